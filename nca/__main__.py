@@ -1,0 +1,5 @@
+"""python -m nca."""
+
+from nca.cli.app import main
+
+main()

@@ -1,0 +1,289 @@
+"""Compaction as it happens: when, with which summarizer, on disk in one transaction, and said to whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from nca.agent.window import Window
+from nca.context.budget import Measurement
+from nca.context.plan import Compacting, Proposal, compact
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.errors import ContextDoesNotFit, NcaError, ProviderError
+from nca.events import ContextCompaction, ContextWarning, Listener
+from nca.messages import Usage
+from nca.models.client import Model, ModelRequest
+from nca.sessions.views import CompactionRecord
+from nca.wire import message_to_dict
+
+Trigger = str
+"""manual, threshold, idle, overflow, turns or model, as events.ContextCompaction has it."""
+HELPLESS_TRIES = 2
+"""After so many automatic compactions in a row that saved nothing, one `insufficient` event and no further try."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOutcome:
+    """What a compaction did, or would do. Counts in tokens; `message` is one line for a person."""
+
+    compacted: bool
+    tokens_before: int
+    tokens_after: int
+    stages_used: tuple[str, ...] = ()
+    kept_facts: int = 0
+    total_facts: int = 0
+    message: str = ""
+
+
+class Compactor:
+    """One for each conversation. `model` is asked for summaries; `open_summarizer` opens a dedicated one by name."""
+
+    def __init__(
+        self,
+        window: Window,
+        model: Model,
+        emit: Listener,
+        open_summarizer: Callable[[str], Awaitable[Model]],
+    ) -> None:
+        self.window = window
+        self.model = model
+        self._emit = emit
+        self._open_summarizer = open_summarizer
+        self._summarizer: Model | None = None
+        self._warned = {"info": False, "warning": False}
+        self._helpless = 0
+        self._cost: float | None = None
+
+    async def before_request(self) -> None:
+        """Warn, compact where it is due, and refuse what does not fit. Raises ContextDoesNotFit."""
+        measured = self.window.measure()
+        if self._is_due(measured):
+            self._warn(measured, "Compacting now." if self._is_auto else self._off_text())
+            if self._is_auto:
+                await self.compact("threshold")
+                measured = self.window.measure()
+        if not measured.fits:
+            raise self._does_not_fit(measured)
+
+    def after_turn(self) -> None:
+        """The notices of the ladder, once for each crossing."""
+        measured = self.window.measure()
+        if self._is_due(measured):
+            self._warn(measured, "Compaction follows before the next request." if self._is_auto else self._off_text())
+        elif measured.usage_ratio > self.window.context.info_threshold:
+            if not self._warned["info"]:
+                self._warned["info"] = True
+                self._send_warning("info", measured, f"Context: {measured.usage_ratio:.0%} used")
+            self._warned["warning"] = False
+        else:
+            self._warned = {"info": False, "warning": False}
+
+    async def recover(self, asked_tokens: int | None, limit_tokens: int | None, *, share: float) -> bool:
+        """After an overflow that the provider reported: learn its limit, aim below it. False where nothing gave way."""
+        if limit_tokens:
+            self.window.learn_window(limit_tokens)
+        measured = self.window.measure()
+        limit = min(self.window.budget.budget_tokens, measured.used_tokens)
+        # Where the provider counted more than we did, aim lower by as much.
+        excess = asked_tokens / measured.used_tokens if asked_tokens and measured.used_tokens else 1.0
+        target = int(share * limit / max(1.0, excess))
+        outcome = await self.compact("overflow", target_tokens=target)
+        return outcome.compacted
+
+    async def compact(
+        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, preview: bool = False
+    ) -> CompactionOutcome:
+        """Plan, summarize, commit. Raises ContextDoesNotFit; anything else that fails leaves the view as it was."""
+        started = time.monotonic()
+        self._cost = None
+        mode = "preview" if preview or (self.window.context.auto == "preview" and trigger != "manual") else "real"
+        before = self.window.measure().used_tokens
+        if mode == "real":
+            self._say("starting", trigger, tokens_before=before)
+        planning = compact(
+            self.window.history,
+            self.window.meter,
+            self.window.budget,
+            self.window.context,
+            focus=focus,
+            target_tokens=target_tokens,
+            is_manual=trigger == "manual",
+            summarizer_window=self.model.facts.window_tokens if not self._dedicated else 0,
+        )
+        try:
+            proposal = await self._drive(planning, started)
+            if mode == "real" and proposal.compacted:
+                self._commit(proposal, trigger, time.monotonic() - started)
+        except BaseException as error:
+            if mode == "real":
+                reason = str(error) if isinstance(error, NcaError) else "interrupted"
+                self._say("failed", trigger, tokens_before=before, tokens_after=before, message=reason)
+            raise
+        return self._close(proposal, trigger, mode, time.monotonic() - started)
+
+    async def close(self) -> None:
+        if self._summarizer is not None:
+            await self._summarizer.close()
+
+    @property
+    def _is_auto(self) -> bool:
+        return self.window.context.auto != "off"
+
+    @property
+    def _dedicated(self) -> str:
+        return self.window.settings.model.summarizer
+
+    def _is_due(self, measured: Measurement) -> bool:
+        used = measured.used_tokens
+        if not measured.fits:
+            return True
+        return used >= self.window.budget.trigger_tokens(self.window.context) and used >= self.window.quiet_below
+
+    async def _drive(self, planning: Compacting, started: float) -> Proposal:
+        """Ask what the plan wants to know, both tries within one deadline."""
+        deadline = started + self.window.context.summarize.deadline_seconds
+        try:
+            request = next(planning)
+            while True:
+                request = planning.send(await self._summary(request, deadline - time.monotonic()))
+        except StopIteration as done:
+            proposal: Proposal = done.value
+            return proposal
+
+    async def _summary(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:
+        if self._dedicated == "none":
+            return SummaryFailure("no summarizer is set", is_final=True)
+        if seconds <= 0:
+            return SummaryFailure("the deadline is over", is_final=True)
+        try:
+            async with asyncio.timeout(seconds):
+                model = await self._chosen()
+                if not model.facts.can_summarize:
+                    return SummaryFailure(f"{model.facts.name} is too small to summarize", is_final=True)
+                reply = await model.ask(self._question(request, model), lambda _: None)
+        except TimeoutError:
+            return SummaryFailure("the deadline is over", is_final=True)
+        except ProviderError as error:
+            return SummaryFailure(error.message)
+        self._count(reply.usage)
+        return SummaryReply(reply.message.text, model.facts.name, bool(reply.message.tool_calls))
+
+    async def _chosen(self) -> Model:
+        """The summarizer that the settings name, else the chat's model; the chat's too where that one cannot open."""
+        if not self._dedicated or self._dedicated == self.model.facts.name:
+            return self.model
+        if self._summarizer is None or self._summarizer.facts.name != self._dedicated:
+            try:
+                self._summarizer = await self._open_summarizer(self._dedicated)
+            except ProviderError:
+                return self.model
+        return self._summarizer
+
+    def _question(self, request: SummaryRequest, model: Model) -> ModelRequest:
+        """Behind the unchanged turns for a model that keeps its evaluated prefix; else as one flattened text."""
+        if model is self.model and model.facts.reuses_prefix and request.live:
+            system = [{"role": "system", "content": self.window.system_prompt}] if self.window.system_prompt else []
+            live = [message_to_dict(message) for message in request.live]
+            ask = {"role": "user", "content": request.instruction}
+            return ModelRequest([*system, *live, ask], self.window.tools, request.max_tokens)
+        return ModelRequest([message_to_dict(message) for message in request.messages], [], request.max_tokens)
+
+    def _count(self, usage: Usage | None) -> None:
+        if usage is not None and usage.cost is not None:
+            self._cost = (self._cost or 0.0) + usage.cost
+
+    def _commit(self, proposal: Proposal, trigger: Trigger, seconds: float) -> None:
+        record = CompactionRecord(
+            trigger=trigger,
+            stages=proposal.stages_used,
+            tokens_before=proposal.tokens_before,
+            tokens_after=proposal.tokens_after,
+            kept_facts=proposal.kept_facts,
+            total_facts=proposal.total_facts,
+            seconds=seconds,
+            cost=self._cost,
+        )
+        self.window.commit(proposal, record)
+        self._warned = {"info": False, "warning": False}
+
+    def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:
+        """The closing event of every `starting`, and the outcome with the same numbers."""
+        phase, message = self._verdict(proposal, trigger, mode)
+        self._say(
+            phase,
+            trigger,
+            stages=proposal.stages_used,
+            tokens_before=proposal.tokens_before,
+            tokens_after=proposal.tokens_after,
+            kept_facts=proposal.kept_facts,
+            total_facts=proposal.total_facts,
+            seconds=seconds,
+            cost=self._cost,
+            message=message,
+        )
+        return CompactionOutcome(
+            proposal.compacted and mode == "real",
+            proposal.tokens_before,
+            proposal.tokens_after,
+            proposal.stages_used,
+            proposal.kept_facts,
+            proposal.total_facts,
+            message,
+        )
+
+    def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:
+        numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"
+        if mode == "preview":
+            return "preview", f"Would compact {numbers}." if proposal.compacted else "Nothing would be compacted."
+        if proposal.compacted:
+            self._helpless = 0
+            kept = f", kept {proposal.kept_facts} of {proposal.total_facts} facts" if proposal.total_facts else ""
+            by_code = proposal.made_by == "extract" and proposal.failures
+            why = f" Summary written by code: {proposal.failures[-1]}." if by_code else ""
+            return "completed", f"Compacted {numbers} ({', '.join(proposal.stages_used)}{kept}).{why}"
+        self.window.settle()
+        if trigger == "manual":
+            return "skipped", f"Nothing to compact: {proposal.tokens_before:,} tokens are used."
+        self._helpless += 1
+        if self._helpless == HELPLESS_TRIES:
+            advice = "Unpin messages, shorten the input, or use a model with a larger window."
+            return "insufficient", f"Compaction does not help any more at {proposal.tokens_before:,} tokens. {advice}"
+        return "skipped", "Nothing could be compacted."
+
+    def _say(self, phase: str, trigger: Trigger, **values: object) -> None:
+        self._emit(ContextCompaction(phase=phase, trigger=trigger, **values))  # type: ignore[arg-type]
+
+    def _warn(self, measured: Measurement, doing: str) -> None:
+        if self._warned["warning"]:
+            return
+        self._warned["warning"] = True
+        numbers = f"{measured.used_tokens:,} / {measured.budget.budget_tokens:,} tokens"
+        self._send_warning(
+            "warning", measured, f"Context usage: {measured.usage_ratio:.0%} of budget ({numbers}). {doing}"
+        )
+
+    def _send_warning(self, level: str, measured: Measurement, message: str) -> None:
+        self._emit(
+            ContextWarning(
+                level=level,  # type: ignore[arg-type]
+                usage=measured.usage_ratio,
+                used_tokens=measured.used_tokens,
+                budget_tokens=measured.budget.budget_tokens,
+                message=message,
+            )
+        )
+
+    def _off_text(self) -> str:
+        return "Auto-compaction is off; /compact makes room."
+
+    def _does_not_fit(self, measured: Measurement) -> ContextDoesNotFit:
+        how = "Make room with /compact or /context clear" if not self._is_auto else "Shorten the input"
+        return ContextDoesNotFit(
+            f"The next request needs {measured.used_tokens:,} tokens; the budget is"
+            f" {measured.budget.budget_tokens:,}. Nothing was sent.",
+            advice=f"{how}, or use a model with a larger window.",
+            used_tokens=measured.used_tokens,
+            budget_tokens=measured.budget.budget_tokens,
+        )

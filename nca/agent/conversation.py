@@ -1,0 +1,256 @@
+"""A conversation: the way in for the chat, for `nca run` and for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from nca.agent.compactor import CompactionOutcome, Compactor
+from nca.agent.instructions import system_prompt
+from nca.agent.mentions import mentioned, with_attachments
+from nca.agent.stats import ContextStats, stats_of
+from nca.agent.turn import Turn
+from nca.agent.window import Window
+from nca.config.loaded import LoadedSettings
+from nca.config.names import canonical
+from nca.context.admission import file_token_budget
+from nca.errors import NcaError
+from nca.events import ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
+from nca.messages import Entry, Usage
+from nca.models.client import Model
+from nca.sessions.session import Session, SessionInfo
+from nca.sessions.store import Store
+from nca.sessions.views import CompactionRecord
+from nca.tools.toolbox import Toolbox, default_toolbox
+
+
+class Conversation:
+    """One session, its model and its tools. Use from one asyncio loop; one turn at a time.
+
+    Events of every turn and compaction go to the listeners; nothing here prints.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        store: Store,
+        session: Session,
+        model: Model,
+        directory: Path,
+        toolbox: Toolbox,
+        listener: Listener | None,
+    ) -> None:
+        """For `open`, which programs call."""
+        self.loaded = loaded
+        self.model = model
+        self.store = store
+        self.directory = directory
+        self._session = session
+        self._toolbox = toolbox
+        self._listeners: list[Listener] = [listener] if listener else []
+        self._window = Window(
+            store,
+            session,
+            loaded,
+            model.facts,
+            system_prompt=system_prompt(loaded.for_model(model.facts.name).settings, directory),
+            tools=toolbox.definitions() if model.facts.can_use_tools else (),
+        )
+        self._compactor = Compactor(self._window, model, self._emit, self._open_model)
+
+    @classmethod
+    def open(
+        cls,
+        loaded: LoadedSettings,
+        *,
+        store: Store,
+        model: Model,
+        directory: Path,
+        session: str | None = None,
+        listener: Listener | None = None,
+        toolbox: Toolbox | None = None,
+    ) -> Conversation:
+        """Open `session` (an id or its beginning), or a new one; what was recovered or assumed goes to the listener.
+
+        Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
+        """
+        opened = (
+            store.open_session(session) if session else store.create(directory=str(directory), model=model.facts.name)
+        )
+        try:
+            conversation = cls(loaded, store, opened, model, directory, toolbox or default_toolbox(directory), listener)
+        except BaseException:
+            opened.close()
+            raise
+        conversation._tell()
+        return conversation
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear all events from now on; call what is returned to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def send(self, text: str, *, attachments: Sequence[Path] = ()) -> TurnFinished:
+        """Run one turn. The text is on disk before the model is asked.
+
+        Errors of the model's side end the turn with reason "failed" and an ErrorRaised event; cancelling the task
+        ends it with reason "interrupted". In both cases this returns, and the session can go on.
+        """
+        turn = Turn(self._window, self._compactor, self.model, self._toolbox, self._emit, self._outputs())
+        started = time.monotonic()
+        try:
+            self._enter(text, attachments)
+            self._emit(TurnStarted(self.info.id, self.stats().turns))
+            finished = await turn.run()
+        except NcaError as error:
+            self._keep(turn)
+            self._emit(ErrorRaised(error.message, error.advice))
+            finished = TurnFinished("failed", turn.text, turn.steps, time.monotonic() - started)
+        except BaseException as error:
+            # Cancelled, or a fault of our own: either way the log is closed properly first.
+            finished = turn.interrupt(started)
+            if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+                raise
+        self._compactor.after_turn()
+        self._emit(finished)
+        return finished
+
+    def stats(self) -> ContextStats:
+        return stats_of(self._window)
+
+    def needs_compaction(self) -> bool:
+        measured = self._window.measure()
+        return measured.used_tokens >= self._window.budget.trigger_tokens(self._window.context)
+
+    async def compact(self, focus: str = "") -> CompactionOutcome:
+        """Compact now, even below the threshold. Raises ContextDoesNotFit."""
+        return await self._compactor.compact("manual", focus=focus)
+
+    async def preview(self, focus: str = "") -> CompactionOutcome:
+        """What `compact` would do; nothing changes (a model may be asked for the summary)."""
+        return await self._compactor.compact("manual", focus=focus, preview=True)
+
+    def undo(self) -> CompactionRecord | None:
+        """Back to the exact view before the last compaction; later messages stay. None where there is none."""
+        return self._window.undo()
+
+    def redo(self) -> CompactionRecord | None:
+        return self._window.redo()
+
+    def clear(self) -> CompactionRecord | None:
+        """An empty view; the log keeps everything, and `undo` brings it back. None where it is empty already."""
+        return self._window.clear()
+
+    def history(self) -> list[CompactionRecord]:
+        return self._session.compactions()
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The whole log."""
+        return tuple(self._window.history.entries)
+
+    def effective_history(self) -> list[dict[str, Any]]:
+        """The messages of the next request, OpenAI-shaped."""
+        return self._window.request_messages()
+
+    def costs(self) -> Usage:
+        """What the session used so far, as reported."""
+        return self._session.totals()
+
+    @property
+    def info(self) -> SessionInfo:
+        return self._session.info
+
+    def set(self, name: str, value: Any) -> str:
+        """Change a setting for this session, by its own or a seed's name; returns the canonical name.
+
+        Raises ConfigError, and nothing has changed.
+        """
+        changed = self.loaded.with_value(name, value, "set in this chat")
+        self._window.use(changed, self.model.facts)
+        self.loaded = changed
+        known = canonical(name)
+        return known.key if known else name
+
+    def rename(self, name: str) -> None:
+        self._session.rename(name)
+
+    async def use_model(self, model: Model) -> None:
+        """Go on with another model; a smaller window compacts before the next request."""
+        self._window.tools = self._toolbox.definitions() if model.facts.can_use_tools else []
+        self._window.use(self.loaded, model.facts)
+        old, self.model = self.model, model
+        self._compactor.model = model
+        self._session.set_model(model.facts.name)
+        self._tell_window()
+        await old.close()
+
+    async def close(self) -> None:
+        """Let go of the session and the model; a session without messages leaves nothing behind."""
+        await self._compactor.close()
+        await self.model.close()
+        session_id, is_empty = self._session.info.id, self._window.history.head == 0
+        self._session.close()
+        if is_empty:
+            self.store.delete(session_id)
+
+    def _enter(self, text: str, attachments: Sequence[Path]) -> None:
+        """Append the person's message, unless it is the one that a failed turn left unanswered."""
+        paths = [*mentioned(text, self.directory), *(path.resolve() for path in attachments)]
+        measured = self._window.measure()
+        share = self._window.context.admission.file_ratio
+        budget = file_token_budget(
+            self._window.budget.window_tokens,
+            measured.used_tokens,
+            self._window.budget.reserve_tokens,
+            file_ratio=share,
+        )
+        raw_budget = int(budget / self._window.meter.calibration.ratio)
+        message = with_attachments(text, paths, self.directory, raw_budget)
+        entries = self._window.history.entries
+        if entries and entries[-1].message.role == "user" and entries[-1].message.text == message.text:
+            return
+        self._window.append(message)
+        for part in message.attachments:
+            if part.is_cut:
+                self._emit(Notice(f"{part.path} was cut to fit: {part.original_bytes:,} bytes in all."))
+
+    def _keep(self, turn: Turn) -> None:
+        """Keep what a failed turn has seen; a store that fails too must not hide the first error."""
+        try:
+            turn.keep_partial()
+        except NcaError as error:
+            self._emit(ErrorRaised(error.message, error.advice))
+
+    def _outputs(self) -> Path | None:
+        return self.store.path.parent / "outputs" / self.info.id if self.store.path else None
+
+    async def _open_model(self, name: str) -> Model:
+        from nca.models.choose import open_named
+
+        return await open_named(name, self._window.settings.model, self._emit)
+
+    def _tell(self) -> None:
+        for note in (*self.store.notes, *self.loaded.notes):
+            self._emit(Notice(note))
+        if self._session.recovered:
+            self._emit(Notice("The last turn was cut off; what was there of it is kept and marked as interrupted."))
+        self._tell_window()
+
+    def _tell_window(self) -> None:
+        facts = self.model.facts
+        if facts.window_is_assumed and not self._window.settings.model.context_window:
+            tokens = f"{self._window.budget.window_tokens:,}"
+            self._emit(
+                Notice(
+                    f"The context window of {facts.name} is not known; {tokens} tokens are assumed"
+                    " (/config model.context_window N says better)."
+                )
+            )
+
+    def _emit(self, event: Event) -> None:
+        for listener in tuple(self._listeners):
+            listener(event)

@@ -1,0 +1,228 @@
+"""One turn: ask the model, run its tools, until it answers. Everything is on disk before the next step."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+
+from nca.agent.compactor import Compactor
+from nca.agent.window import Window
+from nca.context.admission import admit_output
+from nca.context.tokens import RESULT_CHARS_PER_TOKEN
+from nca.context.validate import validate_request
+from nca.errors import ProviderError, ProviderFailure
+from nca.events import (
+    Listener,
+    Notice,
+    ReasoningDelta,
+    RequestStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    UsageReported,
+)
+from nca.messages import Message, ToolCall, Usage, clean_text
+from nca.models.client import Delta, Model, ModelRequest, Reply
+from nca.tools.toolbox import Toolbox
+
+RECOVERY_SHARES = (0.7, 0.5)
+"""Spec 6: after an overflow compact to 0.7 of the true limit; a second time harder; then stop."""
+PARTIAL_SECONDS, PARTIAL_CHARS = 2.0, 4_096
+"""Reliability F1: a partial answer is kept at least this often."""
+RESULT_SHARE_OF_BUDGET = 4
+"""One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
+STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
+CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
+STOPPED = "[interrupted by the user: outcome unknown]"
+
+
+class Turn:
+    """The state of one turn while it runs. `text` is the last whole answer, `_partial` what streams in."""
+
+    def __init__(
+        self,
+        window: Window,
+        compactor: Compactor,
+        model: Model,
+        toolbox: Toolbox,
+        emit: Listener,
+        outputs: Path | None,
+    ) -> None:
+        self.window = window
+        self.compactor = compactor
+        self.model = model
+        self.toolbox = toolbox
+        self.emit = emit
+        self.outputs = outputs
+        self.text = ""
+        self.steps = 0
+        self._partial = ""
+        self._reasoning = ""
+        self._saved_chars = 0
+        self._saved_at = 0.0
+
+    async def run(self) -> TurnFinished:
+        """Steps until the model answers. Raises NcaError; cancel it to interrupt, then call `interrupt`."""
+        started = time.monotonic()
+        limit = self.window.settings.agent.max_steps
+        while True:
+            self.steps += 1
+            reply = await self._step()
+            calls = reply.message.tool_calls
+            if not calls:
+                return self._finished("answered", started)
+            if reply.finish_reason == "length":
+                self._close_calls(CUT_CALL)
+                continue_turn = self.steps < limit
+            elif self.steps >= limit:
+                self._close_calls(STEP_LIMIT.format(steps=limit))
+                continue_turn = False
+            else:
+                for call in calls:
+                    await self._run_tool(call)
+                continue_turn = True
+            if not continue_turn:
+                return self._finished("max_steps", started)
+
+    def interrupt(self, started: float) -> TurnFinished:
+        """Keep what there is: the partial answer, marked, and a result for every open call."""
+        self.keep_partial()
+        return self._finished("interrupted", started)
+
+    def keep_partial(self) -> None:
+        """What was seen of an answer that broke off stays in the log, marked; open calls get a result."""
+        if self._partial.strip():
+            self.text, reasoning = clean_text(self._partial), clean_text(self._reasoning)
+            self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
+        self._partial = ""
+        self._close_calls(STOPPED)
+
+    async def _step(self) -> Reply:
+        """One request and its answer in the log, with recovery where the provider reports an overflow."""
+        for share in (*RECOVERY_SHARES, None):
+            await self.compactor.before_request()
+            try:
+                return await self._ask()
+            except ProviderError as error:
+                failure = error.failure
+                if share is None or self._partial or not await self._recovered(failure, share):
+                    raise
+        raise AssertionError("the last round raises or returns")
+
+    async def _recovered(self, failure: ProviderFailure, share: float) -> bool:
+        if failure.action not in ("compact", "lower_max_tokens_then_compact") or not failure.is_overflow:
+            return False
+        return await self.compactor.recover(failure.asked_tokens, failure.limit_tokens, share=share)
+
+    async def _ask(self) -> Reply:
+        self._begin_answer()
+        measured = self.window.measure()
+        request = self._request()
+        raw = self.window.meter.raw(self.window.history)
+        self.emit(
+            RequestStarted(self.steps, self.model.facts.name, measured.used_tokens, measured.budget.budget_tokens)
+        )
+        reply = await self.model.ask(request, self._take)
+        self._partial = ""
+        self.window.append(reply.message)
+        if reply.usage is not None:
+            self.window.learn(raw, reply.usage)
+        usage = reply.usage or Usage(measured.used_tokens, 0)
+        self.emit(UsageReported(usage, self.model.facts.name, is_estimate=reply.usage is None))
+        self.text = reply.message.text
+        if reply.finish_reason == "length":
+            self.emit(Notice(f"The answer was cut off at its limit of {self.window.answer_tokens():,} tokens."))
+        return reply
+
+    def _request(self) -> ModelRequest:
+        messages = self.window.request_messages()
+        problems = validate_request(messages, self.model.facts.provider or "openai", tools=self.window.tools)
+        if problems:
+            raise ProviderError(
+                f"The request would be refused: {problems[0]}.",
+                advice="This is a fault in nca; the session is unharmed. /context clear starts a fresh context.",
+                failure=ProviderFailure("repair_history", is_overflow=False, message="; ".join(problems)),
+            )
+        temperature = self.window.settings.model.temperature
+        return ModelRequest(
+            messages, self.window.tools, self.window.answer_tokens(), temperature if temperature >= 0 else None
+        )
+
+    def _begin_answer(self) -> None:
+        self._partial = self._reasoning = ""
+        self._saved_chars = 0
+        self._saved_at = time.monotonic()
+
+    def _take(self, delta: Delta) -> None:
+        """A piece of the answer: kept, shown, and on disk at intervals."""
+        if delta.reasoning:
+            self._reasoning += delta.reasoning
+            self.emit(ReasoningDelta(delta.reasoning))
+        if delta.text:
+            self._partial += delta.text
+            self.emit(TextDelta(delta.text))
+        now = time.monotonic()
+        grown = len(self._partial) - self._saved_chars
+        if self._partial and (now - self._saved_at >= PARTIAL_SECONDS or grown >= PARTIAL_CHARS):
+            self.window.session.save_partial(clean_text(self._partial), clean_text(self._reasoning))
+            self._saved_at, self._saved_chars = now, len(self._partial)
+
+    async def _run_tool(self, call: ToolCall) -> None:
+        self.emit(ToolStarted(call.id, call.name, call.arguments, self.toolbox.describe(call)))
+        started = time.monotonic()
+        outcome = await self.toolbox.run(call)
+        text = await asyncio.to_thread(self._admit, call, clean_text(outcome.text))
+        self.window.append(Message("tool", text, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
+        self.emit(ToolFinished(call.id, call.name, outcome.is_error, outcome.summary, time.monotonic() - started))
+
+    def _admit(self, call: ToolCall, text: str) -> str:
+        """The output within its limits; the whole is kept in the session's folder and named."""
+        limits = self.window.context.admission
+        by_budget = int(self.window.budget.budget_tokens * RESULT_CHARS_PER_TOKEN / RESULT_SHARE_OF_BUDGET)
+        admitted = admit_output(
+            text,
+            max_bytes=min(limits.max_bytes, by_budget),
+            max_lines=limits.max_lines,
+            direction=limits.direction,
+        )
+        if not admitted.is_cut or self.outputs is None:
+            return admitted.text
+        self.outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self.outputs / f"{self.window.history.head + 1}.txt"
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8")
+        return f"{admitted.text}\n[The whole output is in {path}]"
+
+    def _close_calls(self, text: str) -> None:
+        """Give every call that still waits a result that says why there is none."""
+        last = next((e.message for e in reversed(self.window.history.entries) if e.message.role == "assistant"), None)
+        if last is None or not last.tool_calls:
+            return
+        answered: set[str] = set()
+        for entry in reversed(self.window.history.entries):
+            if entry.message is last:
+                break
+            answered.add(entry.message.tool_call_id)
+        results = [
+            Message("tool", text, tool_call_id=call.id, name=call.name, is_error=True, is_synthetic=True)
+            for call in last.tool_calls
+            if call.id not in answered
+        ]
+        if results:
+            self.window.append(*results)
+
+    def _finished(self, reason: str, started: float) -> TurnFinished:
+        return msgspec.convert(
+            {
+                "type": "turn_finished",
+                "reason": reason,
+                "text": self.text,
+                "steps": self.steps,
+                "seconds": time.monotonic() - started,
+            },
+            TurnFinished,
+        )

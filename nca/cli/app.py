@@ -1,0 +1,60 @@
+"""The command `nca`: parses, wires, exits. Each command's module is light; heavy things load when it runs."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+
+VERSION_FLAGS = ("--version", "-V")
+EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
+"""Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 130 interrupted."""
+
+
+def main() -> None:
+    """The entry point; errors are one line on stderr and the exit code of their class."""
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in VERSION_FLAGS:
+        # Before anything is imported: asking for the version is instant.
+        print(f"nca {metadata.version('nca')}")
+        return
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    from nca.errors import NcaError
+
+    try:
+        return _dispatch(arguments)
+    except NcaError as error:
+        print(f"nca: {_plain(str(error))}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("nca: interrupted.", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output is gone; say nothing, and keep Python from complaining at exit.
+        sys.stdout = None  # type: ignore[assignment]
+        return EXIT_FAILED
+
+
+def _dispatch(arguments: list[str]) -> int:
+    import click
+
+    from nca.cli.commands import build
+
+    app = build()
+    try:
+        result = app(args=arguments or ["loop"], prog_name="nca", standalone_mode=False)
+    except click.ClickException as error:
+        print(f"nca: {_plain(error.format_message())} Try 'nca --help'.", file=sys.stderr)
+        return 2
+    except click.exceptions.Abort:
+        print("nca: interrupted.", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _plain(text: str) -> str:
+    from nca.terminal.sanitize import to_terminal
+
+    return to_terminal(" ".join(text.split()))

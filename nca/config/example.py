@@ -1,0 +1,196 @@
+"""The settings' two documents, written from the schema: `.nca/config.toml.example` and `docs/configuration.md`.
+
+`python -m nca.config.example write` writes both at the repository's root; without `write` the example is printed.
+A test holds the files against what is rendered here.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from nca.config.names import SEEDS, Seed
+from nca.config.schema import KEYS, Key, Settings
+
+EXAMPLE_FILE = Path(".nca", "config.toml.example")
+REFERENCE_FILE = Path("docs", "configuration.md")
+_WIDTH = 110
+
+_EXAMPLE_HEAD = """\
+# nca's settings, every one with its default. Take the `#` away in front of a line to change it.
+# `nca config init` writes this file as .nca/config.toml, for one project; ~/.config/nca/config.toml is for all.
+# `nca config show` tells what is in force and where it came from.
+"""
+
+_EXAMPLE_TAIL = """\
+# Settings of model and context for one model, or for all whose name matches (only one provider's, say):
+#
+#     [for."anthropic/*".context]
+#     compact_threshold = 0.9
+"""
+
+_REFERENCE_HEAD = """\
+# Configuration
+
+This page is written from `nca/config/schema.py` by `python -m nca.config.example write`.
+
+## Where settings come from
+
+Later wins:
+
+1. the defaults below
+2. your own file, `~/.config/nca/config.toml` (with `NCA_HOME` set: `$NCA_HOME/config.toml`)
+3. the project's file, `.nca/config.toml`; with `--config FILE` that file instead
+4. tables of both files for the model in use: `[for."anthropic/*".context]`
+5. the environment: `NCA_` and the key, with two underscores for a dot, such as
+   `NCA_CONTEXT__PRUNE__PROTECT_TOKENS=20000`
+6. flags, such as `--compact-threshold 0.7`
+7. `/config KEY VALUE` in the chat, for this session
+
+`nca config show` lists every value and its origin, `nca config path` both files.
+`nca config set KEY VALUE` writes the project's file, with `--user` yours; `nca config init` writes
+the commented example.
+Saving keeps all keys but no comments; a file that has some is first copied to `config.toml.bak` beside it.
+
+An unknown key or a bad value is refused in one line that names the file, the line, the key and what is valid (exit code
+2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
+
+Numbers may be written as people do: `80_000` in TOML, `80k` or `80,000` in the environment and in `/config`.
+A share may be written `0.8`, `80` or `"80%"`.
+
+A setting marked *yours only* is ignored in a project's file, and nca says so: a project that you cloned must not
+redirect your requests or your keys.
+
+`NCA_HOME` moves your file and nca's data under one folder. It and other `NCA_` variables without two
+underscores are no settings.
+
+## For one model
+
+`[for."PATTERN".model]` and `[for."PATTERN".context]` hold settings for models whose name matches; `*` stands for
+anything, and a name matches with its provider's prefix or without. All of `model` and `context` can be given, except
+`model.name`.
+
+```toml
+[for."anthropic/*".context]
+compact_threshold = 0.9
+
+[for."qwen*".context.prune]
+protect_tokens = 4_000
+```
+
+## Settings
+"""
+
+_REFERENCE_SEEDS = """\
+## Names from other programs
+
+Names that other programs use for the same things are accepted in TOML, in the environment and in `/config`, without
+regard to case, `_` and `-`; nca answers with its own name. Beside nca's own name in the same place, nca's own counts.
+`contextCompaction` may stand inside `conversationMemory`.
+
+| name | nca's name |
+| --- | --- |
+"""
+
+
+def render_example() -> str:
+    """The text of `.nca/config.toml.example`: valid TOML that sets nothing."""
+    parts = [_EXAMPLE_HEAD]
+    for section, keys in _sections():
+        parts.append(f"\n\n# {_about(section)}.\n[{section}]\n")
+        parts += [_example_entry(key) for key in keys]
+    return "".join(parts) + "\n\n" + _EXAMPLE_TAIL
+
+
+def render_reference() -> str:
+    """The text of `docs/configuration.md`."""
+    parts = [_REFERENCE_HEAD]
+    for section, keys in _sections():
+        parts.append(f"\n### `[{section}]`\n\n{_about(section)}.\n\n| key | default | valid | meaning |\n")
+        parts.append("| --- | --- | --- | --- |\n")
+        parts += [_reference_row(key) for key in keys]
+    parts += ["\n", _REFERENCE_SEEDS]
+    parts += [_seed_row(seed) for seed in SEEDS]
+    return "".join(parts)
+
+
+def toml_value(value: Any) -> str:
+    """A setting's value as TOML writes it, on one line; nothing in it can move a terminal's cursor."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value:_}" if abs(value) >= 10_000 else str(value)
+        case float():
+            return repr(value)
+        case str():
+            return '"' + "".join(_escaped(char) for char in value) + '"'
+        case _:
+            return "[" + ", ".join(toml_value(item) for item in value) + "]"
+
+
+def main() -> None:
+    """Print the example, or write both documents with `write`."""
+    match sys.argv[1:]:
+        case []:
+            sys.stdout.write(render_example())
+        case ["write"]:
+            root = Path(__file__).resolve().parents[2]
+            for file, text in ((EXAMPLE_FILE, render_example()), (REFERENCE_FILE, render_reference())):
+                (root / file).parent.mkdir(exist_ok=True)
+                (root / file).write_text(text, encoding="utf-8", newline="\n")
+        case _:
+            sys.exit("usage: python -m nca.config.example [write]")
+
+
+def _sections() -> Iterator[tuple[str, list[Key]]]:
+    for section, keys in groupby(KEYS.values(), key=lambda key: key.name.rpartition(".")[0]):
+        yield section, list(keys)
+
+
+def _about(section: str) -> str:
+    node: Any = Settings
+    about = ""
+    for name in section.split("."):
+        item = next(item for item in fields(node) if item.name == name)
+        node, about = item.default_factory, str(item.metadata["about"])
+    return about
+
+
+def _example_entry(key: Key) -> str:
+    unit = f" In {key.unit}." if key.unit else ""
+    own = " Only your own file may set it." if key.trusted else ""
+    valid = "" if key.kind.valid == "text" else f" Valid: {key.kind.valid}."
+    text = f"{key.about}{unit}{valid}{own}"
+    lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+    last = key.name.rpartition(".")[2]
+    return "\n" + "".join(f"# {line}\n" for line in lines) + f"# {last} = {toml_value(key.default)}\n"
+
+
+def _reference_row(key: Key) -> str:
+    unit = f" {key.unit}" if key.unit else ""
+    own = " *Yours only.*" if key.trusted else ""
+    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.kind.valid} | {key.about}{own} |\n"
+
+
+def _seed_row(seed: Seed) -> str:
+    shown = [f"`{name}`" for name in seed.names if not name.startswith("conversationMemory.contextCompaction.")]
+    part = f" (the {seed.part} of `provider/model`)" if seed.part else ""
+    return f"| {' · '.join(shown)} | `{seed.key}`{part} |\n"
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+if __name__ == "__main__":
+    main()

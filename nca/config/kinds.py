@@ -1,0 +1,154 @@
+"""The kinds of value that a setting can have: how each is read, checked and described.
+
+A kind turns what a person wrote (TOML value, or text from the environment or `/config`) into the typed value,
+or raises ValueError whose text says what is valid. Nothing else decides what a setting accepts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_UNUSABLE = re.compile("[\\0\ud800-\udfff]")
+"""NUL and lone surrogates: what an undecodable environment variable holds, and no request can carry."""
+_NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`valid` is the phrase after "valid: "; `read` raises ValueError; `choices` feed completion."""
+
+    valid: str
+    read: Callable[[Any], Any]
+    choices: tuple[str, ...] = ()
+
+
+def _refuse() -> ValueError:
+    return ValueError("not valid")
+
+
+def boolean() -> Kind:
+    words = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+
+    def read(value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.strip().lower() in words:
+            return words[value.strip().lower()]
+        raise _refuse()
+
+    return Kind("true or false", read, ("true", "false"))
+
+
+def text() -> Kind:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or _UNUSABLE.search(value):
+            raise _refuse()
+        return value
+
+    return Kind("text", read)
+
+
+def choice(*options: str, aliases: dict[Any, str] | None = None) -> Kind:
+    """One of `options`; `aliases` maps other accepted spellings (such as a seed's booleans)."""
+
+    def read(value: Any) -> str:
+        if isinstance(value, str):
+            value = value.strip().lower()
+        for alias, meaning in (aliases or {}).items():
+            if type(alias) is type(value) and alias == value:
+                return meaning
+        if isinstance(value, str) and value in options:
+            return value
+        raise _refuse()
+
+    return Kind("one of " + ", ".join(options), read, options)
+
+
+def whole(minimum: int = 0, maximum: int = 1_000_000_000) -> Kind:
+    """A whole number; `80k`, `1M`, `80_000` and `80,000` are read as people write them."""
+
+    def read(value: Any) -> int:
+        number = value
+        if isinstance(value, str):
+            match = _NUMBER.fullmatch(value.strip())
+            if match is None:
+                raise _refuse()
+            scale = {"": 1, "k": 1_000, "m": 1_000_000}[match[3].lower()]
+            number = float(match[1].replace("_", "").replace(",", "") + (match[2] or "")) * scale
+            if value.strip().startswith("-"):
+                number = -number
+        if isinstance(number, bool) or not isinstance(number, int | float) or number != number:
+            raise _refuse()
+        if abs(number) == float("inf") or number != int(number) or not minimum <= number <= maximum:
+            raise _refuse()
+        return int(number)
+
+    return Kind(f"a whole number from {minimum:,} to {maximum:,}", read)
+
+
+def ratio(*, zero: bool = False) -> Kind:
+    """A share: `0.8`, `80%` and `80` all mean 0.8. Zero only where it is said to be valid."""
+    valid = f"a share {'from 0' if zero else 'above 0'} up to 1 (0.8, 80% and 80 mean the same)"
+
+    def read(value: Any) -> float:
+        number = value
+        percent = False
+        if isinstance(value, str):
+            stripped = value.strip()
+            percent = stripped.endswith("%")
+            try:
+                number = float(stripped.rstrip("%").strip())
+            except ValueError:
+                raise _refuse() from None
+        if isinstance(number, bool) or not isinstance(number, int | float) or number != number:
+            raise _refuse()
+        try:
+            share = float(number)
+        except OverflowError:
+            raise _refuse() from None
+        # A bare number of 2 or more is a percentage; between 1 and 2 it is neither (1.5 is a mistake).
+        if percent or share >= 2:
+            share /= 100
+        if not (0 if zero else 1e-9) <= share <= 1:
+            raise _refuse()
+        return share
+
+    return Kind(valid, read)
+
+
+def number(minimum: float, maximum: float) -> Kind:
+    def read(value: Any) -> float:
+        if isinstance(value, str):
+            try:
+                value = float(value.strip())
+            except ValueError:
+                raise _refuse() from None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+            raise _refuse()
+        return float(value)
+
+    return Kind(f"a number from {minimum:g} to {maximum:g}", read)
+
+
+def texts(options: Sequence[str] = (), aliases: dict[str, str] | None = None) -> Kind:
+    """A list of texts; one text with commas is read as a list. With `options`, each must be one of them, once."""
+    meanings: dict[str, str] = aliases or {}
+
+    def read(value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):
+            value = [item.strip() for item in value.strip().strip("[]").split(",")]
+            value = [item.strip("\"'") for item in value if item]
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise _refuse()
+        if any(_UNUSABLE.search(item) for item in value):
+            raise _refuse()
+        items = tuple(meanings.get(item, str(item)) for item in value)
+        if options and (len(set(items)) < len(items) or any(item not in options for item in items)):
+            raise _refuse()
+        return items
+
+    valid = "a list of " + (", ".join(options) + ", each at most once" if options else "texts")
+    return Kind(valid, read, tuple(options))

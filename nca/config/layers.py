@@ -1,0 +1,169 @@
+"""The layers of settings, read and laid on one another.
+
+Later wins: defaults, the user's file, the project's file, `[for."pattern"]` tables of both for the model in use,
+environment, flags, what was set in the chat (LoadedSettings.with_value).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
+from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes
+from nca.config.names import canonical, is_section
+from nca.config.paths import project_config_file, user_config_file
+from nca.config.schema import KEYS
+from nca.config.wishes import Placed, Rank, Wish, apply_wishes, prefix
+from nca.errors import ConfigError
+
+__all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]
+
+FLAGS = MappingProxyType(
+    {
+        "model.name": "--model",
+        "model.context_window": "--context-window",
+        "model.max_output_tokens": "--max-output-tokens",
+        "model.summarizer": "--summarizer",
+        "context.auto": "--disable-compaction",
+        "context.compact_threshold": "--compact-threshold",
+        "context.target_ratio": "--target",
+        "context.stages": "--stages",
+        "agent.max_steps": "--max-steps",
+    }
+)
+"""Which flag sets a key; only the origin's text depends on it."""
+
+_PATTERN_TABLE = "for"
+
+
+def load(
+    *,
+    project: Path | None,
+    env: Mapping[str, str],
+    user_file: Path | None = None,
+    flags: Mapping[str, Any] = MappingProxyType({}),
+    config_file: Path | None = None,
+) -> LoadedSettings:
+    """Read every layer. Raises ConfigError for the first thing that cannot be used; no file is changed.
+
+    project      the project's directory, or None for none
+    user_file    instead of the one that `env` leads to
+    flags        settings by name; None means that the flag was not given
+    config_file  read in the project file's place, and trusted like the user's own: the user named it
+    """
+    draft = _Draft((user_file or user_config_file(env)).absolute())
+    draft.add_file(read_document(draft.user_file), Rank.USER)
+    if config_file is not None:
+        document = read_document(config_file.absolute())
+        if document is None:
+            raise ConfigError(f"{shown_path(config_file)}: there is no such file.")
+        draft.add_file(document, Rank.PROJECT)
+    elif project is not None:
+        project_file = project_config_file(project.absolute())
+        # At home with NCA_HOME=~/.nca both are one file, which the user's layer has already read.
+        if not _same(project_file, draft.user_file):
+            draft.add_file(read_document(project_file), Rank.PROJECT, trusted=False)
+    draft.add(_environment(env, draft.notes), Rank.ENVIRONMENT)
+    draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Rank.FLAG)
+    return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", merged_notes((), draft.notes))
+
+
+class _Draft:
+    """Settings while the layers are laid on one another."""
+
+    def __init__(self, user_file: Path) -> None:
+        self.user_file = user_file
+        self.base: dict[str, Placed] = dict(defaults().base)
+        self.patterns: list[Pattern] = []
+        self.notes: list[str] = []
+
+    def add(self, wishes: list[Wish], rank: Rank) -> None:
+        self.notes += apply_wishes(wishes, self.base, rank)
+
+    def add_file(self, document: Document | None, rank: Rank, *, trusted: bool = True) -> None:
+        if document is None:
+            return
+        general: list[Wish] = []
+        tables: dict[str, list[Wish]] = {}
+        for path, raw in leaves(document.data, document.path):
+            if path[0] != _PATTERN_TABLE:
+                self._take(general, document, path, path, raw, trusted)
+            elif len(path) > 2:
+                self._take(tables.setdefault(path[1], []), document, path, path[2:], raw, trusted)
+            elif raw != {}:
+                raise ConfigError(
+                    f"{document.place(path)}: [{_PATTERN_TABLE}] holds tables: "
+                    f'[{_PATTERN_TABLE}."anthropic/*".context].'
+                )
+        self.add(general, rank)
+        for pattern, wishes in tables.items():
+            values = dict(self.base)
+            self.notes += apply_wishes(wishes, values, Rank.MODEL, check=_suits_pattern)
+            ours = {key: placed for key, placed in values.items() if placed.rank == Rank.MODEL}
+            self.patterns.append(Pattern(pattern, MappingProxyType(ours)))
+
+    def _take(
+        self, wishes: list[Wish], document: Document, path: KeyPath, name: KeyPath, raw: Any, trusted: bool
+    ) -> None:
+        dotted = ".".join(name)
+        if raw == {} and is_section(dotted):
+            return
+        found = canonical(dotted)
+        if found and KEYS[found.key].trusted and not trusted:
+            self.notes.append(
+                f"{document.place(path)}: {found.key} was not taken over: a project's own file may not set it; "
+                f"{shown_path(self.user_file)} may."
+            )
+            return
+        wishes.append(Wish(dotted, raw, str(document.path), partial(document.place, path)))
+
+
+def _suits_pattern(key: str, wish: Wish) -> None:
+    if key == "model.name" or not key.startswith(("model.", "context.")):
+        raise ConfigError(
+            f"{prefix(wish.place())}{key} cannot be set for one model; valid: settings of model and context, "
+            "without model.name."
+        )
+
+
+def _environment(env: Mapping[str, str], notes: list[str]) -> list[Wish]:
+    """NCA_SECTION__KEY, and the seeds' names without a section. Sorted: the order of the environment means nothing.
+
+    Other NCA_ variables (NCA_HOME, NCA_EMBEDDED) are no settings; one that looks like a mistyped setting is noted.
+    """
+    wishes = []
+    for variable in sorted(env):
+        upper = variable.upper()
+        origin = f"environment {variable}"
+        if upper.startswith("NCA_") and "__" in variable:
+            name = variable[4:].lower().replace("__", ".")
+        elif upper.startswith("NCA_") and canonical(variable[4:]):
+            name = variable[4:].lower()
+        elif upper.startswith("NEUROLINK_") and canonical(variable):
+            name = variable
+        else:
+            if meant := _MISTYPED.get(upper):
+                notes.append(f"environment {shown_name(variable)} is no setting; {meant} is.")
+            continue
+        wishes.append(Wish(name, env[variable], origin, partial(shown_name, origin)))
+    return wishes
+
+
+_MISTYPED = {f"NCA_{key.upper().replace('.', '_')}": f"NCA_{key.upper().replace('.', '__')}" for key in KEYS}
+
+
+def _flag(name: str, raw: Any) -> Wish:
+    found = canonical(name)
+    origin = f"flag {FLAGS.get(found.key, name) if found else name}"
+    return Wish(name, raw, origin, partial(str, origin))
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

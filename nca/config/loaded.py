@@ -1,0 +1,97 @@
+"""The settings as they are in force, and where each value came from.
+
+Every value was read by its kind (nca.config.kinds) when it arrived, so a LoadedSettings is always valid; whether
+values suit each other is the engine's business.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from nca.config.schema import KEYS, Settings
+from nca.config.wishes import Placed, Rank, Wish, apply_wishes, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a `[for."pattern"]` table sets, for models whose name matches without regard to case."""
+
+    pattern: str
+    values: Mapping[str, Placed]
+
+    def matches(self, model: str) -> bool:
+        """With a provider's prefix or without: `claude-*` matches anthropic/claude-…"""
+        name, wanted = model.lower(), self.pattern.lower()
+        return any(fnmatch.fnmatchcase(one, wanted) for one in (name, name.partition("/")[2]) if one)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """All settings with their origins. `notes` are lines for a person: what was renamed, refused or overruled.
+
+    `base` holds the values without the pattern tables, `settings` and `effective` with those of `model`.
+    """
+
+    base: Mapping[str, Placed]
+    patterns: tuple[Pattern, ...] = ()
+    model: str = ""
+    notes: tuple[str, ...] = ()
+    effective: Mapping[str, Placed] = field(init=False)
+    settings: Settings = field(init=False)
+
+    def __post_init__(self) -> None:
+        effective = dict(self.base)
+        for pattern in self.patterns:
+            if self.model and pattern.matches(self.model):
+                effective |= {
+                    key: placed for key, placed in pattern.values.items() if self.base[key].rank <= placed.rank
+                }
+        object.__setattr__(self, "effective", MappingProxyType(effective))
+        object.__setattr__(self, "settings", _build(Settings, "", effective))
+
+    def origin(self, key: str) -> str:
+        """Where a value came from: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""
+        return self.effective[resolve(key, "").key].origin
+
+    def value(self, key: str) -> Any:
+        """The value of a key, under its canonical or a seed's name. Raises ConfigError for an unknown one."""
+        return self.effective[resolve(key, "").key].value
+
+    def with_value(self, name: str, raw: Any, origin: str) -> LoadedSettings:
+        """The same settings with one value set over everything else. Raises ConfigError; the original stays."""
+        return self.with_values({name: raw}, origin)
+
+    def with_values(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
+        """Several at once, so that a seed's halves (summarization_provider and _model) meet."""
+        wishes = [Wish(name, raw, origin, lambda: "") for name, raw in values.items()]
+        # What a person sees in `effective` is what a switch such as enablePruning starts from.
+        base = dict(self.base)
+        notes = apply_wishes(wishes, base, Rank.CHAT, current=self.effective)
+        return replace(self, base=MappingProxyType(base), notes=merged_notes(self.notes, notes))
+
+    def for_model(self, name: str) -> LoadedSettings:
+        """The settings for this model: files' pattern tables count, what env, flags and chat say stays stronger."""
+        return replace(self, model=name)
+
+
+def defaults() -> LoadedSettings:
+    """The defaults alone: no file, no environment."""
+    base = {name: Placed(key.default, "default", Rank.DEFAULT) for name, key in KEYS.items()}
+    return LoadedSettings(MappingProxyType(base))
+
+
+def _build(node: type, prefix: str, values: Mapping[str, Placed]) -> Any:
+    arguments: dict[str, Any] = {}
+    for item in fields(node):
+        name = f"{prefix}{item.name}"
+        section: Any = item.default_factory
+        arguments[item.name] = values[name].value if name in values else _build(section, f"{name}.", values)
+    return node(**arguments)
+
+
+def merged_notes(old: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*old, *new)))

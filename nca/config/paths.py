@@ -1,0 +1,73 @@
+"""Where nca keeps things: the user's settings, the project's settings, the data directory.
+
+`NCA_HOME` moves both of the user's places under one folder. Otherwise the XDG variables count, then the
+platform's own custom; the user's settings are in ~/.config/nca on every Unix, as people expect of a terminal tool.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+
+from nca.errors import ConfigError
+
+FILE_NAME = "config.toml"
+PROJECT_FOLDER = ".nca"
+
+
+def user_config_file(env: Mapping[str, str]) -> Path:
+    """The user's own settings file, whether it exists or not."""
+    if home := _nca_home(env):
+        return home / FILE_NAME
+    if base := _absolute(env.get("XDG_CONFIG_HOME", "")):
+        return base / "nca" / FILE_NAME
+    if sys.platform == "win32":
+        return platformdirs.user_config_path("nca", appauthor=False) / FILE_NAME
+    return _home(env) / ".config" / "nca" / FILE_NAME
+
+
+def data_dir(env: Mapping[str, str]) -> Path:
+    """The folder for sessions and weights; it is made by whoever first writes there."""
+    if home := _nca_home(env):
+        return home / "data"
+    if base := _absolute(env.get("XDG_DATA_HOME", "")):
+        return base / "nca"
+    if sys.platform in ("win32", "darwin"):
+        return platformdirs.user_data_path("nca", appauthor=False)
+    return _home(env) / ".local" / "share" / "nca"
+
+
+def project_config_file(directory: Path) -> Path:
+    """The settings file of the project in `directory`."""
+    return directory / PROJECT_FOLDER / FILE_NAME
+
+
+def _nca_home(env: Mapping[str, str]) -> Path | None:
+    text = env.get("NCA_HOME", "")
+    if not text:
+        return None
+    if "\0" in text:
+        raise ConfigError("NCA_HOME is not a path.")
+    path = Path(text)
+    if text.startswith("~"):
+        path = _home(env).joinpath(*path.parts[1:]) if path.parts[0] == "~" else path.expanduser()
+    return path.absolute()
+
+
+def _absolute(text: str) -> Path | None:
+    """The XDG rules say that a relative path is to be ignored."""
+    return Path(text) if text and Path(text).is_absolute() else None
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    if base := _absolute(env.get("HOME", "")):
+        return base
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise ConfigError(
+            "This account has no home directory.", advice="Set NCA_HOME to a folder for nca's files."
+        ) from error

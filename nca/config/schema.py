@@ -1,0 +1,183 @@
+"""Every setting: its type, default, unit, what it means and what it accepts.
+
+This is the single source for the TOML layers, the environment, `/config` and its completion,
+`.nca/config.toml.example` and the reference in docs/. Values are read through `nca.config.kinds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from nca.config.kinds import Kind, boolean, choice, number, ratio, text, texts, whole
+
+STAGES = ("prune", "deduplicate", "summarize", "truncate")
+
+
+def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False) -> Any:
+    """One setting. `trusted`: a project's own file may not set it (it could run things or redirect keys)."""
+    return field(default=default, metadata={"kind": kind, "about": about, "unit": unit, "trusted": trusted})
+
+
+def section(kind: type, about: str) -> Any:
+    return field(default_factory=kind, metadata={"about": about})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    name: str = setting(
+        "", text(), "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best that is found."
+    )
+    context_window: int = setting(0, whole(), "The model's context window. 0: what is known of it.", unit="tokens")
+    max_output_tokens: int = setting(
+        0, whole(), "Room kept for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
+    )
+    summarizer: str = setting("", text(), "The model that writes summaries. Empty: the chat's own; none: no model.")
+    api_base: str = setting("", text(), "The endpoint's address, where it is not the provider's own.", trusted=True)
+    temperature: float = setting(
+        -1.0, number(-1, 2), "How freely the model picks its words. -1: the provider's default."
+    )
+    first_token_seconds: float = setting(
+        120.0, number(1, 3600), "How long to wait for an answer to begin.", unit="seconds"
+    )
+    idle_seconds: float = setting(60.0, number(1, 3600), "How long a begun answer may stand still.", unit="seconds")
+    total_seconds: float = setting(1800.0, number(1, 86400), "How long one answer may take.", unit="seconds")
+    max_retries: int = setting(5, whole(0, 20), "Tries after a passing failure.")
+
+
+@dataclass(frozen=True, slots=True)
+class PruneSettings:
+    protect_tokens: int = setting(
+        40_000, whole(), "The newest tool results that stay; at most a quarter of the budget.", unit="tokens"
+    )
+    keep_results: int = setting(2, whole(0, 1000), "The newest tool results that stay, by number.")
+    minimum_savings_tokens: int = setting(
+        20_000, whole(), "Act only if this much is saved; at most 10 % of the budget.", unit="tokens"
+    )
+    protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never cleared.")
+
+
+@dataclass(frozen=True, slots=True)
+class DeduplicateSettings:
+    minimum_ratio: float = setting(0.3, ratio(zero=True), "Act only if this share of the file-read tokens is saved.")
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizeSettings:
+    max_tokens: int = setting(
+        2_000, whole(50, 100_000), "A summary's length; at most 10 % of the budget.", unit="tokens"
+    )
+    deadline_seconds: float = setting(
+        180.0, number(1, 3600), "How long a summary may take, both tries together.", unit="seconds"
+    )
+    role: str = setting("user", choice("user", "system"), "The role that a summary is sent in.")
+    ledger_tokens: int = setting(
+        1_000, whole(0, 100_000), "The ledger of facts kept by code; at most 5 % of the budget.", unit="tokens"
+    )
+    user_turns_tokens: int = setting(
+        3_000, whole(0, 100_000), "The person's own words kept verbatim; at most 10 % of the budget.", unit="tokens"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateSettings:
+    fraction: float = setting(0.5, ratio(), "The share of the older turns that goes first.")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionSettings:
+    max_bytes: int = setting(51_200, whole(200), "A tool output's size when it enters.", unit="bytes")
+    max_lines: int = setting(2_000, whole(10), "A tool output's lines when it enters.")
+    direction: str = setting(
+        "both", choice("both", "head", "tail"), "Which end of a long output stays: both keeps 25 % head, 75 % tail."
+    )
+    file_ratio: float = setting(0.6, ratio(), "The share of the free window that attached files may take.")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    auto: str = setting(
+        "on",
+        choice("on", "off", "preview", aliases={True: "on", False: "off", "true": "on", "false": "off"}),
+        "Compaction by itself: on, off, or preview (report what it would do, change nothing).",
+    )
+    stages: tuple[str, ...] = setting(
+        STAGES,
+        texts(STAGES, {"clear_results": "prune", "sliding_window": "truncate"}),
+        "The compaction's stages: the list is the order and the switch.",
+    )
+    info_threshold: float = setting(0.60, ratio(), "Above this usage a grey line says so after a turn.")
+    idle_threshold: float = setting(0.75, ratio(), "From this usage on, compaction is prepared while you type.")
+    compact_threshold: float = setting(0.80, ratio(), "From this usage on, compaction happens before a request.")
+    compact_tokens: int = setting(
+        0, whole(), "The same as an absolute number; 0: none. Whichever is first.", unit="tokens"
+    )
+    target_ratio: float = setting(0.50, ratio(), "Compaction aims at this share of the budget.")
+    max_tokens: int = setting(0, whole(), "The largest budget for a request, below the window. 0: none.", unit="tokens")
+    max_messages: int = setting(0, whole(), "Messages kept verbatim by a compaction. 0: no limit.")
+    max_turns: int = setting(0, whole(), "Turns kept before the oldest half is summarized. 0: no limit.")
+    preserve_turns: int = setting(5, whole(0, 1000), "The newest turns that a summary leaves alone, if they fit.")
+    keep_recent_ratio: float = setting(0.3, ratio(), "The share of the target for the newest whole turns.")
+    prune: PruneSettings = section(PruneSettings, "Stage 1: old tool results give way to a placeholder")
+    deduplicate: DeduplicateSettings = section(DeduplicateSettings, "Stage 2: superseded reads of the same file")
+    summarize: SummarizeSettings = section(SummarizeSettings, "Stage 3: the older part becomes one summary")
+    truncate: TruncateSettings = section(TruncateSettings, "Stage 4: the oldest turns leave")
+    admission: AdmissionSettings = section(AdmissionSettings, "What may enter the context in the first place")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    max_steps: int = setting(15, whole(1, 1000), "Requests in one turn before it ends by itself.")
+    system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    persist: bool = setting(True, boolean(), "Keep sessions on disk.")
+    retention_days: int = setting(30, whole(0, 36500), "Sessions older than this are removed; 0: never.", unit="days")
+    max_sessions: int = setting(50, whole(1, 1_000_000), "More sessions than this: the oldest are removed.")
+    restore: str = setting("full", choice("full", "text"), "How a resumed session starts: as it was, or text only.")
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalSettings:
+    theme: str = setting("auto", choice("auto", "dark", "light"), "Colours that suit the background.")
+    keys: str = setting("emacs", choice("emacs", "vi"), "The editing keys of the prompt.")
+    show_reasoning: bool = setting(False, boolean(), "Show what the model thinks, in grey.")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    model: ModelSettings = section(ModelSettings, "The model")
+    context: ContextSettings = section(ContextSettings, "The context window and its compaction")
+    agent: AgentSettings = section(AgentSettings, "The agent")
+    session: SessionSettings = section(SessionSettings, "Sessions on disk")
+    terminal: TerminalSettings = section(TerminalSettings, "The terminal")
+
+
+class Key(NamedTuple):
+    """One setting's description; `name` is dotted (context.prune.protect_tokens)."""
+
+    name: str
+    kind: Kind
+    default: Any
+    unit: str
+    about: str
+    trusted: bool
+
+
+def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
+    """All settings in the order of the schema."""
+    for item in fields(node):
+        name = f"{prefix}{item.name}"
+        if "kind" in item.metadata:
+            meta = item.metadata
+            yield Key(name, meta["kind"], item.default, meta["unit"], meta["about"], meta["trusted"])
+        else:
+            default_factory: Any = item.default_factory
+            if isinstance(default_factory, type):
+                yield from walk(default_factory, f"{name}.")
+
+
+KEYS: dict[str, Key] = {key.name: key for key in walk()}

@@ -1,0 +1,109 @@
+"""What someone wrote, `name = value`, and how it becomes a typed value or a refusal.
+
+All layers go through here: files, environment, flags, `/config` and the library's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from nca.config.document import shown_name, shown_value
+from nca.config.names import Name, canonical, is_section, join_summarizer, nearest
+from nca.config.schema import KEYS
+from nca.errors import ConfigError
+
+
+class Rank(IntEnum):
+    """How strong a layer is."""
+
+    DEFAULT = 0
+    USER = 1
+    PROJECT = 2
+    MODEL = 3
+    ENVIRONMENT = 4
+    FLAG = 5
+    CHAT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A typed value and where it came from."""
+
+    value: Any
+    origin: str
+    rank: Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One `name = raw` as someone wrote it. `place` tells where, for messages ("" where it is plain to the reader)."""
+
+    name: str
+    raw: Any
+    origin: str
+    place: Callable[[], str]
+
+
+def apply_wishes(
+    wishes: list[Wish],
+    values: dict[str, Placed],
+    rank: Rank,
+    *,
+    current: Mapping[str, Placed] | None = None,
+    check: Callable[[str, Wish], None] | None = None,
+) -> list[str]:
+    """Read each wish into `values`; seeds' names first, so that a canonical name beside them wins. Returns notes."""
+    found = [(resolve(wish.name, wish.place()), wish) for wish in wishes]
+    notes: list[str] = []
+    taken: dict[str, str] = {}
+    now = dict(current if current is not None else values)
+    for name, wish in sorted(found, key=lambda pair: pair[0].seed is None):
+        if check is not None:
+            check(name.key, wish)
+        if name.seed is not None:
+            notes.append(f"{prefix(wish.place())}{shown_name(wish.name)} is {name.key} in nca.")
+        before = taken.get(name.key)
+        if before is not None and (name.seed is None or not (name.seed.part or name.seed.convert)):
+            notes.append(f"{prefix(wish.place())}{shown_name(wish.name)} overrules {shown_name(before)}.")
+        taken[name.key] = wish.name
+        value = _read(name, wish, now[name.key].value, found)
+        values[name.key] = now[name.key] = Placed(value, wish.origin, rank)
+    return notes
+
+
+def _read(name: Name, wish: Wish, current: Any, found: list[tuple[Name, Wish]]) -> Any:
+    """The typed value of a wish, or ConfigError."""
+    key = KEYS[name.key]
+    try:
+        raw = wish.raw
+        if name.seed is not None and name.seed.part:
+            halves = {one.seed.part: other.raw for one, other in found if one.seed is not None and one.seed.part}
+            raw = join_summarizer(halves.get("provider"), halves.get("model"), current)
+        elif name.seed is not None and name.seed.convert is not None:
+            raw = name.seed.convert(raw, current)
+        return key.kind.read(raw)
+    except ValueError:
+        valid = name.seed.valid if name.seed is not None and name.seed.valid else key.kind.valid
+        also = f" (nca's {key.name})" if name.seed is not None else ""
+        raise ConfigError(
+            f"{prefix(wish.place())}{shown_name(wish.name)} = {shown_value(wish.raw)}{also} is not valid; "
+            f"valid: {valid}."
+        ) from None
+
+
+def resolve(written: str, place: str) -> Name:
+    if found := canonical(written):
+        return found
+    shown = shown_name(written)
+    if is_section(written):
+        raise ConfigError(f"{prefix(place)}{shown} is a section, not a setting; its settings are {shown}.…")
+    near = nearest(written)
+    hint = f"Did you mean {near}?" if near else "`nca config show` lists them all."
+    raise ConfigError(f"{prefix(place)}there is no setting {shown}.", advice=hint)
+
+
+def prefix(place: str) -> str:
+    return f"{place}: " if place else ""

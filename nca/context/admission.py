@@ -1,0 +1,122 @@
+"""What may enter the view: sizes of tool outputs and of attached files. Originals are kept by whoever asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+
+from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+
+MAX_OUTPUT_BYTES = 51_200
+MAX_OUTPUT_LINES = 2_000
+"""Seed 2: MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES."""
+HEAD_RATIO = 0.25
+"""Spec 7: a long output keeps a quarter of its size from the beginning, the rest from the end."""
+FILE_RATIO = 0.6
+FAST_PATH_BYTES = 102_400
+PREVIEW_BYTES = 5_242_880
+PREVIEW_CHARS = 2_000
+"""Seed 2: FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS."""
+
+_SENTENCE_END = re.compile(r"[.!?]\s|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What was let in. `original_bytes` is the size of the whole in UTF-8."""
+
+    text: str
+    is_cut: bool
+    original_bytes: int
+
+
+def admit_output(
+    text: str, *, max_bytes: int = MAX_OUTPUT_BYTES, max_lines: int = MAX_OUTPUT_LINES, direction: str = "both"
+) -> Admitted:
+    """A tool's output within its limits, cut on character boundaries, with a notice where something is missing.
+
+    direction  which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
+    """
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    kept = _limit_lines(text, max_lines, direction)
+    kept = _limit_bytes(kept, max_bytes, direction)
+    if kept == text:
+        return Admitted(text, False, size)
+    kept_size = len(kept.encode("utf-8", "replace"))
+    return Admitted(f"{kept}\n[Output truncated from {size} bytes to {kept_size} bytes]", True, size)
+
+
+def file_token_budget(
+    context_window: int, used_tokens: int, reserve_tokens: int, *, file_ratio: float = FILE_RATIO
+) -> int:
+    """Tokens that attached files may take (seed 2): a share of what is free, never below 0."""
+    return max(0, floor((context_window - used_tokens - reserve_tokens) * file_ratio))
+
+
+def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int) -> list[Admitted]:
+    """Several files (path, text) within one budget, shared in proportion; each says what was cut or left out."""
+    sizes = [len(text.encode("utf-8", "replace")) for _, text in files]
+    wanted = [
+        PREVIEW_CHARS // 4 if size > PREVIEW_BYTES else _file_tokens(text)
+        for (_, text), size in zip(files, sizes, strict=True)
+    ]
+    share = min(1.0, budget_tokens / max(1, sum(wanted)))
+    fitted = []
+    for (_, text), size, want in zip(files, sizes, wanted, strict=True):
+        shown = text[:PREVIEW_CHARS] if size > PREVIEW_BYTES else text
+        allowed = floor(want * share)
+        kept = shown if _file_tokens(shown) <= allowed else _cut_sentences(shown, allowed)
+        is_cut = size != len(kept.encode("utf-8", "replace"))
+        if is_cut:
+            kept += f"\n[File truncated from {size} bytes to {len(kept.encode('utf-8', 'replace'))} bytes]"
+        fitted.append(Admitted(kept, is_cut, size))
+    return fitted
+
+
+def _file_tokens(text: str) -> int:
+    return text_tokens(text, RESULT_CHARS_PER_TOKEN)
+
+
+def _cut_sentences(text: str, max_tokens: int) -> str:
+    low, high = 0, min(len(text), int(max_tokens * 4) + 8)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _file_tokens(text[:middle]) + 16 <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    cut = text[:low]
+    ends = [match.end() for match in _SENTENCE_END.finditer(cut, int(low * 0.9))]
+    return cut[: ends[-1]] if ends else cut
+
+
+def _limit_lines(text: str, max_lines: int, direction: str) -> str:
+    lines = text.splitlines(keepends=True)
+    if len(lines) <= max_lines:
+        return text
+    head, tail = _split(max_lines, direction)
+    return _join("".join(lines[:head]), "".join(lines[len(lines) - tail :]))
+
+
+def _limit_bytes(text: str, max_bytes: int, direction: str) -> str:
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= max_bytes:
+        return text
+    head, tail = _split(max_bytes, direction)
+    # Cutting bytes may split a character at either cut; "ignore" drops only those halves.
+    first = raw[:head].decode("utf-8", "ignore")
+    last = raw[len(raw) - tail :].decode("utf-8", "ignore") if tail else ""
+    return _join(first, last)
+
+
+def _split(limit: int, direction: str) -> tuple[int, int]:
+    head = {"head": limit, "tail": 0}.get(direction, int(limit * HEAD_RATIO))
+    return head, limit - head
+
+
+def _join(head: str, tail: str) -> str:
+    if not head or not tail:
+        return head or tail
+    return f"{head.rstrip()}\n[…]\n{tail.lstrip()}"

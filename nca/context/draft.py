@@ -1,0 +1,205 @@
+"""A view being made: the parts that stages may stub or hide, with their cost, until it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.rules import BLOCK_REPAIRS
+from nca.context.rules.cut_points import blocks
+from nca.context.rules.untouchable import newest_user, untouchable
+from nca.context.tokens import message_tokens
+from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
+from nca.messages import Entry, Message
+
+
+@dataclass(slots=True)
+class Block:
+    """The smallest stretch that may stand or go: messages first … last, between two legal cuts."""
+
+    first: int
+    last: int
+    turn: int
+    """Which turn it belongs to, from 1; 0 before the first user message."""
+    raw: int
+    is_locked: bool
+    stubs: dict[int, Stub] = field(default_factory=dict)
+
+    @property
+    def seqs(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+Part = Block | Summary | Marker
+
+
+class Draft:
+    """Starts as the history's view; stages change it; `view()` is what came out."""
+
+    def __init__(self, history: History, meter: Meter) -> None:
+        self.history = history
+        self.meter = meter
+        self.locked = untouchable(history.entries, history.pins)
+        self.newest_user = newest_user(history.entries)
+        self.parts: list[Part] = []
+        self._turn = 0
+        self._take_view()
+        # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
+        raw = meter.raw(history)
+        self._extra_raw = raw - sum(self.part_raw(part) for part in self.parts)
+        self.raw = raw
+
+    @property
+    def tokens(self) -> int:
+        return self.meter.scaled(self.raw)
+
+    def fixed_tokens(self) -> int:
+        """What no compaction can shrink: system prompt, tools, the newest user message, pins."""
+        raw = self.meter.fixed_raw
+        locked = set(self.history.pins) | ({self.newest_user} if self.newest_user else set())
+        for block in self.blocks():
+            if block.is_locked:
+                raw += sum(
+                    self.history.run_tokens(seq, seq)
+                    for seq in block.seqs
+                    if seq in locked or self.history.message(seq).role == "system"
+                )
+        return self.meter.scaled(raw)
+
+    def blocks(self) -> list[Block]:
+        return [part for part in self.parts if isinstance(part, Block)]
+
+    def turns(self) -> list[list[Block]]:
+        """The shown blocks by turn, oldest first; what stands before the first user message is no turn."""
+        turns: dict[int, list[Block]] = {}
+        for block in self.blocks():
+            if block.turn:
+                turns.setdefault(block.turn, []).append(block)
+        return list(turns.values())
+
+    def part_raw(self, part: Part) -> int:
+        return part.raw if isinstance(part, Block) else self.history.item_tokens(part)
+
+    def shown(self, block: Block) -> list[Message]:
+        """The block's messages as the draft shows them."""
+        return [
+            msgspec.structs.replace(self.history.message(seq), content=block.stubs[seq].text)
+            if seq in block.stubs
+            else self.history.message(seq)
+            for seq in block.seqs
+        ]
+
+    def saving(self, block: Block, seq: int, text: str) -> int:
+        """Raw tokens saved by showing message `seq` as a stub; 0 or less where the stub is not smaller."""
+        stub = block.stubs.get(seq)
+        message = self.history.message(seq)
+        now = message_tokens(msgspec.structs.replace(message, content=stub.text)) if stub else message_tokens(message)
+        return now - message_tokens(msgspec.structs.replace(message, content=text))
+
+    def settle(self) -> int:
+        """Count the draft's view exactly, repairs between its parts included; returns the tokens."""
+        exact = self.meter.raw_with(self.history, self.view())
+        self._extra_raw += exact - self.raw
+        self.raw = exact
+        return self.tokens
+
+    def put_stub(self, block: Block, seq: int, text: str, stage: str) -> int:
+        """Show message `seq` as `text`. Returns the raw tokens saved."""
+        before = block.raw
+        block.stubs[seq] = Stub(seq, text, stage)
+        block.raw = self._block_raw(block)
+        self.raw += block.raw - before
+        return before - block.raw
+
+    def replace(self, gone: Iterable[Part], item: Summary | Marker) -> None:
+        """Put `item` where the first of `gone` stood, and take all of `gone` out."""
+        leaving = {id(part) for part in gone}
+        place = next(index for index, part in enumerate(self.parts) if id(part) in leaving)
+        self.parts = [
+            *self.parts[:place],
+            item,
+            *(part for part in self.parts[place:] if id(part) not in leaving),
+        ]
+        self.raw = self._extra_raw + sum(self.part_raw(part) for part in self.parts)
+
+    def view(self) -> View:
+        items: list[Item] = []
+        for part in self.parts:
+            if isinstance(part, Block):
+                _add_block(items, part)
+            else:
+                items.append(part)
+        tail = self.history.head + 1
+        if items and isinstance(items[-1], Verbatim) and items[-1].last == self.history.head:
+            tail = items.pop().first  # type: ignore[union-attr]
+        view = View(tuple(items), tail)
+        check_partition(view)
+        return view
+
+    def _block_raw(self, block: Block) -> int:
+        """What the block costs as it is sent, its own repairs included."""
+        messages = self.shown(block)
+        for rule in BLOCK_REPAIRS:
+            messages = rule.repair(messages)
+        return sum(message_tokens(message) for message in messages)
+
+    def _take_view(self) -> None:
+        run: list[Entry] = []
+        stubs: dict[int, Stub] = {}
+        for item in (*self.history.view.items, Verbatim(self.history.view.tail, self.history.head)):
+            if isinstance(item, Verbatim):
+                self._extend(run, stubs, self.history.entries[item.first - 1 : item.last])
+            elif isinstance(item, Stub):
+                stubs[item.seq] = item
+                self._extend(run, stubs, self.history.entries[item.seq - 1 : item.seq])
+            else:
+                self._close(run, stubs)
+                self.parts.append(item)
+        self._close(run, stubs)
+
+    def _extend(self, run: list[Entry], stubs: dict[int, Stub], entries: Sequence[Entry]) -> None:
+        if run and entries and entries[0].seq != run[-1].seq + 1:
+            kept = stubs.pop(entries[0].seq, None)
+            self._close(run, stubs)
+            if kept:
+                stubs[entries[0].seq] = kept
+        run.extend(entries)
+
+    def _close(self, run: list[Entry], stubs: dict[int, Stub]) -> None:
+        """Turn a run of neighbouring messages into blocks."""
+        for start, end in blocks([entry.message for entry in run]):
+            first, last = run[start].seq, run[end].seq
+            message = run[start].message
+            if message.role == "user" and not message.is_synthetic:
+                self._turn += 1
+            is_locked = any(seq in self.locked for seq in range(first, last + 1))
+            block = Block(first, last, self._turn, self.history.run_tokens(first, last), is_locked)
+            block.stubs.update({seq: stubs[seq] for seq in block.seqs if seq in stubs})
+            if block.stubs or first != last or message.role == "tool" or message.tool_calls or not message.content:
+                block.raw = self._block_raw(block)
+            self.parts.append(block)
+        run.clear()
+        stubs.clear()
+
+
+def covered(parts: Iterable[Part]) -> tuple[Range, ...]:
+    """The messages that these parts stand for."""
+    ranges: list[Range] = []
+    for part in parts:
+        ranges.extend(((part.first, part.last),) if isinstance(part, Block) else part.ranges)
+    return merge_ranges(ranges)
+
+
+def _add_block(items: list[Item], block: Block) -> None:
+    for seq in block.seqs:
+        previous = items[-1] if items else None
+        if seq in block.stubs:
+            items.append(block.stubs[seq])
+        elif isinstance(previous, Verbatim) and previous.last == seq - 1:
+            items[-1] = Verbatim(previous.first, seq)
+        else:
+            items.append(Verbatim(seq, seq))

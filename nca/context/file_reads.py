@@ -1,0 +1,105 @@
+"""Which messages are reads of a file: from the arguments of tool calls, never from prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import Any
+
+import msgspec
+
+from nca.messages import Entry, ToolCall
+
+PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "absolute_path")
+_READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
+_WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
+_WRITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "write")
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """One call on one file. `seq` is the result's message for a read, the call's for a write.
+
+    `first_line` … `last_line` (None: to the end) is what was asked for.
+    """
+
+    seq: int
+    path: str
+    is_write: bool
+    first_line: int = 1
+    last_line: int | None = None
+
+    def covers(self, other: FileUse) -> bool:
+        """Whether this read shows at least what the other one showed."""
+        if self.first_line > other.first_line:
+            return False
+        return self.last_line is None or (other.last_line is not None and self.last_line >= other.last_line)
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any]:
+    """The call's arguments; empty where they are not a JSON object."""
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def path_of(arguments: dict[str, Any]) -> str:
+    """The file that the arguments name, normalised; empty where they name none."""
+    for key in PATH_KEYS:
+        value = arguments.get(key)
+        if isinstance(value, str) and value.strip():
+            return normpath(value.strip().replace("\\", "/"))
+    return ""
+
+
+def file_use(call: ToolCall, seq: int = 0) -> FileUse | None:
+    """What a call does to a file, None where it does nothing to one."""
+    arguments = arguments_of(call)
+    path = path_of(arguments)
+    if not path:
+        return None
+    command = arguments.get("command")
+    if (_WRITES.search(call.name) and command != "view") or command in _WRITING_COMMANDS:
+        return FileUse(seq, path, is_write=True)
+    if not _READS.search(call.name) and command != "view":
+        return None
+    first, last = _lines(arguments)
+    return FileUse(seq, path, is_write=False, first_line=first, last_line=last)
+
+
+def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
+    """Reads (successful ones, at their result) and writes (at their call) in the order of the log."""
+    waiting: dict[str, ToolCall] = {}
+    for entry in entries:
+        message = entry.message
+        for call in message.tool_calls:
+            use = file_use(call, entry.seq)
+            if use is not None and use.is_write:
+                yield use
+            elif use is not None:
+                waiting[call.id] = call
+        if message.role == "tool" and message.tool_call_id in waiting:
+            use = file_use(waiting.pop(message.tool_call_id), entry.seq)
+            if use is not None and not message.is_error:
+                yield use
+
+
+def _lines(arguments: dict[str, Any]) -> tuple[int, int | None]:
+    view_range = arguments.get("view_range") or arguments.get("range")
+    if isinstance(view_range, list) and len(view_range) == 2:
+        first, last = _number(view_range[0]), _number(view_range[1])
+        return first or 1, last if last and last > 0 else None
+    first = next(
+        (n for key in ("offset", "start_line", "start", "line_start") if (n := _number(arguments.get(key)))), 1
+    )
+    last = next((n for key in ("end_line", "end", "line_end") if (n := _number(arguments.get(key)))), None)
+    limit = _number(arguments.get("limit"))
+    return first, last or (first + limit - 1 if limit else None)
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

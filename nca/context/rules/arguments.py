@@ -1,0 +1,52 @@
+"""Arguments of past calls are valid JSON objects (O5, A11): templates parse them, and a broken one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from nca.context.rules.rule import Span
+from nca.messages import Message, ToolCall
+
+MAX_NAME_CHARS = 64
+
+
+class ValidArguments:
+    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
+        return ()
+
+    def repair(self, messages: list[Message]) -> list[Message]:
+        if all(_is_valid(call) for message in messages for call in message.tool_calls):
+            return messages
+        return [
+            msgspec.structs.replace(message, tool_calls=tuple(_repaired(call) for call in message.tool_calls))
+            if message.tool_calls
+            else message
+            for message in messages
+        ]
+
+
+def _is_valid(call: ToolCall) -> bool:
+    return _is_name(call.name) and _is_object(call.arguments)
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(arguments), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME_CHARS and name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+
+
+def _repaired(call: ToolCall) -> ToolCall:
+    name = call.name
+    if not _is_name(name):
+        name = (
+            "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)[:MAX_NAME_CHARS] or "tool"
+        )
+        name = name if _is_name(name) else "tool"
+    return ToolCall(call.id, name, call.arguments if _is_object(call.arguments) else "{}")

@@ -1,0 +1,48 @@
+"""No message is empty: providers refuse them or invent a text (A8, M6, O6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from nca.context.rules.rule import Span
+from nca.messages import Message, TextPart
+
+NO_OUTPUT = "(no output)"
+
+
+class NoEmptyMessages:
+    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
+        return ()
+
+    def repair(self, messages: list[Message]) -> list[Message]:
+        """Empty messages are left out; a result must stay, so it says that it is empty; empty text parts go."""
+        if all(_is_full(message) for message in messages):
+            return messages
+        kept = []
+        for message in messages:
+            if _is_full(message):
+                kept.append(message)
+            elif message.role == "tool":
+                kept.append(msgspec.structs.replace(message, content=NO_OUTPUT))
+            elif message.tool_calls:
+                kept.append(msgspec.structs.replace(message, content=_full_parts(message)))
+            elif (parts := _full_parts(message)) is not None:
+                kept.append(msgspec.structs.replace(message, content=parts))
+        return kept
+
+
+def _is_full(message: Message) -> bool:
+    content = message.content
+    if isinstance(content, str):
+        return bool(content.strip()) or (bool(message.tool_calls) and not content)
+    if content is None:
+        return bool(message.tool_calls)
+    return bool(content) and all(not isinstance(part, TextPart) or part.text.strip() for part in content)
+
+
+def _full_parts(message: Message) -> object:
+    if not isinstance(message.content, tuple):
+        return None
+    return tuple(p for p in message.content if not isinstance(p, TextPart) or p.text.strip()) or None

@@ -1,0 +1,29 @@
+"""A step whose results are not all in is untouchable: what follows it belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nca.context.rules.rule import Span
+from nca.messages import Message
+
+
+class OpenStep:
+    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
+        position = open_step(messages)
+        return () if position is None else ((position, len(messages) - 1),)
+
+    def repair(self, messages: list[Message]) -> list[Message]:
+        """Nothing to do: `ToolPairs` closes it for the request, the log keeps waiting."""
+        return messages
+
+
+def open_step(messages: Sequence[Message]) -> int | None:
+    """The position of the last assistant message where calls of it wait for results, else None."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if message.role == "assistant":
+            answered = [later.tool_call_id for later in messages[position + 1 :] if later.role == "tool"]
+            waiting = [call.id for call in message.tool_calls]
+            return position if any(waiting.count(call) > answered.count(call) for call in waiting) else None
+    return None

@@ -1,0 +1,50 @@
+"""Every tool call has exactly one result, and every result has its call (reliability 3.6: O1–O3, A3–A5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nca.context.rules.rule import Span
+from nca.context.rules.steps import steps
+from nca.messages import Message, ToolCall
+
+RESULT_UNAVAILABLE = "[Tool result unavailable - conversation was compacted]"
+CALL_UNAVAILABLE = "[Tool call for {tool} - conversation was compacted]"
+"""Seed 2's texts for the half of a pair that is missing."""
+
+
+class ToolPairs:
+    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
+        return ((step.position, step.last) for step in steps(messages) if step.results)
+
+    def repair(self, messages: list[Message]) -> list[Message]:
+        """A missing result and a missing call are made up, and marked; a second result for one call is left out."""
+        found = list(steps(messages))
+        answered = {position for step in found for position in step.results.values()}
+        repeated = {position for step in found for position in step.repeated}
+        missing = {step.position + len(step.results): step for step in found if step.is_open}
+        if not missing and all(m.role != "tool" or i in answered for i, m in enumerate(messages)):
+            return messages
+        repaired: list[Message] = []
+        for position, message in enumerate(messages):
+            if message.role != "tool" or position in answered:
+                repaired.append(message)
+            elif position not in repeated:
+                repaired.extend(self._with_call(message))
+            if position in missing:
+                step = missing[position]
+                repaired.extend(
+                    self._without_result(messages[step.position].tool_calls[place])
+                    for place in range(len(step.calls))
+                    if place not in step.results
+                )
+        return repaired
+
+    def _with_call(self, result: Message) -> list[Message]:
+        tool = result.name or "tool"
+        call = ToolCall(result.tool_call_id or "call", tool, "{}")
+        text = CALL_UNAVAILABLE.format(tool=tool)
+        return [Message("assistant", text, (call,), is_synthetic=True), result]
+
+    def _without_result(self, call: ToolCall) -> Message:
+        return Message("tool", RESULT_UNAVAILABLE, tool_call_id=call.id, name=call.name, is_synthetic=True)

@@ -1,0 +1,29 @@
+"""What no stage may touch: system messages, pins, the newest user message and an open step (spec 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from nca.context.rules.open_step import open_step
+from nca.messages import Entry
+
+
+def newest_user(entries: Sequence[Entry]) -> int | None:
+    """The seq of the newest message that a person wrote."""
+    for entry in reversed(entries):
+        if entry.message.role == "user" and not entry.message.is_synthetic:
+            return entry.seq
+    return None
+
+
+def untouchable(entries: Sequence[Entry], pins: Set[int]) -> set[int]:
+    """The seqs that stay as they are."""
+    kept = {entry.seq for entry in entries if entry.message.role == "system"}
+    kept.update(entry.seq for entry in entries if entry.seq in pins)
+    newest = newest_user(entries)
+    if newest is not None:
+        kept.add(newest)
+    position = open_step([entry.message for entry in entries])
+    if position is not None:
+        kept.update(entry.seq for entry in entries[position:])
+    return kept

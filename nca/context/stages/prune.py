@@ -1,0 +1,65 @@
+"""Stage 1: old tool results give way to a placeholder. The call, the ids and the error mark stay."""
+
+from __future__ import annotations
+
+from nca.config.schema import PruneSettings
+from nca.context.draft import Block, Draft
+from nca.messages import Message
+
+CLEARED = "[Tool result cleared]"
+"""Seed 2's placeholder."""
+MAX_ERROR_CHARS = 200
+BUDGET_SHARE_PROTECTED = 4
+"""At most a quarter of the budget is protected (spec 3)."""
+BUDGET_SHARE_MINIMUM = 10
+"""At most a tenth of the budget must be saved (spec 3)."""
+
+
+def prune(draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int) -> None:
+    """Clear results, oldest first, until the target is met; nothing where too little would be saved."""
+    candidates = _candidates(draft, settings, budget_tokens)
+    possible = draft.meter.scaled(sum(draft.saving(block, seq, text) for block, seq, text in candidates))
+    needed = draft.tokens - target_tokens
+    minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
+    if possible < max(1, minimum):
+        return
+    for block, seq, text in candidates:
+        if draft.tokens <= target_tokens:
+            return
+        draft.put_stub(block, seq, text, "prune")
+
+
+def stub_text(message: Message) -> str:
+    """The placeholder; an error keeps its first line, which is what a model needs of it."""
+    first_line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
+    if message.is_error and first_line and not first_line.startswith(CLEARED):
+        return f"{CLEARED} {first_line[:MAX_ERROR_CHARS]}"
+    return CLEARED
+
+
+def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str]]:
+    """What may be cleared, oldest first."""
+    protected_tokens = min(settings.protect_tokens, budget_tokens // BUDGET_SHARE_PROTECTED)
+    found: list[tuple[Block, int, str]] = []
+    kept_results = kept_tokens = 0
+    for block in reversed(draft.blocks()):
+        names = _tool_names(draft, block)
+        for seq in reversed(block.seqs):
+            message = draft.history.message(seq)
+            if message.role != "tool":
+                continue
+            kept_results += 1
+            kept_tokens += draft.meter.scaled(draft.history.run_tokens(seq, seq))
+            is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
+            name = message.name or names.get(message.tool_call_id, "")
+            if is_recent or block.is_locked or seq in block.stubs or name in settings.protected_tools:
+                continue
+            text = stub_text(message)
+            if draft.saving(block, seq, text) > 0:
+                found.append((block, seq, text))
+    found.reverse()
+    return found
+
+
+def _tool_names(draft: Draft, block: Block) -> dict[str, str]:
+    return {call.id: call.name for call in draft.history.message(block.first).tool_calls}

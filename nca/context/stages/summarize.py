@@ -1,0 +1,200 @@
+"""Stage 3: the older part becomes one summary, with the ledger of facts and the person's own words beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal, cast
+
+from nca.config.schema import ContextSettings
+from nca.context import ledger as facts
+from nca.context.draft import Block, Draft, Part, covered
+from nca.context.request import repair
+from nca.context.summary import HEADER, SummaryFailure, SummaryReply, SummaryRequest, Written, write
+from nca.context.view import Range, Summary, Verbatim, seqs
+from nca.messages import Message
+
+PREFACE = "A record of the earlier part of this conversation, kept to save space. It is not an instruction."
+SMALLEST_STRETCH_TOKENS = 160
+"""Less than this is not worth a summary: its frame alone costs a quarter of it."""
+FRAME_TOKENS = 60
+"""Header, preface and headings of a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Raw tokens that each part of a summary may take."""
+
+    prose: int
+    ledger: int
+    words: int
+
+    @property
+    def total(self) -> int:
+        return self.prose + self.ledger + self.words + FRAME_TOKENS
+
+
+def sizes(settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int) -> Sizes:
+    """At most the settings, shares of the budget (spec 4), and three quarters of what goes away and of the room."""
+    own = settings.summarize
+    most = max(0, min(gone_raw, room_raw - FRAME_TOKENS))
+    return Sizes(
+        prose=min(own.max_tokens, budget_tokens // 10, most // 3),
+        ledger=min(own.ledger_tokens, budget_tokens // 20, most // 6),
+        words=min(own.user_turns_tokens, budget_tokens // 10, most // 4),
+    )
+
+
+def summarize(
+    draft: Draft,
+    settings: ContextSettings,
+    *,
+    target_tokens: int,
+    budget_tokens: int,
+    focus: str,
+    input_tokens: int,
+) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
+    """Replace the older part by a summary; None, and nothing changed, where that would not be smaller."""
+    absorbed, rank = _absorb(draft)
+    room_raw = _room_raw(draft, absorbed, target_tokens)
+    gone = choose(draft, settings, target_tokens, budget_tokens, room_raw)
+    gone_raw = sum(part.raw for part in gone)
+    if gone_raw < SMALLEST_STRETCH_TOKENS:
+        return None
+    allowed = sizes(settings, budget_tokens, gone_raw + sum(draft.part_raw(part) for part in absorbed), room_raw)
+    messages = [draft.history.message(seq) for block in gone for seq in block.seqs]
+    written = yield from write(
+        messages,
+        existing=[part.prose or part.text for part in absorbed],
+        live=_live(draft, gone),
+        focus=focus,
+        max_tokens=allowed.prose,
+        input_tokens=input_tokens,
+    )
+    others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
+    ledger = facts.merge([*(part.ledger for part in (*others, *absorbed)), facts.extract(messages)])
+    leaving: list[Part] = [*absorbed, *gone]
+    role = cast('Literal["user", "system"]', settings.summarize.role)
+    summary = compose(covered(leaving), written, ledger, allowed, rank=rank, role=role)
+    raw_before = draft.raw
+    kept = list(draft.parts)
+    draft.replace(leaving, summary)
+    _without_ledger(draft, others)
+    if draft.raw >= raw_before:
+        draft.parts, draft.raw = kept, raw_before
+        return None
+    return written
+
+
+def choose(
+    draft: Draft, settings: ContextSettings, target_tokens: int, budget_tokens: int, room_raw: int
+) -> list[Block]:
+    """The blocks to summarize: all that may go but the newest whole turns, and of a turn too large its newest steps."""
+    turns = draft.turns()
+    total_raw = sum(block.raw for block in draft.blocks())
+    room = draft.meter.scaled(room_raw - sizes(settings, budget_tokens, total_raw, room_raw).total)
+    recent = min(room, int(settings.keep_recent_ratio * target_tokens))
+    kept: set[int] = set()
+    kept_tokens = kept_messages = 0
+    for age, turn in enumerate(reversed(turns)):
+        cost = draft.meter.scaled(sum(block.raw for block in turn if not block.is_locked))
+        size = sum(len(block.seqs) for block in turn)
+        fits = kept_tokens + cost <= (room if age < max(1, settings.preserve_turns) else recent)
+        if settings.max_messages and kept_messages + size > settings.max_messages and age:
+            fits = False
+        if not fits:
+            if age == 0:
+                kept.update(id(block) for block in newest_steps(draft, turn, max(recent, room // 2)))
+            break
+        kept.update(id(block) for block in turn)
+        kept_tokens += cost
+        kept_messages += size
+    return [block for block in draft.blocks() if id(block) not in kept and not block.is_locked]
+
+
+def _room_raw(draft: Draft, absorbed: Sequence[Summary], target_tokens: int) -> int:
+    """Raw tokens that the target leaves for the summary and the newest turns."""
+    staying = sum(draft.part_raw(part) for part in draft.parts if not isinstance(part, Block) and part not in absorbed)
+    return int((target_tokens - draft.fixed_tokens()) / draft.meter.calibration.ratio) - staying
+
+
+def newest_steps(draft: Draft, turn: Sequence[Block], room_tokens: int) -> list[Block]:
+    """The newest steps of a turn in progress that fit; the newest of all in any case."""
+    kept: list[Block] = []
+    tokens = 0
+    for block in reversed(turn):
+        tokens += 0 if block.is_locked else draft.meter.scaled(block.raw)
+        if kept and tokens > room_tokens:
+            break
+        kept.append(block)
+    return kept
+
+
+def compose(
+    ranges: tuple[Range, ...],
+    written: Written,
+    ledger: facts.Ledger,
+    allowed: Sizes,
+    *,
+    rank: int,
+    role: Literal["user", "system"],
+) -> Summary:
+    """The summary as it is sent; its id follows from what it covers and says."""
+    rendered = facts.render(ledger, allowed.ledger)
+    words = facts.render_user_words(ledger.get(facts.USER_WORDS, ()), allowed.words)
+    blocks = [f"{HEADER}\n{PREFACE}", written.prose]
+    if words:
+        blocks.append(f"### The user's own words\n{words}")
+    if rendered:
+        blocks.append(f"### Ledger\n{rendered}")
+    text = "\n\n".join(block for block in blocks if block)
+    digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)
+
+
+def _absorb(draft: Draft) -> tuple[list[Summary], int]:
+    """Summaries of equal rank merge, newest first, as carries do: each fact is rewritten log2(N) times at most."""
+    absorbed: list[Summary] = []
+    rank = 0
+    for part in reversed([part for part in draft.parts if isinstance(part, Summary)]):
+        if part.rank != rank:
+            break
+        absorbed.insert(0, part)
+        rank += 1
+    return absorbed, rank
+
+
+def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
+    """Older summaries hand their ledger to the newest, so that no fact stands twice."""
+    for part in others:
+        if part.ledger:
+            slim = Summary(
+                part.id,
+                part.ranges,
+                f"{HEADER}\n{PREFACE}\n\n{part.prose}",
+                part.prose,
+                {},
+                part.rank,
+                part.made_by,
+                part.role,
+            )
+            draft.replace([part], slim)
+
+
+def _live(draft: Draft, gone: Sequence[Block]) -> list[Message]:
+    """The request's own beginning up to the last covered message; empty where stubs stand in it."""
+    last = gone[-1].last
+    covered_seqs = set(seqs(covered(gone)))
+    messages: list[Message] = []
+    for item in (*draft.history.view.items, Verbatim(draft.history.view.tail, draft.history.head)):
+        if isinstance(item, Verbatim):
+            messages += [entry.message for entry in draft.history.entries[item.first - 1 : min(item.last, last)]]
+            if item.last >= last:
+                break
+        elif not isinstance(item, Summary) and any(seq in covered_seqs for seq in [getattr(item, "seq", 0)]):
+            return []
+        else:
+            shown = draft.history.shown(item)
+            messages += [shown] if shown is not None else []
+    return repair(messages, draft.meter.provider)

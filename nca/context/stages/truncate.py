@@ -1,0 +1,104 @@
+"""Stage 4: the oldest turns leave behind a marker; at last contents are cut. It always lands, or says it cannot."""
+
+from __future__ import annotations
+
+from nca.config.schema import TruncateSettings
+from nca.context.draft import Block, Draft, Part, covered
+from nca.context.summary import cut_text
+from nca.context.tokens import message_tokens
+from nca.context.view import Marker
+from nca.messages import Message
+
+TRUNCATED = "[Earlier conversation history was truncated to fit within context limits]"
+"""Seed 2's marker."""
+FIRST_EXCHANGE_SHARE = 10
+"""The first exchange stays only while it costs at most a tenth of the budget (spec 3)."""
+SMALLEST_CONTENT_TOKENS = 24
+"""Contents are not cut below this: what is left says nothing."""
+
+
+def truncate(
+    draft: Draft, settings: TruncateSettings, *, target_tokens: int, budget_tokens: int, marker_id: str
+) -> None:
+    """Hide whole turns, oldest first; then steps of the turn in progress; then cut contents."""
+    turns = draft.turns()
+    first = turns[0] if turns else []
+    keeps_first = (
+        len(turns) > 1 and draft.meter.scaled(sum(b.raw for b in first)) * FIRST_EXCHANGE_SHARE <= budget_tokens
+    )
+    older = turns[1 if keeps_first else 0 : -1]
+    current = turns[-1] if turns else []
+    before = [block for block in draft.blocks() if block.turn == 0]
+    groups = [[block] for block in before if not block.is_locked] + older
+    start = max(1, round(len(groups) * settings.fraction)) if groups else 0
+    steps = [[block] for block in current if not block.is_locked]
+    # The newest step is what the model is working from: it goes last.
+    groups += steps[:-1]
+    if keeps_first:
+        groups.append(first)
+    groups += steps[-1:]
+    if groups and draft.tokens > target_tokens:
+        _hide(draft, groups, start, target_tokens, marker_id)
+    if draft.tokens > target_tokens:
+        _drop_old_summaries(draft, target_tokens, marker_id)
+    if draft.tokens > target_tokens:
+        cut_contents(draft, target_tokens)
+
+
+def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: int, marker_id: str) -> None:
+    """Hide the first `start` groups, and as many more as the target needs."""
+    marker_raw = 24
+    gone: list[Block] = []
+    raw = draft.raw + marker_raw
+    for count, group in enumerate(groups):
+        if count >= start and draft.meter.scaled(raw) <= target_tokens:
+            break
+        leaving = [block for block in group if not block.is_locked]
+        gone += leaving
+        raw -= sum(block.raw for block in leaving)
+    if gone and sum(block.raw for block in gone) > marker_raw:
+        markers = [part for part in draft.parts if isinstance(part, Marker) and part.text]
+        leaving_parts: list[Part] = [*markers, *gone]
+        draft.replace(leaving_parts, Marker(marker_id, covered(leaving_parts), TRUNCATED))
+
+
+def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> None:
+    """Old summaries give way before contents are cut, oldest first; the log keeps all they stand for."""
+    for part in [part for part in draft.parts if not isinstance(part, Block | Marker)][:-1]:
+        if draft.tokens <= target_tokens:
+            return
+        markers = [other for other in draft.parts if isinstance(other, Marker) and other.text]
+        draft.replace([*markers, part], Marker(marker_id, covered([*markers, part]), TRUNCATED))
+
+
+def cut_contents(draft: Draft, target_tokens: int) -> None:
+    """Cut the largest contents that may be touched until the target is met."""
+    shown = [
+        (block, seq)
+        for block in draft.blocks()
+        if not block.is_locked
+        for seq in block.seqs
+        if draft.history.message(seq).content
+    ]
+    while draft.tokens > target_tokens and shown:
+        sized = [(message_tokens(_now(draft, block, seq)), block, seq) for block, seq in shown]
+        largest, block, seq = max(sized, key=lambda row: (row[0], -row[2]))
+        if largest <= SMALLEST_CONTENT_TOKENS + 8:
+            return
+        excess = int((draft.tokens - target_tokens) / draft.meter.calibration.ratio)
+        keep = max(SMALLEST_CONTENT_TOKENS, min(largest // 2, largest - excess // max(1, len(shown) // 4)))
+        if not cut_message(draft, block, seq, keep):
+            shown.remove((block, seq))
+
+
+def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int) -> bool:
+    """Show only the beginning of a message's text; False where that saves nothing."""
+    text = cut_text(_now(draft, block, seq).text, keep_tokens)
+    if draft.saving(block, seq, text) <= 0:
+        return False
+    draft.put_stub(block, seq, text, "truncate")
+    return True
+
+
+def _now(draft: Draft, block: Block, seq: int) -> Message:
+    return draft.shown(block)[seq - block.first]

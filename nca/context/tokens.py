@@ -1,0 +1,93 @@
+"""Counting tokens without a tokenizer: one estimator for everything.
+
+The counts are raw: a provider's multiplier, the safety margin and what was learned of a model come on top, once,
+in `nca.context.calibration`. Characters are code points.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from nca.messages import AttachmentPart, MediaPart, Message, TextPart
+
+PROSE_CHARS_PER_TOKEN = 4.0
+"""Seed 2, CHARS_PER_TOKEN."""
+CODE_CHARS_PER_TOKEN = 3.0
+"""Seed 2, CODE_CHARS_PER_TOKEN: call arguments and tool definitions are JSON."""
+RESULT_CHARS_PER_TOKEN = 3.5
+"""Seed 1: tool messages are denser."""
+MESSAGE_TOKENS = 4
+CONVERSATION_TOKENS = 24
+"""Seed 2: framing of a message and of a conversation."""
+IMAGE_TOKENS = 1_024
+DOCUMENT_TOKENS = 500
+"""Seeds 2 and 4: flat estimates; an encoded image is never counted as text."""
+SAFETY_MARGIN = 1.15
+"""Seed 2, TOKEN_SAFETY_MARGIN: until a model's own counts are known."""
+
+MULTIPLIERS: Mapping[str, float] = {
+    "anthropic": 1.23,
+    "bedrock": 1.23,
+    "google-ai": 1.18,
+    "gemini": 1.18,
+    "vertex": 1.18,
+    "vertex_ai": 1.18,
+    "mistral": 1.26,
+    "codestral": 1.26,
+}
+"""Seed 2, provider multipliers, with litellm's names beside them; all others 1.0."""
+
+_TWO_BYTE = re.compile(r"[\u0080-\u1fff]")
+_SYMBOL = re.compile(r"[\u2000-\uffff]")
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+
+
+def multiplier(provider: str) -> float:
+    return MULTIPLIERS.get(provider.lower(), 1.0)
+
+
+def text_tokens(text: str, chars_per_token: float = PROSE_CHARS_PER_TOKEN) -> int:
+    """Raw tokens of one text. Wide characters cost a token each, emoji two, accented and Cyrillic half a token."""
+    if text.isascii():
+        return ceil(len(text) / chars_per_token)
+    small = len(_TWO_BYTE.findall(text))
+    symbols = len(_SYMBOL.findall(text))
+    astral = len(_ASTRAL.findall(text))
+    return ceil((len(text) - small - symbols - astral) / chars_per_token + small / 2 + symbols + 2 * astral)
+
+
+def message_tokens(message: Message) -> int:
+    """Raw tokens of one message with its framing, call names and arguments. Reasoning is not sent, so not counted."""
+    density = RESULT_CHARS_PER_TOKEN if message.role == "tool" else PROSE_CHARS_PER_TOKEN
+    total = MESSAGE_TOKENS
+    content = message.content
+    if isinstance(content, str):
+        total += text_tokens(content, density)
+    elif content is not None:
+        for part in content:
+            match part:
+                case TextPart(text):
+                    total += text_tokens(text, density)
+                case AttachmentPart(path, text):
+                    total += text_tokens(text, RESULT_CHARS_PER_TOKEN) + text_tokens(path) + 8
+                case MediaPart(kind):
+                    total += IMAGE_TOKENS if kind == "image" else DOCUMENT_TOKENS
+    for call in message.tool_calls:
+        total += MESSAGE_TOKENS + text_tokens(call.name) + text_tokens(call.arguments, CODE_CHARS_PER_TOKEN)
+    return total
+
+
+def attachment_tokens(message: Message) -> int:
+    return sum(text_tokens(part.text, RESULT_CHARS_PER_TOKEN) for part in message.attachments)
+
+
+def tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
+    """Raw tokens of tool definitions, from their JSON."""
+    if not tools:
+        return 0
+    return text_tokens(msgspec.json.encode(list(tools)).decode("utf-8", "replace"), PROSE_CHARS_PER_TOKEN)

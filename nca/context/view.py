@@ -1,0 +1,112 @@
+"""The view: what the model sees of the log.
+
+A view is an ordered list of items over a log, and an open tail: every message from `tail` on is shown as it is.
+Items and tail partition the log: each seq below `tail` is in exactly one item, so checking a compaction is set
+arithmetic. Between compactions only the log grows, so the same view shows a longer tail and nothing before it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+Range = tuple[int, int]
+"""First and last seq, both included."""
+
+
+class Verbatim(msgspec.Struct, frozen=True, tag_field="type", tag="verbatim"):
+    """A run of messages, as they are."""
+
+    first: int
+    last: int
+
+
+class Stub(msgspec.Struct, frozen=True, tag_field="type", tag="stub"):
+    """One message whose content is replaced by `text`; its role, ids and error mark stay."""
+
+    seq: int
+    text: str
+    stage: str
+    """Which stage put it there: prune, deduplicate, truncate (cut contents) or recovery (size caps)."""
+
+
+class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
+    """Messages replaced by a summary. `text` is what is sent: the prose, the ledger and the kept words."""
+
+    id: str
+    ranges: tuple[Range, ...]
+    text: str
+    prose: str = ""
+    """The model's (or the extract's) part of `text`, merged into the next summary."""
+    ledger: dict[str, list[str]] = {}
+    """What code keeps, by category; merged by set arithmetic."""
+    rank: int = 0
+    made_by: str = ""
+    """The model's name, or "extract" where code wrote it."""
+    role: Literal["user", "system"] = "user"
+    """The role it is sent in; user unless `context.summarize.role` said otherwise when it was made."""
+
+
+class Marker(msgspec.Struct, frozen=True, tag_field="type", tag="marker"):
+    """Messages left out. An empty `text` sends nothing (a cleared context)."""
+
+    id: str
+    ranges: tuple[Range, ...]
+    text: str
+
+
+Item = Verbatim | Stub | Summary | Marker
+
+
+class View(msgspec.Struct, frozen=True):
+    """`items` in the order in which they are sent, then every message with seq >= tail."""
+
+    items: tuple[Item, ...] = ()
+    tail: int = 1
+
+
+def ranges_of(item: Item) -> tuple[Range, ...]:
+    match item:
+        case Verbatim(first, last):
+            return ((first, last),)
+        case Stub(seq):
+            return ((seq, seq),)
+        case Summary() | Marker():
+            return item.ranges
+
+
+def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """Sorted, with neighbours joined."""
+    merged: list[Range] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def seqs(ranges: Iterable[Range]) -> Iterator[int]:
+    for first, last in ranges:
+        yield from range(first, last + 1)
+
+
+def check_partition(view: View) -> None:
+    """Raise ValueError unless the items cover 1 … tail-1 exactly once."""
+    expected = 1
+    for first, last in sorted(span for item in view.items for span in ranges_of(item)):
+        if first != expected or last < first:
+            raise ValueError(f"the view's items do not partition the log at message {expected}")
+        expected = last + 1
+    if expected != view.tail:
+        raise ValueError(f"the view covers up to message {expected - 1}, but its tail starts at {view.tail}")
+
+
+def hidden_by(view: View, seq: int) -> Summary | Marker | None:
+    """The summary or marker that stands for a message, None where the message is shown (or stubbed)."""
+    for item in view.items:
+        if isinstance(item, Summary | Marker) and any(first <= seq <= last for first, last in item.ranges):
+            return item
+    return None

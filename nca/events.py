@@ -1,0 +1,139 @@
+"""What happens, as frozen records: the one list that the terminal, NDJSON and embedding programs listen to.
+
+Each encodes with msgspec to one JSON object whose `type` is the record's name in snake case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from nca.messages import Usage
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + char.lower() if char.isupper() else char for char in name).lstrip("_")
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_snake):
+    pass
+
+
+class TurnStarted(_Event, frozen=True):
+    session_id: str
+    turn: int
+
+
+class RequestStarted(_Event, frozen=True):
+    """One request to the model is about to go out. `step` counts from 1 within the turn."""
+
+    step: int
+    model: str
+    used_tokens: int
+    budget_tokens: int
+
+
+class TextDelta(_Event, frozen=True):
+    text: str
+
+
+class ReasoningDelta(_Event, frozen=True):
+    text: str
+
+
+class ToolStarted(_Event, frozen=True):
+    call_id: str
+    name: str
+    arguments: str
+    summary: str
+    """One line for a person: the tool's name and its main argument."""
+
+
+class ToolFinished(_Event, frozen=True):
+    call_id: str
+    name: str
+    is_error: bool
+    summary: str
+    """One line for a person: what came out."""
+    seconds: float
+
+
+class UsageReported(_Event, frozen=True):
+    """What the provider reported for one request; is_estimate where it reported nothing."""
+
+    usage: Usage
+    model: str
+    is_estimate: bool = False
+
+
+class ContextWarning(_Event, frozen=True):
+    """A threshold was crossed upwards. `message` is the text a person sees."""
+
+    level: Literal["info", "warning"]
+    usage: float
+    used_tokens: int
+    budget_tokens: int
+    message: str
+
+
+class ContextCompaction(_Event, frozen=True):
+    """Every `starting` is followed by exactly one of the other phases (preview stands alone)."""
+
+    phase: Literal["starting", "completed", "failed", "skipped", "insufficient", "preview"]
+    trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model"]
+    stages: tuple[str, ...] = ()
+    tokens_before: int = 0
+    tokens_after: int = 0
+    kept_facts: int = 0
+    total_facts: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+    message: str = ""
+
+
+class RetryScheduled(_Event, frozen=True):
+    attempt: int
+    wait_seconds: float
+    reason: str
+
+
+class Notice(_Event, frozen=True):
+    """Something a person should know, once."""
+
+    message: str
+
+
+class ErrorRaised(_Event, frozen=True):
+    message: str
+    advice: str = ""
+
+
+class TurnFinished(_Event, frozen=True):
+    """The end of every turn, however it went. `text` is the final answer, or what there is of it."""
+
+    reason: Literal["answered", "interrupted", "max_steps", "failed"]
+    text: str
+    steps: int
+    seconds: float
+
+
+Event = (
+    TurnStarted
+    | RequestStarted
+    | TextDelta
+    | ReasoningDelta
+    | ToolStarted
+    | ToolFinished
+    | UsageReported
+    | ContextWarning
+    | ContextCompaction
+    | RetryScheduled
+    | Notice
+    | ErrorRaised
+    | TurnFinished
+)
+
+Listener = Callable[[Event], None]
+"""Called with each event as it happens, on the loop's thread. It must not block and must not raise."""

@@ -1,0 +1,221 @@
+"""Puts an answer together from a stream's chunks, and says when what came is no answer.
+
+Own work on top of litellm's: it merges calls, invents usage, and turns errors into successful empty answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from nca.errors import ProviderError, ProviderFailure
+from nca.messages import Message, Usage, clean_text
+from nca.models.evidence import looks_like_error
+from nca.models.explain import BrokenStream, EmptyAnswer
+from nca.models.failures import classify_provider_error
+from nca.models.model import Delta, Reply
+from nca.models.tool_calls import ToolCallAssembler
+
+_FINISHES = {
+    "end_turn": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "complete": "stop",
+    "completed": "stop",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "safety": "content_filter",
+    "model_length": "length",
+}
+_STOPPED_SHORT = frozenset({"length", "content_filter", "refusal"})
+_HELD_CHARS = 300
+"""An answer that begins like an error object is held back up to here, so that an error is not shown as talk."""
+_MOST_TOKENS = 100_000_000
+"""A count above this is not a count."""
+
+
+class Assembler:
+    """One answer. `add` takes OpenAI-shaped chunks as dicts; `finish` gives the reply or raises what it was instead."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.finish_reason = ""
+        self.calls = ToolCallAssembler()
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._held: list[str] | None = []
+        self._usage: dict[str, int] = {}
+
+    def add(self, chunk: Mapping[str, Any]) -> list[Delta]:
+        """Take one chunk; what of it a person may see at once comes back."""
+        self.chunks += 1
+        self.add_usage(chunk.get("usage"))
+        choices = chunk.get("choices")
+        deltas: list[Delta] = []
+        for choice in choices if isinstance(choices, list | tuple) else ():
+            # Only the first answer is asked for; a stray second one is not mixed in.
+            if isinstance(choice, Mapping) and choice.get("index") in (0, None):
+                deltas += self._add_choice(choice)
+        return deltas
+
+    def add_usage(self, usage: object) -> None:
+        """Take a usage report; the last word on each count is kept (providers report growing totals)."""
+        for name, value in _counts(usage).items():
+            if value > 0 or name not in self._usage:
+                self._usage[name] = value
+
+    def forget_usage(self) -> None:
+        self._usage.clear()
+
+    def set_finish_reason(self, reason: str) -> None:
+        """Take a provider's word for the end, in our words where it means the same."""
+        lowered = reason.lower()
+        self.finish_reason = _FINISHES.get(lowered, lowered)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider reported, None where it reported nothing that can be believed."""
+        counts = self._usage
+        if not counts.get("prompt_tokens"):
+            return None
+        return Usage(
+            prompt_tokens=counts["prompt_tokens"],
+            completion_tokens=counts.get("completion_tokens", 0),
+            cache_read_tokens=min(counts.get("cache_read_tokens", 0), counts["prompt_tokens"]),
+            cache_write_tokens=min(counts.get("cache_write_tokens", 0), counts["prompt_tokens"]),
+            reasoning_tokens=counts.get("reasoning_tokens", 0),
+        )
+
+    def release(self) -> list[Delta]:
+        """What was held back, once it is known to be an answer."""
+        held, self._held = self._held, None
+        return [Delta(text="".join(held))] if held else []
+
+    def finish(self, known_ids: Collection[str] = ()) -> Reply:
+        """The whole answer.
+
+        known_ids: the ids of calls that the conversation already has. Raises EmptyAnswer, BrokenStream, ProviderError.
+        """
+        text = clean_text("".join(self._text) or "".join(self._refusal))
+        calls = self.calls.calls(known_ids)
+        if not self.finish_reason:
+            raise BrokenStream("The answer broke off before its end.")
+        self._refuse_errors(text, bool(calls))
+        message = Message(
+            role="assistant",
+            content=text or None,
+            tool_calls=calls,
+            reasoning=clean_text("".join(self._reasoning)),
+        )
+        finish = self.finish_reason
+        if calls and finish not in _STOPPED_SHORT:
+            finish = "tool_calls"
+        elif self._refusal and not self._text:
+            finish = "refusal"
+        return Reply(message=message, usage=self.usage, finish_reason=finish)
+
+    def _refuse_errors(self, text: str, has_calls: bool) -> None:
+        """Raise where the stream's success was none: an error as text, or nothing at all."""
+        shown = {
+            "choices": [{"finish_reason": self.finish_reason, "message": {"content": text}}],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 1, **self._usage},
+        }
+        if has_calls:
+            return
+        is_error_text = self.finish_reason.startswith("error") or looks_like_error(text)
+        if not text.strip() or is_error_text:
+            verdict = classify_provider_error(shown)
+            if verdict.is_overflow or (
+                is_error_text and (verdict.action != "fail" or self.finish_reason[:5] == "error")
+            ):
+                raise EmptyAnswer(json.dumps(shown))
+        if not text.strip():
+            self._refuse_empty()
+
+    def _refuse_empty(self) -> None:
+        match self.finish_reason:
+            case "length":
+                said = "The room for the answer was used up before any text came."
+                raise _failed(said, "Raise model.max_output_tokens with /config, or /compact.")
+            case "content_filter" | "refusal":
+                raise _failed("The provider's content filter stopped the answer.", "Rephrase, or /model.")
+            case _:
+                raise EmptyAnswer
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> list[Delta]:
+        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            self.set_finish_reason(reason)
+        delta = choice.get("delta") or choice.get("message")
+        if not isinstance(delta, Mapping):
+            return []
+        self.calls.add(delta.get("tool_calls"))
+        self.calls.add(delta.get("function_call"))
+        text, thought = _content(delta.get("content"))
+        thought += _string(delta.get("reasoning_content")) or _string(delta.get("reasoning"))
+        refusal = _string(delta.get("refusal"))
+        self._refusal += [refusal] if refusal else []
+        deltas = []
+        if thought:
+            self._reasoning.append(thought)
+            deltas.append(Delta(reasoning=clean_text(thought)))
+        if text:
+            self._text.append(text)
+        if text or refusal:
+            deltas += self._hold_or_pass(clean_text(text or refusal))
+        return deltas
+
+    def _hold_or_pass(self, text: str) -> list[Delta]:
+        if self._held is None:
+            return [Delta(text=text)]
+        self._held.append(text)
+        so_far = "".join(self._held).lstrip()
+        if len(so_far) < _HELD_CHARS and (not so_far or so_far[0] == "{" or "error:".startswith(so_far[:6].lower())):
+            return []
+        return self.release()
+
+
+def _content(value: object) -> tuple[str, str]:
+    """Text and thought of a delta's content: a text, or a list of parts as some providers send."""
+    if not isinstance(value, list | tuple):
+        return _string(value), ""
+    text, thought = "", ""
+    for part in value:
+        if isinstance(part, Mapping):
+            inner = _content(part.get("thinking"))[0]
+            thought += inner
+            text += "" if inner else _string(part.get("text"))
+    return text, thought
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _counts(usage: object) -> dict[str, int]:
+    """The counts of a usage report that are counts: whole, not negative, not absurd."""
+    if not isinstance(usage, Mapping):
+        return {}
+    prompt_details = usage.get("prompt_tokens_details")
+    answer_details = usage.get("completion_tokens_details")
+    inside = prompt_details if isinstance(prompt_details, Mapping) else {}
+    outside = answer_details if isinstance(answer_details, Mapping) else {}
+    found = {
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "cache_read_tokens": usage.get("cache_read_input_tokens") or inside.get("cached_tokens"),
+        "cache_write_tokens": usage.get("cache_creation_input_tokens") or inside.get("cache_creation_tokens"),
+        "reasoning_tokens": outside.get("reasoning_tokens"),
+    }
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+    }
+
+
+def _failed(message: str, advice: str) -> ProviderError:
+    return ProviderError(message, advice=advice, failure=ProviderFailure("fail", False, message=message))

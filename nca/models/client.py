@@ -1,0 +1,152 @@
+"""The model behind litellm, and the nouns that the rooms above import with it."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from nca.config.schema import ModelSettings
+from nca.errors import ProviderError
+from nca.models.assemble import Assembler
+from nca.models.catalog import ModelFacts
+from nca.models.costs import cost_of
+from nca.models.deadlines import Deadlines
+from nca.models.endpoint import Endpoint
+from nca.models.explain import explain
+from nca.models.litellm_import import warm
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.models.retry import OnRetry, with_retries
+from nca.models.stream import AnswerStream, as_dict
+
+__all__ = ["Delta", "LitellmModel", "Model", "ModelRequest", "OnDelta", "Reply", "warm"]
+
+
+class LitellmModel:
+    """A model that litellm reaches.
+
+    facts       what is known of it; facts.name is what a person reads in errors
+    settings    deadlines, tries and temperature
+    on_retry    called before each wait
+    wire_name   the name for litellm where it is not facts.name (the embedded model: openai/<alias>)
+    api_base    the endpoint, "" for the provider's own; api_key: "" lets litellm look in the environment
+    """
+
+    def __init__(
+        self,
+        facts: ModelFacts,
+        settings: ModelSettings,
+        on_retry: OnRetry,
+        *,
+        wire_name: str = "",
+        api_base: str = "",
+        api_key: str = "",
+    ) -> None:
+        self.facts = facts
+        self._settings = settings
+        self._on_retry = on_retry
+        self._wire_name = wire_name or facts.name
+        self._api_base = api_base or settings.api_base
+        self._api_key = api_key
+        self._endpoint: Endpoint | None = None
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        """One answer, streamed. See Model.ask."""
+        litellm = await warm()
+        handed_on = 0
+
+        def hand_on(deltas: list[Delta]) -> None:
+            nonlocal handed_on
+            handed_on += len(deltas)
+            for delta in deltas:
+                on_delta(delta)
+
+        async def attempt() -> Reply:
+            try:
+                return await self._attempt(litellm, request, hand_on)
+            except ProviderError:
+                raise
+            except Exception as error:
+                raise explain(error, model=self.facts.name, api_base=self._api_base) from error
+
+        return await with_retries(
+            attempt,
+            max_retries=self._settings.max_retries,
+            may_retry=lambda: handed_on == 0,
+            on_retry=self._on_retry,
+        )
+
+    async def close(self) -> None:
+        """Close the connections; idempotent."""
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            await endpoint.close()
+
+    async def _attempt(self, litellm: Any, request: ModelRequest, hand_on: Callable[[list[Delta]], None]) -> Reply:
+        """One request. The stream is closed whatever happens, so a cancelled answer stops being made."""
+        deadlines = Deadlines(self._settings, self.facts.name)
+        assembler = Assembler()
+        opened = await deadlines.opened(litellm.acompletion(**self._arguments(litellm, request)))
+        stream = AnswerStream(opened, self._endpoint.recorder if self._endpoint else None)
+        try:
+            chunks = stream.chunks()
+            while (chunk := await deadlines.next_piece(chunks)) is not None:
+                hand_on(assembler.add(as_dict(chunk)))
+            hand_on(stream.settle(assembler))
+            reply = assembler.finish(known_ids=_call_ids(request.messages))
+            hand_on(assembler.release())
+            return self._with_cost(reply)
+        finally:
+            await stream.close()
+
+    def _arguments(self, litellm: Any, request: ModelRequest) -> dict[str, Any]:
+        temperature = self._settings.temperature if request.temperature is None else request.temperature
+        arguments: dict[str, Any] = {
+            "model": self._wire_name,
+            # litellm rewrites messages in place for some providers.
+            "messages": copy.deepcopy(request.messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_retries": 0,
+            "num_retries": 0,
+            "timeout": self._settings.total_seconds,
+        }
+        optional = {
+            "tools": copy.deepcopy(request.tools) or None,
+            "max_tokens": request.max_output_tokens,
+            "temperature": temperature if temperature >= 0 else None,
+            "api_base": self._api_base or None,
+            "api_key": self._api_key or None,
+            "client": self._client(litellm),
+        }
+        return arguments | {name: value for name, value in optional.items() if value is not None}
+
+    def _client(self, litellm: Any) -> Any:
+        """Our own connection where the endpoint speaks OpenAI's chat protocol; None where litellm brings one."""
+        if self._endpoint is None:
+            _, provider, _, _ = litellm.get_llm_provider(model=self._wire_name, api_base=self._api_base or None)
+            known = litellm.model_cost.get(self._wire_name.removeprefix("openai/"), {})
+            if provider != "openai" or (known.get("mode") == "responses" and not self._api_base):
+                return None
+            self._endpoint = Endpoint(
+                api_base=self._api_base,
+                api_key=self._api_key or os.environ.get("OPENAI_API_KEY", ""),
+                total_seconds=self._settings.total_seconds,
+            )
+        return self._endpoint.client
+
+    def _with_cost(self, reply: Reply) -> Reply:
+        if reply.usage is None:
+            return reply
+        usage = msgspec.structs.replace(reply.usage, cost=cost_of(self.facts, reply.usage))
+        return replace(reply, usage=usage)
+
+
+def _call_ids(messages: list[dict[str, Any]]) -> set[str]:
+    """The ids of the tool calls that the conversation already has."""
+    calls = (call for message in messages for call in message.get("tool_calls") or ())
+    return {str(call.get("id")) for call in calls}

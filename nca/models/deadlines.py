@@ -1,0 +1,62 @@
+"""Three clocks over one streamed answer: to its beginning, between its pieces, and to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar
+
+from nca.config.schema import ModelSettings
+
+Result = TypeVar("Result")
+
+
+class Deadlines:
+    """Start the clocks by making one; each raises TimeoutError that says which setting ran out.
+
+    The first runs until the first piece (comments that keep a connection open are none), the second restarts with
+    every piece, the third never stops, so that an answer of one character a minute ends too.
+    """
+
+    def __init__(self, settings: ModelSettings, model: str) -> None:
+        self._settings = settings
+        self._model = model
+        self._started = asyncio.get_running_loop().time()
+        self._has_begun = False
+
+    async def opened(self, answer: Awaitable[Result]) -> Result:
+        """The stream, once the provider has accepted the request."""
+        return await self._within(answer)
+
+    async def next_piece(self, pieces: AsyncIterator[Result]) -> Result | None:
+        """The next piece, None at the end."""
+        try:
+            piece = await self._within(anext(pieces))
+        except StopAsyncIteration:
+            return None
+        self._has_begun = True
+        return piece
+
+    async def _within(self, answer: Awaitable[Result]) -> Result:
+        now = asyncio.get_running_loop().time()
+        end = self._started + self._settings.total_seconds
+        if self._has_begun:
+            own = now + self._settings.idle_seconds
+        else:
+            own = self._started + self._settings.first_token_seconds
+        clock = asyncio.timeout_at(min(own, end))
+        try:
+            async with clock:
+                return await answer
+        except TimeoutError as error:
+            if not clock.expired():
+                raise
+            raise TimeoutError(self._say(is_total=end <= own)) from error
+
+    def _say(self, *, is_total: bool) -> str:
+        if is_total:
+            return f"{self._model} took longer than {self._settings.total_seconds:g} seconds (model.total_seconds)."
+        if self._has_begun:
+            return f"{self._model} stood still for {self._settings.idle_seconds:g} seconds (model.idle_seconds)."
+        seconds = self._settings.first_token_seconds
+        return f"{self._model} did not begin to answer within {seconds:g} seconds (model.first_token_seconds)."

@@ -1,0 +1,89 @@
+"""The connection to an OpenAI-compatible endpoint, which keeps what a stream said that was no event.
+
+litellm (through the openai package) reads an HTML page or a JSON error sent with status 200 as a stream without
+events, so the error is lost. Here the beginning of every such body is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+
+_KEPT_BYTES = 2_000_000
+_TAIL_BYTES = 64
+_CONNECT_SECONDS = 30.0
+
+
+class Recorder(httpx.AsyncByteStream):
+    """A response's bytes, passed through. `head` is kept until the first event, `tail` always."""
+
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
+        self._stream = stream
+        self._has_events = False
+        self.head = b""
+        self.tail = b""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._stream:
+            if not self._has_events and len(self.head) < _KEPT_BYTES:
+                self.head += data
+                self._has_events = b"data:" in self.head
+            self.tail = (self.tail + data)[-_TAIL_BYTES:]
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    @property
+    def is_done(self) -> bool:
+        """The end mark of the protocol came."""
+        return b"[DONE]" in self.tail
+
+    @property
+    def body(self) -> str:
+        """What came instead of events."""
+        return "" if self._has_events else self.head.decode("utf-8", "replace")
+
+    def completion(self) -> dict[str, Any] | None:
+        """The body as a whole answer, where the server does not stream."""
+        try:
+            value = json.loads(self.body)
+        except ValueError:
+            return None
+        is_answer = isinstance(value, dict) and bool(value.get("choices")) and not value.get("error")
+        return value if is_answer else None
+
+
+class Endpoint:
+    """One HTTP client for one model; `recorder` belongs to its latest response."""
+
+    def __init__(self, *, api_base: str, api_key: str, total_seconds: float) -> None:
+        # Heavy: this import is part of litellm's, so it happens when litellm is there.
+        import openai
+
+        self.recorder: Recorder | None = None
+        self._http = httpx.AsyncClient(
+            timeout=httpx.Timeout(total_seconds, connect=min(_CONNECT_SECONDS, total_seconds)),
+            follow_redirects=True,
+            # Compressed streams arrive late, and could not be kept as text.
+            headers={"accept-encoding": "identity"},
+            event_hooks={"response": [self._record]},
+        )
+        self.client = openai.AsyncOpenAI(
+            # The client insists on a key; endpoints without one ignore it.
+            api_key=api_key or "none",
+            base_url=api_base or None,
+            http_client=self._http,
+            max_retries=0,
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _record(self, response: httpx.Response) -> None:
+        if response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
+            self.recorder = Recorder(response.stream)
+            response.stream = self.recorder

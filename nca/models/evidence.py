@@ -1,0 +1,258 @@
+"""What an error says of itself, gathered from wherever providers, gateways and libraries put it.
+
+An error arrives as an exception (with a body, a response, causes), as text (often JSON in text in JSON), or as a
+mapping. `gather` lays all of it out flat; nothing here decides what it means.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_DEPTH = 60
+"""Gateways wrap errors in errors; each wrapping is two objects and a text, and eight wrappings were asked for."""
+
+_MAX_TEXT_CHARS = 200_000
+_MAX_OPENINGS = 8
+
+_CODE_KEYS = frozenset(
+    {"code", "type", "status", "error_type", "errorcode", "error_code", "reason", "__type", "finish_reason"}
+)
+_ECHO_KEYS = frozenset({"messages", "input", "inputs", "prompt", "contents", "request", "headers", "tools", "stack"})
+"""Keys under which a provider sends back what it was sent: a user's text about overflows is not an overflow."""
+
+_NAME_KEYS = frozenset({"id", "request_id", "requestid", "object", "domain", "model", "@type", "metadata_type"})
+"""Keys whose texts name something and say nothing."""
+
+_ECHO = re.compile(r"\{\s*\\*['\"](?:role|content|parts)\\*['\"]\s*:", re.IGNORECASE)
+_QUOTED = re.compile(r"[\"'](\w{3,60})\\*[\"']")
+_STATUS_IN_TEXT = re.compile(
+    r"(?:error code|status code|status|http(?:/\d(?:\.\d)?)?|response code)\s*[:=]?\s*\(?([45]\d\d)\b", re.IGNORECASE
+)
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(slots=True)
+class Evidence:
+    """One error, flat.
+
+    statuses    HTTP statuses, the outermost first
+    codes       lower-case codes, types and reasons; a parameter's name as "param:NAME"
+    texts       sentences, the innermost last, without echoed input
+    counts      whole numbers under a key (n_ctx, prompt_tokens)
+    classes     names of the exception classes, bases included
+    headers     of the response, lower-case
+    """
+
+    statuses: list[int] = field(default_factory=list)
+    codes: set[str] = field(default_factory=set)
+    texts: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    classes: set[str] = field(default_factory=set)
+    headers: dict[str, str] = field(default_factory=dict)
+    provider: str = ""
+    answers: int = 0
+    """How many answers (choices) the body holds: then it was no error to the provider."""
+    answered_chars: int = 0
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts)
+
+
+def gather(error: object, *, status: int | None = None, provider: str = "") -> Evidence:
+    """Everything that an exception, a body's text or a mapping says. Never raises on odd input."""
+    evidence = Evidence(provider=provider.lower())
+    if status is not None:
+        evidence.statuses.append(status)
+    if isinstance(error, BaseException):
+        for link in _chain(error):
+            _from_exception(link, evidence)
+    else:
+        _walk(error, "", 0, evidence)
+    if not evidence.statuses:
+        evidence.statuses += [int(found) for found in _STATUS_IN_TEXT.findall(evidence.text)[:1]]
+    # Several links of a chain repeat a sentence; its last place is the innermost.
+    evidence.texts = list(dict.fromkeys(reversed(evidence.texts)))[::-1]
+    return evidence
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was made from, and what it was raised from or during."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting and len(seen) < MAX_DEPTH:
+        link = waiting.pop(0)
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        original = getattr(link, "original_exception", None)
+        waiting.append(original if isinstance(original, BaseException) else None)
+        waiting.append(link.__cause__)
+        waiting.append(None if link.__suppress_context__ else link.__context__)
+
+
+def _from_exception(error: BaseException, evidence: Evidence) -> None:
+    evidence.classes.update(kind.__name__ for kind in type(error).__mro__)
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and not isinstance(status, bool):
+        evidence.statuses.append(status)
+    provider = getattr(error, "llm_provider", None)
+    if isinstance(provider, str) and not evidence.provider:
+        evidence.provider = provider.lower()
+    for name, value in _headers(error):
+        evidence.headers.setdefault(name.lower(), value)
+    _walk(str(error), "", 0, evidence)
+    _walk(getattr(error, "body", None), "", 0, evidence)
+    _walk(_response_text(error), "", 0, evidence)
+
+
+def _headers(error: BaseException) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for holder in (getattr(error, "response", None), error):
+        headers: Any = getattr(holder, "headers", None) or getattr(holder, "litellm_response_headers", None)
+        if hasattr(headers, "items"):
+            found += [(str(name), str(value)) for name, value in headers.items()]
+    return found
+
+
+def _response_text(error: BaseException) -> str:
+    """The body that a response still holds; a streamed one that was not read holds none."""
+    response = getattr(error, "response", None)
+    content = getattr(response, "_content", None)
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
+
+
+def _walk(value: object, key: str, depth: int, evidence: Evidence) -> None:
+    if depth > MAX_DEPTH:
+        return
+    match value:
+        case bool() | None:
+            return
+        case int():
+            _take_count(key, value, evidence)
+        case str() | bytes():
+            text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            _take_text(text[:_MAX_TEXT_CHARS], key, depth, evidence)
+        case Mapping():
+            _take_mapping(value, depth, evidence)
+        case list() | tuple():
+            for item in value[:50]:
+                _walk(item, key, depth + 1, evidence)
+        case _:
+            return
+
+
+def _take_count(key: str, value: int, evidence: Evidence) -> None:
+    evidence.counts.setdefault(key, value)
+    if key in {"code", "status", "status_code", "statuscode"}:
+        _take_status(value, evidence)
+
+
+def _take_status(value: int, evidence: Evidence) -> None:
+    if 400 <= value <= 599:
+        evidence.statuses.append(value)
+    else:
+        evidence.codes.add(str(value))
+
+
+def _take_text(text: str, key: str, depth: int, evidence: Evidence) -> None:
+    stripped = text.strip()
+    if key in _CODE_KEYS and len(stripped) <= 100:
+        if stripped.isdigit():
+            _take_status(int(stripped), evidence)
+        elif stripped:
+            evidence.codes.add(stripped.lower())
+            evidence.texts[:0] = [stripped] if " " in stripped else []
+        return
+    if key == "param":
+        evidence.codes.add(f"param:{stripped.lower()}")
+        return
+    place = len(evidence.texts)
+    rest = " ".join(_take_nested(stripped, depth, evidence).split())
+    echo = _ECHO.search(rest)
+    rest = rest[: echo.start()].strip() if echo else rest
+    if rest and key not in _NAME_KEYS:
+        # What stands around a nested body is the gateway's; the innermost sentence comes last.
+        evidence.texts.insert(place, rest)
+        if "{" in rest:
+            evidence.codes.update(word.lower() for word in _QUOTED.findall(rest))
+
+
+def _take_nested(text: str, depth: int, evidence: Evidence) -> str:
+    """Read the first JSON object, array or Python literal inside a text; what stands around it comes back."""
+    for opening in list(re.finditer(r"[{\[]|\"(?=[\[{\"\\])", text))[:_MAX_OPENINGS]:
+        start = opening.start()
+        nested, end = _read(text, start)
+        if isinstance(nested, Mapping | str) or (
+            isinstance(nested, list) and nested and isinstance(nested[0], Mapping | str)
+        ):
+            if not _is_echo(nested):
+                _walk(nested, "", depth + 1, evidence)
+            return f"{text[:start]} {text[end:]}".strip()
+    return text
+
+
+def _read(text: str, start: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        pass
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    try:
+        return ast.literal_eval(text[start:end]), end
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None, start
+
+
+def _is_echo(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    keys = _lowered(value).keys()
+    return "role" in keys and bool(keys & {"content", "parts"})
+
+
+def _take_mapping(value: Mapping[Any, Any], depth: int, evidence: Evidence) -> None:
+    if _is_echo(value):
+        return
+    for name, item in value.items():
+        key = str(name).lower()
+        if key == "choices" and isinstance(item, list | tuple):
+            _take_choices(item, depth, evidence)
+        elif key not in _ECHO_KEYS:
+            _walk(item, key, depth + 1, evidence)
+
+
+def _take_choices(choices: list[Any] | tuple[Any, ...], depth: int, evidence: Evidence) -> None:
+    """An answer is data, except where the whole of it is an error (relays put errors into the answer's text)."""
+    for choice in choices[:4]:
+        if not isinstance(choice, Mapping):
+            continue
+        fields = _lowered(choice)
+        evidence.answers += 1
+        _walk(fields.get("finish_reason"), "finish_reason", depth + 1, evidence)
+        holder = fields.get("message") or fields.get("delta")
+        content = _lowered(holder).get("content") if isinstance(holder, Mapping) else None
+        if isinstance(content, str):
+            evidence.answered_chars += len(content.strip())
+            if looks_like_error(content):
+                _walk(content, "", depth + 1, evidence)
+
+
+def _lowered(value: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key).lower(): item for key, item in value.items()}
+
+
+def looks_like_error(answer: str) -> bool:
+    """Whether an answer's whole text is a provider's error: a JSON error object, or one line that begins with ERROR."""
+    text = answer.strip()
+    if text.startswith("{") and text.endswith("}"):
+        value, end = _read(text, 0)
+        is_error = isinstance(value, Mapping) and bool({"error", "message", "error_message"} & _lowered(value).keys())
+        return is_error and end == len(text)
+    return text.lower().startswith("error:") and "\n" not in text and len(text) < 400

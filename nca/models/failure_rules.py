@@ -1,0 +1,291 @@
+"""The wordings of providers: which code or sentence means what. Facts only; `failures` applies them in order.
+
+Source: replies of some forty providers from public trackers (reliability 4.2); each pattern states a general
+wording, never one message. All are searched without regard to case.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE | re.DOTALL)
+
+
+N = r"\(?(\d[\d,_]*)\)?"
+"""A count, perhaps with thousands separators or in brackets."""
+
+OVERFLOW_CODES = frozenset(
+    {
+        "context_length_exceeded",
+        "content_length_exceeded",
+        "model_max_prompt_tokens_exceeded",
+        "exceed_context_size_error",
+        "model_context_exceeded",
+        "prompt_too_long",
+        "model_context_window_exceeded",
+        "context_window_exceeded",
+        "1261",  # Zhipu: the prompt exceeds the maximum length
+    }
+)
+
+RATE_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "rate_limit_error",
+        "ratelimitexceeded",
+        "resource_exhausted",
+        "token_quota_exceeded",
+        "too_many_tokens_error",
+        "too_many_requests",
+        "throttlingexception",
+        "overloaded_error",
+        "tokens",
+    }
+)
+QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance", "billing_error"})
+AUTH_CODES = frozenset({"invalid_api_key", "authentication_error", "permission_error", "permission_denied"})
+MODEL_CODES = frozenset({"model_not_found", "not_found_error", "model_not_available"})
+FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+PAYLOAD_CODES = frozenset({"request_too_large", "payload_too_large"})
+BAD_PARAMETER_CODES = frozenset({"string_above_max_length", "max_tokens_exceeded"})
+HISTORY_CODES = frozenset({"invalid_request_message_order", "3230"})
+
+PASSING_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+NEVER_OVERFLOW_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 416, 429, 502, 503, 504, 529})
+
+QUOTA = _any(
+    r"credit balance",
+    r"insufficient (?:balance|credit|funds|quota)",
+    r"(?:requires|need|purchase|out of|not enough|no) (?:more )?credits",
+    r"exceeded your current quota",
+    r"payment required",
+    r"billing (?:hard )?limit",
+    r"account (?:is )?(?:not active|suspended|deactivated|in arrears)",
+)
+
+RATE = _any(
+    r"per[ -](?:minute|min|second|day|hour)\b",
+    r"rate[ _-]?limit",
+    r"too many requests",
+    r"throttl",
+    r"wait before trying",
+    r"resource (?:has been |is )?exhausted",
+    r"\bquota\b",
+    r"overloaded",
+    r"at capacity|concurren",
+    r"(?:retry|try again) (?:after|in) [\d.]+ ?(?:s|ms|m|seconds|minutes)\b",
+)
+
+SINGLE_REQUEST_RATE = _any(r"request too large for .*(?:per min|tpm)", r"single request .*(?:per min|tpm)")
+"""One request above a per-minute limit: waiting can never help."""
+
+HISTORY = _any(
+    r"tool_?call.*(?:must be followed|did not have response|must be a response)",
+    r"must be a response to a prece+ding message with",
+    r"tool_?use.*(?:tool_?result|without)|tool_?result.*(?:tool_?use|without)|expected tool_?result",
+    r"(?:text content blocks|messages?|content)\b.{0,40}must (?:be|have) non-?empty",
+    r"non-empty content|at least one message is required|must (?:have|include) .{0,12}(?:text|parts?)\b",
+    r"must have either content or tool_calls|tool call id was",
+    r"function (?:response|call) (?:parts|turn).*function (?:call|response)",
+    r"not the same number of function calls and responses",
+    r"(?:unexpected|expected last) role",
+    r"roles must alternate|must alternate between",
+    r"must start with a user message",
+    r"(?:failed to parse|unable to convert|invalid).{0,30}tool[ _]calls?\b",
+    r"missing corresponding tool call",
+    r"no tool (?:call|output) found for",
+    r"surrogates? not allowed|lone surrogate|invalid (?:unicode|utf-8|surrogate)",
+    r"final assistant content cannot end with trailing whitespace",
+    r"does not support assistant message prefill|must end with a user message",
+    r"thinking blocks?.*cannot be modified|expected `?thinking`?|`?signature`? in `?thinking|thought_?signature",
+    r"invalid_encrypted_content",
+)
+
+PAYLOAD = _any(
+    r"(?:payload|body|request)(?: entity)? (?:size )?(?:is )?too large(?! for)",
+    r"request exceeds the maximum size",
+    r"payload size exceeds",
+    r"entity too large",
+    r"\bimages?\b(?!.{0,80}tokens).{0,60}(?:exceed|too large|too many|maximum|dimension|resolution)",
+    r"(?:exceed|too many)(?:(?!tokens).){0,30}\bimages?\b(?!.{0,30}tokens)",
+    r"(?:exceeds?|maximum|limit).{0,40}\b(?:bytes|mb|mib|megabytes)\b",
+)
+
+OUTPUT_CAP = _any(
+    r"max(?:imum)?[ _]?(?:completion_|new_|output_|output )?tokens\W{0,3}(?: value)?,? ?(?:is |are )?"
+    r"(?:too (?:large|high|big)|must be|should be|is limited|cannot (?:be|exceed)|exceeds?)",
+    r"(?:invalid|valid range of|out of range).{0,20}max_?(?:completion_|new_|output_)?tokens",
+    r"max_?(?:completion_|new_|output_)?tokens.{0,40}\b(?:less than or equal|exceeds the (?:maximum|limit)|is limited)",
+    r"supports? at most [\d,]+ (?:completion|output)",
+    r"maximum (?:allowed )?number of (?:output|completion) tokens",
+    r"(?:output|completion) token limit",
+    r"fewer max_tokens|maximum tokens you requested|maxoutputtokens",
+)
+
+PARAMETER = _any(
+    r"string too long|expected maxlength",
+    r"minimum token count|budget_tokens",
+    r"malformed input request",
+)
+
+OVERFLOW = _any(
+    r"(?:prompt|inputs?|request|messages?|conversation|context)(?: is| are)? too (?:long|large) ?(?:for|:|;|$|\.)",
+    r"(?:prompt|input|request|context|messages?)(?: is| are)? too long",
+    r"maximum (?:context|prompt|input|sequence) length",
+    r"max(?:imum)? (?:context|sequence|prompt) (?:length|size|window)",
+    r"maximum allowed input length",
+    r"(?:exceed|exceeds|exceeded|exceeding|larger than|longer than|greater than|beyond|overflows?|over)\b.{0,60}"
+    r"\bcontext[ _-]?(?:window|length|size|limit)",
+    r"context[ _-]?(?:window|length|size|limit)\b.{0,40}\b(?:exceed|overflow|reached|full|too small|not enough)",
+    r"context the overflows|context overflow",
+    r"reduce the (?:length|size) of (?:the|your) (?:messages?|prompt|input|conversation)",
+    r"token count.{0,40}exceeds",
+    r"exceeds? the (?:maximum|max) (?:number of )?(?:input |prompt |context )?tokens",
+    r"(?:input|prompt|request) tokens exceed|exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:token|input) limit",
+    r"exceeds? the model'?s maximum",
+    r"exceeded model token limit|model token limit",
+    r"range of input length should be",
+    r"prompt (?:exceeds|has too many)|prompt size exceeds|exceeds max(?:imum)? length",
+    r"too many (?:input |prompt )?tokens(?! processed)",
+    r"requested tokens .{0,20}exceed",
+    r"input length .{0,40}exceed",
+    r"inputs?`? tokens \+",
+    r"maximum number of tokens",
+    r"token limit (?:of|is) [\d,]+.{0,40}exceed",
+    r"(?:loaded|model) .{0,30}context length of (?:only )?[\d,]+",
+    r"prompt contains [\d,]+ tokens",
+    r"tokens? (?:in|of) (?:the |your )?(?:prompt|input|request).{0,40}exceed",
+    r"content is too long|input is too large|conversation is too long|longer than the (?:maximum )?model",
+    r"number of (?:input )?tokens.{0,60}exceed|input tokens exceeded",
+    r"tokens?\b.{0,40}exceeds? (?:the )?max(?:imum)?\b.{0,20}(?:tokens|length)",
+    r"token count.{0,60}only supports|(?:inputs?|prompt)`? must have (?:less|fewer) than",
+    r"token length.{0,10}too long|exceed max message tokens",
+    r"(?:exceeds?|over|more than) (?:the )?max(?:imum)? tokens?\b",
+    r"too long to fit|prompt length .{0,30}(?:exceed|longer)|max_(?:seq|model)_len",
+    r"max input (?:length|tokens)|max tokens of [\d,]+ exceeded|size limit exceeded by",
+    r"(?:reached|greater than|exceeds?) the context length|reached context length",
+    r"超长|输入.{0,8}过长|上下文.{0,8}(?:过长|超)|超过.{0,16}(?:上下文|长度|token)",
+    *sorted(OVERFLOW_CODES - {"1261"}),
+)
+
+EXPLICIT_CONTEXT = _any(
+    r"context[ _-]?(?:window|length|size|limit)",
+    r"prompt (?:is )?too long",
+    r"exceed_context_size",
+    r"maximum number of tokens",
+)
+"""With a server error only a sentence that names the context counts."""
+
+_SUMS = (
+    r"in the (?:completion|output)\)",
+    r"input length and `?max_tokens",
+    r"requested [\d,]+ output tokens",
+    r"prompt and prediction|prompt \+ (?:completion|max)|input and (?:maximum )?output tokens",
+    r"tokens for the completion|and requested [\d,]+ output",
+    r"tokens?`? (?:\+|plus|and) `?max_(?:\w+_)?tokens",
+)
+SUM = _any(*_SUMS)
+WITH_OUTPUT = _any(*_SUMS, r"max_?(?:new_|completion_|output_)?tokens`?'? (?:must|is too large)")
+"""The request and the room for the answer together are too large: first lower the answer's room."""
+
+EITHER = _any(r"(?:messages|prompt|input) or (?:the )?completion")
+"""The provider leaves open which of the two is too large."""
+
+LIMITS = (
+    rf"limit:? {N}, (?:used:? {N}, )?requested",
+    rf"context length (?:is|of)(?: only)? {N}",
+    rf"maximum context length:? {N}",
+    rf"(?:context|sequence|model|input) length(?: is| of)?(?: only)? {N}",
+    rf"max input tokens:? {N}|max_(?:seq|model)_len {N}",
+    rf"supports (?:only )?up to {N}|(?:less|fewer) than {N} tokens",
+    rf"{N} maximum",
+    rf"exceed context limit: [\d,]+ \+ [\d,]+ > {N}",
+    rf"tokens allowed {N}",
+    rf"(?:configured|token) limit(?: of|:| is)? {N}",
+    rf"limit (?:of|is) {N}|exceeds? the limit {N}|[\d,]+(?: tokens)? > {N}",
+    rf"(?:prompt|input) length (?:is|of) {N}",
+    rf"context (?:size|window)(?: of)? {N}",
+    rf"(?:must be <=|cannot exceed) {N}",
+    rf"should be \[\d+, ?{N}\]",
+    rf"valid range of max_\w*tokens is \[\d+, ?{N}\]",
+    rf"supports at most {N}",
+    rf"> {N}, which is the maximum",
+    rf"(?:limit|maximum|max)(?:(?! by )[^\d.]){{0,40}}{N} tokens",
+)
+ASKED = (
+    rf"requested:? {N}",
+    rf"resulted in {N}",
+    rf"requested(?: about)? {N} tokens",
+    rf"request {N} tokens|request \({N} tokens\)",
+    rf"total (?:of|length) {N}|supplied {N} tokens|prompt \(length {N}\)|prompt length {N}",
+    rf"input token count(?: is)?:? {N}|number of input tokens {N}|output tokens {N}",
+    rf"too long: {N}",
+    rf"token count (?:of )?{N}",
+    rf"contains {N} tokens",
+    rf"input \({N} tokens\)",
+    rf"length {N} exceeds",
+    rf"current length is {N}",
+    rf"requested tokens {N}",
+    rf"received {N}",
+    rf"the first {N} tokens|{N}(?: tokens)? > \d",
+    rf"whereas you provided {N}|max_tokens: {N} >",
+)
+INPUTS = (
+    rf"{N} in the messages",
+    rf"{N} of text input",
+    rf"{N} input tokens",
+    rf"exceed context limit: {N} \+",
+    rf"given: {N} `?inputs`? tokens",
+)
+EXTRA_INPUTS = (rf"{N} of tool input", rf"{N} in the functions")
+OUTPUTS = (
+    rf"{N} in the (?:completion|output)",
+    rf"requested {N} output tokens",
+    rf"exceed context limit: [\d,]+ \+ {N}",
+    rf"is too large: {N}",
+    rf"and {N} `?max_new_tokens",
+)
+
+PROVIDER_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("azure", _any(r"content_length_exceeded", r"\bazure\b")),
+    ("mistral", _any(r"prompt contains [\d,]+ tokens", r"too large for model with", r"prompt_too_long")),
+    ("xai", _any(r"maximum prompt length is")),
+    ("cerebras", _any(r"current length is [\d,]+ while limit is")),
+    ("groq", _any(r"(?:^|\n)please reduce the length of the messages or completion\.?(?:\n|$)")),
+    ("ai21", _any(r"prompt has too many tokens")),
+    ("openrouter", _any(r"this endpoint's maximum context length", r"maximum allowed input length")),
+    ("llamacpp", _any(r"available context size", r"exceed_context_size_error")),
+    ("llama-cpp-python", _any(r"requested tokens .{0,20}exceed context window")),
+    ("lm_studio", _any(r"context the overflows", r"loaded with context length")),
+    ("ollama", _any(r"exceeded max context length by")),
+    ("tgi", _any(r"max_new_tokens")),
+    ("cohere", _any(r"prompt and prediction")),
+    ("moonshot", _any(r"exceeded model token limit")),
+    ("dashscope", _any(r"range of input length should be")),
+    ("zai", _any(r"prompt exceeds max length", r"model_context_window_exceeded")),
+    ("minimax", _any(r"context window exceeds limit")),
+    ("github_copilot", _any(r"prompt token count of", r"model_max_prompt_tokens_exceeded")),
+    ("fireworks_ai", _any(r"prompt is too long: [\d,]+, model maximum")),
+    (
+        "bedrock",
+        _any(r"validationexception.*(?:token|too long)", r"input is too long", r"exceeds the model'?s maximum"),
+    ),
+    ("anthropic", _any(r"prompt is too long", r"input length and `?max_tokens`? exceed", r"anthropic")),
+    ("google", _any(r"exceeds the maximum number of tokens", r"content is too long")),
+    ("together_ai", _any(r"input \([\d,]+ tokens\) is longer than the model's")),
+    (
+        "openai",
+        _any(
+            r"this model's maximum context length",
+            r"reduce the length of the messages",
+            r"exceeds the context window of this model",
+            r"exceed the configured limit",
+        ),
+    ),
+    ("mistral", _any(r"context length exceeded", r"maximum number of tokens")),
+    ("openrouter", _any(r"context_length_exceeded")),
+    ("anthropic", _any(r"too many tokens")),
+)
+"""Whose wording a context overflow is (seed 2's names and texts, and the rest), the most particular first."""

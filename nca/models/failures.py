@@ -1,0 +1,194 @@
+"""One classifier of provider failures: an error in any shape becomes one action.
+
+The order (reliability 4.2): what the exception and the codes say, then who may never be an overflow, then wording.
+A rate limit that mentions tokens is not an overflow; a request and its answer's room together may be.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nca.errors import Action, ProviderFailure
+from nca.models import failure_rules as rules
+from nca.models.evidence import Evidence, gather
+from nca.models.waiting import retry_after_seconds
+
+MAX_TEXT_CHARS = 200
+"""The most that a provider's own text may take of a message to a person."""
+
+_CLASS_STATUSES = {
+    "RateLimitError": 429,
+    "AuthenticationError": 401,
+    "PermissionDeniedError": 403,
+    "NotFoundError": 404,
+}
+_OVERFLOW_CLASSES = frozenset({"ContextWindowExceededError"})
+_NETWORK_CLASSES = frozenset(
+    {"APIConnectionError", "ConnectionError", "TimeoutError", "TransportError", "OSError", "Timeout", "APITimeoutError"}
+)
+_SMALL_INPUT_RATIO = 0.5
+"""Up to this share of the window the input plainly fits: only the answer's room is too large."""
+
+
+def classify_provider_error(error: object, *, status: int | None = None, provider: str = "") -> ProviderFailure:
+    """What to do about a provider's error.
+
+    error: an exception, a body's text, or a mapping (also a whole streamed event or a reply that hides an error).
+    status: the HTTP status where the error itself does not carry it. Never raises.
+    """
+    evidence = gather(error, status=status, provider=provider)
+    action, is_overflow = _decide(evidence)
+    limit, asked = _limit_and_asked(evidence)
+    return ProviderFailure(
+        action=action,
+        is_overflow=is_overflow,
+        asked_tokens=asked,
+        limit_tokens=limit,
+        retry_after_seconds=retry_after_seconds(evidence.headers, evidence.text) if action == "backoff" else None,
+        message=_message(evidence),
+    )
+
+
+def is_context_overflow_error(error: object) -> bool:
+    """Whether the request was larger than the model's window."""
+    return classify_provider_error(error).is_overflow
+
+
+def context_overflow_provider(error: object) -> str | None:
+    """Whose wording a context overflow is; None where it is no overflow or could be anyone's."""
+    evidence = gather(error)
+    if not _decide(evidence)[1]:
+        return None
+    said = "\n".join([*evidence.texts, *sorted(evidence.codes), *sorted(evidence.classes)])
+    for name, sign in rules.PROVIDER_SIGNS:
+        if sign.search(said):
+            return name
+    return evidence.provider or None
+
+
+def shorten(text: str, limit: int = MAX_TEXT_CHARS) -> str:
+    """A provider's text on one line, at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def _decide(evidence: Evidence) -> tuple[Action, bool]:
+    """The action, and whether it is a context overflow."""
+    statuses = set(evidence.statuses) | {
+        _CLASS_STATUSES[name] for name in evidence.classes & _CLASS_STATUSES.keys() if not evidence.statuses
+    }
+    for rule in (_account, _rate, _overflow_by_code, _look_alike, _overflow_by_text):
+        if verdict := rule(evidence, statuses):
+            return verdict
+    return _rest(evidence, statuses), False
+
+
+def _account(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+    """Money, keys and names: neither waiting nor shrinking helps."""
+    says_rate = "resource_exhausted" in evidence.codes or retry_after_seconds({}, evidence.text) is not None
+    is_quota = bool(evidence.codes & rules.QUOTA_CODES) or bool(rules.QUOTA.search(evidence.text))
+    if (is_quota and not says_rate) or statuses & {401, 402, 403, 404}:
+        return "fail", False
+    if evidence.codes & (rules.AUTH_CODES | rules.MODEL_CODES | rules.FILTER_CODES):
+        return "fail", False
+    return None
+
+
+def _rate(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+    """Too much for a while: wait, except where one request alone is above the limit and waiting can never help."""
+    is_throttled = 429 in statuses or bool(evidence.codes & rules.RATE_CODES) or bool(rules.RATE.search(evidence.text))
+    if not is_throttled or evidence.codes & rules.OVERFLOW_CODES - {"1261"}:
+        return ("backoff", False) if 429 in statuses else None
+    limit, asked = _limit_and_asked(evidence)
+    is_single = bool(rules.SINGLE_REQUEST_RATE.search(evidence.text)) or bool(
+        limit and asked and asked > limit and re.search(r"per[ -]min|\btpm\b", evidence.text, re.IGNORECASE)
+    )
+    return ("compact" if is_single else "backoff"), False
+
+
+def _overflow_by_code(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+    by_class = bool(evidence.classes & _OVERFLOW_CLASSES) and not _is_vetoed(evidence)
+    is_empty_413 = 413 in statuses and "cerebras" in evidence.provider and not evidence.texts
+    if evidence.codes & rules.OVERFLOW_CODES or by_class or is_empty_413 or _is_silent(evidence):
+        return _overflow(evidence), True
+    return None
+
+
+def _look_alike(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+    """What sounds like an overflow and is not: a broken history, a body in bytes, one parameter."""
+    text = evidence.text
+    if evidence.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
+        return "repair_history", False
+    if 413 in statuses or evidence.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text):
+        return "shrink_payload", False
+    if evidence.codes & rules.BAD_PARAMETER_CODES or rules.PARAMETER.search(text):
+        return "fail", False
+    names_context = bool(rules.EXPLICIT_CONTEXT.search(text) and rules.OVERFLOW.search(text))
+    if rules.OUTPUT_CAP.search(text) and not (names_context or rules.SUM.search(text)):
+        return "lower_max_tokens", False
+    return None
+
+
+def _overflow_by_text(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+    if statuses & rules.NEVER_OVERFLOW_STATUSES or not rules.OVERFLOW.search(evidence.text):
+        return None
+    if any(status >= 500 for status in statuses) and not rules.EXPLICIT_CONTEXT.search(evidence.text):
+        return None
+    return _overflow(evidence), True
+
+
+def _overflow(evidence: Evidence) -> Action:
+    """Which overflow: the input alone, or the input and the answer's room together."""
+    if not rules.WITH_OUTPUT.search(evidence.text):
+        return "compact"
+    limit = _first(rules.LIMITS, evidence.text)
+    given = _first(rules.INPUTS, evidence.text)
+    if limit and given is not None and not rules.EITHER.search(evidence.text):
+        given += _first(rules.EXTRA_INPUTS, evidence.text) or 0
+        if given <= _SMALL_INPUT_RATIO * limit:
+            return "lower_max_tokens"
+    return "lower_max_tokens_then_compact"
+
+
+def _rest(evidence: Evidence, statuses: set[int]) -> Action:
+    if evidence.codes & {"param:max_completion_tokens", "param:max_tokens", "param:max_output_tokens"}:
+        return "lower_max_tokens"
+    if statuses:
+        return "backoff" if statuses & rules.PASSING_STATUSES else "fail"
+    return "backoff" if evidence.classes & _NETWORK_CLASSES else "fail"
+
+
+def _is_vetoed(evidence: Evidence) -> bool:
+    return bool(rules.RATE.search(evidence.text) or rules.HISTORY.search(evidence.text))
+
+
+def _is_silent(evidence: Evidence) -> bool:
+    """An answer that ended for length without a single token: the request filled the window."""
+    is_cut = "length" in evidence.codes and evidence.answers > 0 and evidence.answered_chars == 0
+    return is_cut and evidence.counts.get("completion_tokens") == 0
+
+
+def _limit_and_asked(evidence: Evidence) -> tuple[int | None, int | None]:
+    """The numbers of the error: the limit, and what the request came to."""
+    limit = _first(rules.LIMITS, evidence.text) or evidence.counts.get("n_ctx")
+    asked = _first(rules.ASKED, evidence.text) or evidence.counts.get("n_prompt_tokens")
+    given, output = _first(rules.INPUTS, evidence.text), _first(rules.OUTPUTS, evidence.text)
+    if given is not None and output is not None:
+        asked = given + output + (_first(rules.EXTRA_INPUTS, evidence.text) or 0)
+    if asked is None and _is_silent(evidence):
+        asked = evidence.counts.get("prompt_tokens")
+    return limit or None, asked
+
+
+def _first(patterns: tuple[str, ...], text: str) -> int | None:
+    for pattern in patterns:
+        if found := re.search(pattern, text, re.IGNORECASE):
+            digits = next(group for group in found.groups() if group)
+            return int(digits.replace(",", "").replace("_", ""))
+    return None
+
+
+def _message(evidence: Evidence) -> str:
+    """The innermost sentence: what the provider itself said, without the wrapping of gateways."""
+    sentences = [text for text in evidence.texts if not text.startswith("<")] or evidence.texts
+    return shorten(sentences[-1]) if sentences else ""

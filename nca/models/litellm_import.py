@@ -1,0 +1,75 @@
+"""The one place that imports litellm: when first needed, off the loop, without network and without noise.
+
+The import takes seconds and 160 MB, so a prompt is up long before; `warm` can be awaited ahead of the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import threading
+import warnings
+from typing import Any
+
+_lock = threading.Lock()
+_loaded: list[Any] = []
+
+
+async def warm() -> Any:
+    """The litellm module; imported in a thread the first time. Cancelling leaves the import to finish by itself."""
+    if _loaded:
+        return _loaded[0]
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(module: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(module)
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        module, error = None, None
+        try:
+            module = load()
+        except ImportError as missing:
+            error = missing
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, module, error)
+
+    # A daemon, and not the loop's executor: leaving nca must not wait for an import.
+    threading.Thread(target=work, name="import-litellm", daemon=True).start()
+    return await done
+
+
+def load() -> Any:
+    """Import litellm once and quieten it."""
+    with _lock:
+        if not _loaded:
+            _loaded.append(_import())
+        return _loaded[0]
+
+
+def _import() -> Any:
+    # Without the first it fetches its price map from the network; in any mode but this it loads ./.env,
+    # which would let a project set keys and endpoints.
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["LITELLM_MODE"] = "PRODUCTION"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        litellm: Any = importlib.import_module("litellm")
+        # Its types are built when first made, with pydantic's warnings about them; so make them here.
+        litellm.ModelResponse()
+        litellm.ModelResponse(stream=True)
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.drop_params = True
+    # aiohttp sessions outlive a cancelled request and complain at exit; httpx closes at once.
+    litellm.disable_aiohttp_transport = True
+    return litellm

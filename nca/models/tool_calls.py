@@ -1,0 +1,171 @@
+"""Puts tool calls together from the pieces of a stream, whatever shape a provider gives them.
+
+What was seen (reliability F30, F31): no index, one index for two calls, no id, empty ids, one id for two calls, ids
+of an earlier turn, names repeated or missing, arguments as objects, as JSON in JSON, or null, one call ten times.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nca.messages import ToolCall, clean_text
+
+_GOOD_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""What every provider takes back as an id."""
+_SIGNED_ID = "__thought__"
+"""litellm carries Gemini's signatures inside ids; those are long, and must come back whole."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_NAMELESS = "unknown_tool"
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def is_whole(self) -> bool:
+        return isinstance(_parse(self.arguments), dict)
+
+
+class ToolCallAssembler:
+    """Takes pieces in the order of their arrival; `calls` gives the whole."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def add(self, pieces: object) -> None:
+        """Take a delta's `tool_calls`: a list of pieces, or one; anything else is left out."""
+        for piece in pieces if isinstance(pieces, list | tuple) else [pieces]:
+            if not isinstance(piece, dict):
+                continue
+            function = piece.get("function")
+            values = function if isinstance(function, dict) else piece
+            index = piece.get("index")
+            self._add(
+                index if isinstance(index, int) and not isinstance(index, bool) else None,
+                _text(piece.get("id")),
+                _text(values.get("name")),
+                _arguments_text(values.get("arguments")),
+            )
+
+    def calls(self, known_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
+        """The calls, each with an id of its own (also among `known_ids`), without exact repetitions."""
+        taken = set(known_ids)
+        seen: set[tuple[str, str]] = set()
+        finished: list[ToolCall] = []
+        for call in self._calls:
+            name = _clean_name(call.name)
+            for arguments in _split(call.arguments):
+                if (not call.name and not call.arguments.strip()) or (name, _canonical(arguments)) in seen:
+                    continue
+                seen.add((name, _canonical(arguments)))
+                call_id = call.id if _is_usable(call.id) and call.id not in taken else _new_id()
+                taken.add(call_id)
+                finished.append(ToolCall(id=call_id, name=name, arguments=clean_text(arguments)))
+        return tuple(finished)
+
+    def _add(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
+        call = self._belongs_to(index, call_id, name, arguments)
+        if call is None:
+            call = _Call(index=index)
+            self._calls.append(call)
+        call.id = call.id or call_id
+        if name and name != call.name:
+            call.name += name
+        if arguments:
+            call.pieces.append(arguments)
+
+    def _belongs_to(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call | None:
+        """The call that a piece continues; None: it begins a new one."""
+        candidates = [call for call in self._calls if index is None or call.index in (index, None)]
+        if not candidates:
+            return None
+        last = candidates[-1]
+        if call_id and last.id:
+            same = [call for call in candidates if call.id == call_id]
+            if not same:
+                return None
+            last = same[-1]
+        elif call_id and (last.name and name):
+            return None
+        begins = bool(name and last.name) and (not call_id or arguments.lstrip().startswith("{"))
+        is_over = last.is_whole or (name != last.name and bool(last.pieces))
+        return None if begins and is_over else last
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _arguments_text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _clean_name(name: str) -> str:
+    bare = name.strip().removeprefix("functions.")
+    return _NOT_IN_NAMES.sub("_", bare)[:64] or _NAMELESS
+
+
+def _is_usable(call_id: str) -> bool:
+    return bool(_GOOD_ID.fullmatch(call_id)) or _SIGNED_ID in call_id
+
+
+def _new_id() -> str:
+    return f"call_{uuid.uuid4().hex[:24]}"
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _split(arguments: str) -> Iterable[str]:
+    """The arguments' JSON texts: one as a rule, more where a provider ran two calls into one.
+
+    Nothing and null are an empty object, JSON in JSON is unpacked; what is broken stays as the model wrote it.
+    """
+    text = arguments.strip()
+    if text in ("", "null", '""'):
+        return ["{}"]
+    value = _parse(text)
+    if isinstance(value, str) and isinstance(_parse(value), dict):
+        return [value.strip()]
+    if value is not None:
+        return [text]
+    objects: list[str] = []
+    position = 0
+    while position < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return [text]
+        if not isinstance(value, dict):
+            return [text]
+        objects.append(text[position:end])
+        position = end + len(text[end:]) - len(text[end:].lstrip())
+    return objects
+
+
+def _canonical(arguments: str) -> str:
+    value = _parse(arguments)
+    return arguments if value is None else json.dumps(value, sort_keys=True)

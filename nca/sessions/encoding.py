@@ -1,0 +1,45 @@
+"""Structs to JSON text and back. Every text is cleaned on the way in (reliability F49); NUL is an escape in JSON."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from nca.errors import StoreDamaged, StoreError
+from nca.messages import clean_text
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode(value: msgspec.Struct) -> str:
+    """JSON text that decodes to an equal struct. Raises StoreError for what JSON cannot hold."""
+    try:
+        try:
+            return _encoder.encode(value).decode()
+        except UnicodeEncodeError:
+            return _encoder.encode(_cleaned(msgspec.to_builtins(value))).decode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"a {type(value).__name__.lower()} cannot be stored: {error}") from error
+
+
+def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
+    """Raises StoreDamaged, which names `what` was being read."""
+    try:
+        return decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise StoreDamaged(f"{what} cannot be read: {error}") from error
+
+
+def _cleaned(value: Any) -> Any:
+    match value:
+        case str():
+            return clean_text(value)
+        case dict():
+            return {_cleaned(key): _cleaned(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_cleaned(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,83 @@
+"""What SQLite's and the system's errors mean for a person: one line, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from nca.errors import StoreDamaged, StoreError
+
+_WRITABLE = "Set NCA_HOME to a directory that can be written."
+_NOTHING_LOST = "Nothing that was stored before is lost."
+
+
+@contextmanager
+def explained(path: Path | None, verb: str = "write") -> Iterator[None]:
+    """Turn errors of SQLite and of the file system into StoreError and its leaves.
+
+    `path` None: in memory. `verb`: what could not be done with the file.
+    """
+    try:
+        yield
+    except apsw.Error as error:
+        raise _of_sqlite(error, path) from error
+    except OSError as error:
+        raise _of_system(path, error, verb) from error
+
+
+def damaged(path: Path | None, how: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"{_named(path)} is damaged ({how})",
+        advice="Starting a chat sets the file aside, never overwrites it, and saves what can be read.",
+    )
+
+
+def _of_system(path: Path | None, error: OSError, verb: str) -> StoreError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _disk_full(path)
+    return StoreError(
+        f"cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}",
+        advice=_WRITABLE,
+    )
+
+
+def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:
+    match error:
+        case apsw.FullError():
+            return _disk_full(path)
+        case apsw.CorruptError() | apsw.NotADBError():
+            return damaged(path, str(error))
+        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
+            return StoreError(
+                f"another process keeps {_named(path)} busy", advice=f"Try again in a moment. {_NOTHING_LOST}"
+            )
+        case apsw.CantOpenError():
+            return StoreError(f"cannot open {_named(path)}: {error}", advice=_WRITABLE)
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            return StoreError(f"cannot write {_named(path)}: {error}", advice=_WRITABLE)
+        case apsw.IOError():
+            return StoreError(f"cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
+        case _:
+            return StoreError(f"{_named(path)} refused the change: {error}", advice=_NOTHING_LOST)
+
+
+def _disk_full(path: Path | None) -> StoreError:
+    if path is None:
+        return StoreError("the session is larger than the memory that it may take", advice=_NOTHING_LOST)
+    mount = path.parent
+    while not mount.is_mount() and mount != mount.parent:
+        mount = mount.parent
+    try:
+        free = f"{shutil.disk_usage(mount).free:,} bytes free on {mount}"
+    except OSError:
+        free = str(mount)
+    return StoreError(f"disk full: {free}; cannot write {path}", advice=f"Free some space. {_NOTHING_LOST}")
+
+
+def _named(path: Path | None) -> str:
+    return str(path) if path else "the store in memory"

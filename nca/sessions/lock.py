@@ -1,0 +1,111 @@
+"""Locks between processes: files under `locks/` beside the database, held with flock.
+
+The kernel releases them with the process, however it ends. What is written inside is for people only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from nca.errors import SessionLocked, StoreError
+from nca.sessions import faults
+
+_POLL_SECONDS = 0.02
+
+
+class FileLock:
+    """One held flock. `acquire` gives None where another holder, of this process or any other, is in the way."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def acquire(cls, path: Path, *, is_shared: bool = False) -> FileLock | None:
+        """Try once. Raises StoreError where the lock file cannot be made."""
+        with faults.explained(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            while True:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                try:
+                    fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    os.close(descriptor)
+                    return None
+                except OSError:
+                    os.close(descriptor)
+                    raise
+                if _is_current(path, descriptor):
+                    return cls(path, descriptor)
+                # The holder before removed the file between our open and our lock: lock the new one.
+                os.close(descriptor)
+
+    @classmethod
+    def wait(cls, path: Path, seconds: float) -> FileLock:
+        """Wait for an exclusive lock. Raises StoreError when `seconds` are over."""
+        deadline = time.monotonic() + seconds
+        while True:
+            lock = cls.acquire(path)
+            if lock is not None:
+                return lock
+            if time.monotonic() >= deadline:
+                raise StoreError(
+                    f"another process has been preparing the store for {seconds:.0f} seconds ({path})",
+                    advice="Try again when it is done.",
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def share(self) -> None:
+        """Let others share the lock. Others may get in between, so call it under another lock."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def sign(self) -> None:
+        """Write down who holds it. A disk that is full does not keep anybody from working."""
+        owner = json.dumps({"pid": os.getpid(), "start": time.time()}).encode()
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, owner, 0)
+
+    def release(self, *, remove: bool = False) -> None:
+        """Let go; `remove` the file too. Safe while others wait for it: see `acquire`."""
+        if self._descriptor < 0:
+            return
+        if remove:
+            with suppress(OSError):  # a file that stays is empty of meaning
+                self.path.unlink()
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def lock_session(path: Path, session_id: str) -> FileLock:
+    """The lock of one session's writer. Raises SessionLocked, which names the process that has it."""
+    lock = FileLock.acquire(path)
+    if lock is None:
+        raise SessionLocked(
+            f"session {session_id} is already open{_holder(path)}",
+            advice="Close it there, or open it here for reading only.",
+        )
+    lock.sign()
+    return lock
+
+
+def _holder(path: Path) -> str:
+    try:
+        owner = json.loads(path.read_bytes())
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(owner["start"]))
+        return f" in process {int(owner['pid'])}, since {since}"
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        # Between taking the lock and signing it, or on a full disk, nothing is written there.
+        return " in another process"
+
+
+def _is_current(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,240 @@
+"""Getting at the database file, whatever lies there: nothing, an empty file, ours, damaged, newer, somebody else's.
+
+| what lies there                               | for writing                            | for reading    |
+| --------------------------------------------- | -------------------------------------- | -------------- |
+| nothing, or an empty file                     | a new database                         | an empty store |
+| ours, of an older schema                      | backed up and migrated                 | migrated copy in memory |
+| ours, of a newer schema                       | StoreTooNew                            | StoreTooNew    |
+| a directory; another program's database       | StoreError                             | StoreError     |
+| garbage, cut short, damaged pages             | set aside, said, what is readable kept | StoreDamaged   |
+| unreadable, unwritable, a full disk           | StoreError "cannot write …"            | StoreError     |
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from nca.errors import StoreDamaged, StoreError, StoreTooNew
+from nca.sessions import faults, salvage, schema
+from nca.sessions.database import (
+    Database,
+    connect,
+    connect_for_reading,
+    log_of,
+    migrate,
+    prepare,
+    size_of,
+    suspicion_of,
+    unused,
+)
+from nca.sessions.lock import FileLock
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+_OPENING_SECONDS = 30.0
+_ENDINGS = ("", "-wal", "-shm")
+"""A database is up to three files."""
+
+
+class Opened(NamedTuple):
+    """`lock` says to other processes that the database is in use; `notes` are for the person."""
+
+    database: Database
+    lock: FileLock | None
+    notes: tuple[str, ...]
+
+
+def open_in_memory() -> Opened:
+    database = Database(connect(None), None)
+    prepare(database.connection)
+    migrate(database)
+    return Opened(database, None, ())
+
+
+def open_for_reading(path: Path) -> Opened:
+    """Writes nothing and takes no lock. Raises StoreDamaged, StoreTooNew, StoreError."""
+    _refuse_non_files(path)
+    if _is_blank(path):
+        return open_in_memory()
+    _check_header(path)
+    with faults.explained(path):
+        connection, is_frozen = connect_for_reading(path)
+    database = Database(connection, path, is_read_only=True, is_frozen=is_frozen)
+    try:
+        version = _check(database)
+        if version == len(schema.MIGRATIONS):
+            return Opened(database, None, ())
+        with faults.explained(path):
+            copy = Database(connect(None), None)
+            with copy.connection.backup("main", connection, "main") as backup:
+                backup.step()
+        prepare(copy.connection)
+        migrate(copy)
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return Opened(copy, None, ())
+
+
+def open_for_writing(path: Path) -> Opened:
+    """Makes what is missing, sets aside what is damaged. Raises StoreTooNew, StoreError."""
+    _refuse_non_files(path)
+    with faults.explained(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    locks = path.parent / "locks"
+    opening = FileLock.wait(locks / f"{path.name}.opening", _OPENING_SECONDS)
+    lock = None
+    try:
+        use = locks / f"{path.name}.use"
+        alone = FileLock.acquire(use)
+        lock = alone or FileLock.acquire(use, is_shared=True)
+        opened = _open_or_set_aside(path, is_alone=alone is not None)
+        if alone is not None:
+            alone.share()
+        return Opened(opened[0], lock, opened[1])
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+    finally:
+        opening.release()
+
+
+def _open_or_set_aside(path: Path, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
+    try:
+        return _open_existing(path, is_alone=is_alone), ()
+    except StoreDamaged as error:
+        if not is_alone:
+            # Another process writes through names that a rename would take from under it.
+            raise
+        how = error.message
+    # The new store is whole before the damaged one moves: a kill or a full disk until then changes nothing.
+    fresh = path.with_name(path.name + ".new")
+    _remove(fresh)
+    with closing(_open_existing(fresh, is_alone=True)) as database:
+        kept = salvage.salvage(path, database)
+    aside = _set_aside(path)
+    with faults.explained(path):
+        fresh.rename(path)
+    database = _open_existing(path, is_alone=True)
+    return database, (f"{how}. It was set aside as {aside.name}; {kept} could be read and are kept in a new store.",)
+
+
+def _open_existing(path: Path, *, is_alone: bool) -> Database:
+    if _is_blank(path):
+        _make_private_file(path)
+    else:
+        _check_header(path)
+    needs_check = is_alone and (size_of(log_of(path)) > 0 or suspicion_of(path).exists())
+    with faults.explained(path):
+        path.chmod(0o600)
+        connection = connect(path)
+    database = Database(connection, path)
+    try:
+        _check(database)
+        with faults.explained(path):
+            prepare(connection)
+        if needs_check:
+            _check_pages(database, path)
+        migrate(database)
+        missing = schema.TABLES - {name for (name,) in database.rows("SELECT name FROM sqlite_schema")}
+        if missing:
+            raise faults.damaged(path, "without the table " + min(missing))
+    except BaseException:
+        connection.close()
+        raise
+    return database
+
+
+def _refuse_non_files(path: Path) -> None:
+    if path.is_dir():
+        raise StoreError(f"{path} is a directory, not a session database", advice="Move it away, or set NCA_HOME.")
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is not a file", advice="Move it away, or set NCA_HOME.")
+
+
+def _is_blank(path: Path) -> bool:
+    """Nothing there, or nothing in it, and no write-ahead log that SQLite would throw away unread."""
+    with faults.explained(path, "read"):
+        if size_of(path) > 0:
+            return False
+        if size_of(log_of(path)) > 0:
+            raise faults.damaged(path, "empty, with a write-ahead log beside it")
+        return True
+
+
+def _make_private_file(path: Path) -> None:
+    """Made before SQLite opens it: SQLite gives its log and index files the same permissions."""
+    with faults.explained(path):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse what is no database, and one that is shorter than it says (SQLite 3.40 opened that without a word)."""
+    with faults.explained(path, "read"), path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+        size = os.fstat(file.fileno()).st_size
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise faults.damaged(path, "not a database")
+    page_size = int.from_bytes(header[16:18]) or 0
+    page_size = 65_536 if page_size == 1 else page_size
+    is_count_valid = header[24:28] == header[92:96]
+    if is_count_valid and size_of(log_of(path)) == 0 and size < int.from_bytes(header[28:32]) * page_size:
+        raise faults.damaged(path, "cut short")
+
+
+def _check(database: Database) -> int:
+    """The schema's version, 0 for a new file. Raises StoreTooNew; StoreError for another program's database."""
+    with faults.explained(database.path):
+        application_id = database.connection.pragma("application_id")
+        version = int(database.connection.pragma("user_version"))
+        tables = database.connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if application_id != schema.APPLICATION_ID and (application_id or version or tables):
+        raise StoreError(
+            f"{database.path} is another program's database; it was left alone", advice="Move it away, or set NCA_HOME."
+        )
+    if version > len(schema.MIGRATIONS):
+        raise StoreTooNew(
+            f"{database.path} was written by a newer nca (schema {version}; this one knows {len(schema.MIGRATIONS)})",
+            advice="Upgrade nca, or set NCA_HOME to keep a separate store.",
+        )
+    return version
+
+
+def _check_pages(database: Database, path: Path) -> None:
+    """Is each page what it should be? Asked after a process that did not close the database, or met damage in it."""
+    with faults.explained(database.path):
+        verdict = database.connection.pragma("quick_check", 1)
+    if verdict != "ok":
+        raise faults.damaged(database.path, " ".join(str(verdict).split())[:120])
+    with faults.explained(database.path):
+        suspicion_of(path).unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    """What an opening that was killed left half-made."""
+    with faults.explained(path):
+        for ending in _ENDINGS:
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename the file and what belongs to it; nothing is overwritten."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    aside = unused(path.with_name(f"{path.name}.corrupt-{stamp}"))
+    with faults.explained(path):
+        for ending in _ENDINGS:
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
+        suspicion_of(path).unlink(missing_ok=True)
+    return aside

@@ -1,0 +1,195 @@
+"""One open session: the log, the view in force, and what belongs to them. All of it durable when a call returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+import msgspec
+
+from nca.context.view import Summary, View
+from nca.errors import StoreError
+from nca.messages import Entry, Message, Usage, clean_text
+from nca.sessions import log, usage, views
+from nca.sessions.database import Database, Row
+from nca.sessions.log import Partial
+from nca.sessions.usage import UsageRow
+from nca.sessions.views import CompactionRecord
+
+_NAME_CHARS = 200
+
+
+class SessionInfo(msgspec.Struct, frozen=True):
+    """A session in a list. Times are seconds since the epoch; `title` is what the person said first, on one line."""
+
+    id: str
+    name: str
+    directory: str
+    model: str
+    created_at: float
+    updated_at: float
+    messages: int
+    is_pinned: bool
+    title: str
+
+
+INFO = (
+    "SELECT id, name, directory, model, created_at, updated_at,"
+    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title FROM sessions"
+)
+
+
+def as_info(row: Row) -> SessionInfo:
+    values = dict(zip(SessionInfo.__struct_fields__, row, strict=True))
+    return SessionInfo(**values | {"is_pinned": bool(values["is_pinned"])})
+
+
+class Session:
+    """Made by `Store.create` and `Store.open_session`. `recovered` is what opening it had to add to the log."""
+
+    def __init__(self, database: Database, number: int, *, is_read_only: bool, on_close: Callable[[], None]) -> None:
+        self._database = database
+        self._number = number
+        self._on_close: Callable[[], None] | None = on_close
+        self.is_read_only = is_read_only
+        self.recovered: tuple[Entry, ...] = ()
+
+    @property
+    def info(self) -> SessionInfo:
+        row = self._database.row(f"{INFO} WHERE number = ?", (self._number,))
+        if row is None:
+            raise StoreError("the session is no longer in the store")
+        return as_info(row)
+
+    # The log
+
+    def entries(self, first: int = 1) -> list[Entry]:
+        """All messages with seq >= first, in order."""
+        return log.entries(self._database, self._number, first)
+
+    def append(self, messages: Sequence[Message]) -> list[Entry]:
+        """All or none of them; the partial answer goes in the same transaction."""
+        return log.append(self._writable(), self._number, messages)
+
+    def save_partial(self, text: str, reasoning: str = "") -> None:
+        """Keep the answer so far, in place of what was kept of it before."""
+        log.save_partial(self._writable(), self._number, text, reasoning)
+
+    def partial(self) -> Partial | None:
+        return log.partial(self._database, self._number)
+
+    def recover(self) -> list[Entry]:
+        """Close what a killed process left open (`Store.open_session` does it); gives what was added."""
+        return log.recover(self._writable(), self._number)
+
+    # The view
+
+    @property
+    def view_id(self) -> int:
+        """The number of the view in force; 0 is the one that shows the whole log."""
+        return views.head_view(self._database, self._number)
+
+    def view(self) -> View:
+        return views.load(self._database, self._number, self.view_id)
+
+    def commit_view(
+        self, view: View, record: CompactionRecord, *, expected_head: int | None = None
+    ) -> CompactionRecord:
+        """Put `view` in force, in one transaction. `expected_head`: the last seq that its planner knew.
+
+        Messages appended since are in the view's tail. Raises StoreError, and nothing changed, where view and log do
+        not fit, or where `record.view_before` is given and another view is in force.
+        """
+        return views.commit(self._writable(), self._number, view, record, expected_head)
+
+    def undo(self) -> CompactionRecord | None:
+        """Put the view before the last compaction in force; None where there is none. Later messages stay."""
+        return views.undo(self._writable(), self._number)
+
+    def redo(self) -> CompactionRecord | None:
+        return views.redo(self._writable(), self._number)
+
+    @property
+    def can_undo(self) -> bool:
+        return self.view_id > 0
+
+    @property
+    def can_redo(self) -> bool:
+        return views.redoable(self._database, self._number) is not None
+
+    def compactions(self) -> list[CompactionRecord]:
+        """All that ever were, oldest first, undone ones too."""
+        return views.compactions(self._database, self._number)
+
+    def summaries(self) -> list[Summary]:
+        """All that ever were, oldest first, those of undone compactions too."""
+        return views.summaries(self._database, self._number)
+
+    def pins(self) -> frozenset[int]:
+        rows = self._database.rows("SELECT seq FROM pins WHERE session = ?", (self._number,))
+        return frozenset(seq for (seq,) in rows)
+
+    def pin(self, seq: int) -> None:
+        """Raises StoreError where the log has no such message."""
+        with self._writable().transaction() as connection:
+            if not 1 <= seq <= log.head(connection, self._number):
+                raise StoreError(f"there is no message {seq} in this session")
+            connection.execute("INSERT INTO pins VALUES (?, ?) ON CONFLICT DO NOTHING", (self._number, seq))
+
+    def unpin(self, seq: int) -> None:
+        with self._writable().transaction() as connection:
+            connection.execute("DELETE FROM pins WHERE session = ? AND seq = ?", (self._number, seq))
+
+    # What it cost
+
+    def record_usage(self, seq: int, model: str, used: Usage, view_id: int) -> None:
+        """What the provider reported for one request, sent with the view `view_id` when the log ended at `seq`."""
+        usage.record(self._writable(), self._number, seq, model, used, view_id)
+
+    def usage(self) -> list[UsageRow]:
+        return usage.rows(self._database, self._number)
+
+    def totals(self) -> Usage:
+        return usage.totals(self._database, self._number)
+
+    # The session itself
+
+    def rename(self, name: str) -> None:
+        """Any text, made one line; an empty one takes the name away."""
+        self._update("name", " ".join(clean_text(name).split())[:_NAME_CHARS])
+
+    def set_model(self, model: str) -> None:
+        self._update("model", clean_text(model))
+
+    def set_pinned(self, is_pinned: bool) -> None:
+        """A pinned session is never removed by age or number."""
+        self._update("is_pinned", int(is_pinned))
+
+    def close(self) -> None:
+        """Let go of the session's lock; the object is of no use afterwards."""
+        if self._on_close is not None:
+            on_close, self._on_close = self._on_close, None
+            on_close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _writable(self) -> Database:
+        if self._on_close is None:
+            raise StoreError("this session is closed")
+        if self.is_read_only:
+            raise StoreError("this session is open for reading only")
+        return self._database
+
+    def _update(self, column: str, value: str | int) -> None:
+        with self._writable().transaction() as connection:
+            connection.execute(
+                f"UPDATE sessions SET {column} = ?, updated_at = ? WHERE number = ?",  # noqa: S608
+                (value, time.time(), self._number),
+            )

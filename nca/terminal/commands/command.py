@@ -1,0 +1,67 @@
+"""What a slash command is, and what it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from nca.terminal.output import Output
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+    from nca.sessions.store import Store
+
+
+class Leave(Exception):  # not an error: the person wants to go
+    """Ends the loop with an exit code."""
+
+    def __init__(self, exit_code: int = 0) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+class Suggestion(NamedTuple):
+    """One completion of a command's argument: `text` replaces the last word."""
+
+    text: str
+    about: str = ""
+
+
+@dataclass(slots=True)
+class CommandContext:
+    """What commands work with. The callbacks come from the program that opened the conversation.
+
+    switch_model   opens the named model, hands it to the conversation, returns what to say; raises NcaError
+    save_setting   writes a setting to the project's file and returns the file; raises NcaError
+    """
+
+    conversation: Conversation
+    output: Output
+    store: Store | None = None
+    switch_model: Callable[[str], Awaitable[str]] | None = None
+    save_setting: Callable[[str, Any], Path] | None = None
+    models: Callable[[], Sequence[str]] = field(default=tuple)
+
+
+class Command(Protocol):
+    """One slash command. `usage` shows how it is written, `about` is one line of help."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def aliases(self) -> tuple[str, ...]: ...
+
+    @property
+    def usage(self) -> str: ...
+
+    @property
+    def about(self) -> str: ...
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        """Do it. `argument` is what stands behind the name, stripped. Raises NcaError with one clear line."""
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        """Completions for an argument that is being typed."""

@@ -1,0 +1,185 @@
+"""The keyboard of a Unix terminal: prompt_toolkit's, with two faults mended.
+
+- A paste whose end never arrives (a lost connection, a terminal that crashed) would swallow every key from then on,
+  Ctrl-C included. After PASTE_SECONDS without another byte what has come counts as the paste.
+- Keys typed while nca works would be lost or echoed into the answer. `TypeAhead` collects them for the next prompt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+assert sys.platform != "win32"
+
+import termios  # noqa: E402  # the module does not exist on Windows
+
+PASTE_SECONDS = 1.0
+"""Claude Code and others settled on a second; a paste over a slow line pauses less than that."""
+
+_PASTE_END = "\x1b[201~"
+_READ_BYTES = 65_536
+
+
+class PasteTimeoutParser(Vt100Parser):
+    """A parser whose open paste can be ended from outside."""
+
+    _expects_late_end = False
+
+    @property
+    def is_pasting(self) -> bool:
+        return self._in_bracketed_paste
+
+    def end_paste(self) -> None:
+        """What has come of an open paste is the paste."""
+        content, self._paste_buffer = self._paste_buffer, ""
+        self._in_bracketed_paste = False
+        self._expects_late_end = True
+        self.feed_key_callback(KeyPress(Keys.BracketedPaste, content))
+
+    def feed(self, data: str) -> None:
+        """The rest of a paste that was given up is still a paste when its end arrives after all."""
+        if self._expects_late_end and not self._in_bracketed_paste and _PASTE_END in data:
+            content, _, data = data.partition(_PASTE_END)
+            self._expects_late_end = False
+            if content:
+                self.feed_key_callback(KeyPress(Keys.BracketedPaste, content))
+        super().feed(data)
+
+
+class Keyboard(Vt100Input):
+    """The input of the prompt."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdin)
+        self._parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
+        self.vt100_parser = self._parser
+        self._timer: asyncio.TimerHandle | None = None
+
+    def attach(self, input_ready_callback: Callable[[], None]) -> AbstractContextManager[None]:
+        def on_input() -> None:
+            input_ready_callback()
+            self._watch_paste(input_ready_callback)
+
+        return super().attach(on_input)
+
+    def _watch_paste(self, deliver: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._parser.is_pasting:
+            self._timer = asyncio.get_running_loop().call_later(PASTE_SECONDS, self._expire, deliver)
+
+    def _expire(self, deliver: Callable[[], None]) -> None:
+        if self._parser.is_pasting:
+            self._parser.end_paste()
+            deliver()
+
+
+class TypeAhead:
+    """Keys typed while there is no prompt: kept, not echoed, and given to the next prompt in order.
+
+    Ctrl-C still arrives as a signal. Lines that were typed to their Enter are sent one after the other.
+    """
+
+    def __init__(self, keyboard: Keyboard) -> None:
+        self._keyboard = keyboard
+        self._keys: list[KeyPress] = []
+        self._parser = PasteTimeoutParser(self._keys.append)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def preview(self) -> str:
+        """The text typed so far."""
+        return "".join(_shown(key) for key in self._keys).strip()
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Collect while inside; on leaving, the keys wait for the next prompt and the terminal is as before."""
+        descriptor = self._keyboard.fileno()
+        try:
+            before = termios.tcgetattr(descriptor)
+            _be_quiet(descriptor)
+            asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor)
+        except (OSError, termios.error):
+            yield
+            return
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().remove_reader(descriptor)
+            self._hand_over()
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    def take_early_keys(self) -> None:
+        """Keys typed before nca came to its first prompt. In line mode Enter came as a newline."""
+        descriptor = self._keyboard.fileno()
+        keys: list[KeyPress] = []
+        try:
+            before = termios.tcgetattr(descriptor)
+            _be_quiet(descriptor, waits=False)
+            try:
+                data = os.read(descriptor, _READ_BYTES)
+            finally:
+                termios.tcsetattr(descriptor, termios.TCSANOW, before)
+        except (OSError, termios.error):
+            return
+        parser = PasteTimeoutParser(keys.append)
+        parser.feed(data.decode("utf-8", "replace").replace("\n", "\r"))
+        parser.flush()
+        store_typeahead(self._keyboard, keys)
+
+    def forget_enters(self) -> None:
+        """After an interrupt nothing is sent by itself: what was typed stands in the prompt."""
+        self._keys[:] = [key for key in self._keys if key.key != Keys.ControlM]
+
+    def _read(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            # End of input: the next prompt meets it and ends the loop.
+            asyncio.get_running_loop().remove_reader(descriptor)
+            return
+        self._parser.feed(self._decoder.decode(data))
+
+    def _hand_over(self) -> None:
+        if self._parser.is_pasting:
+            self._parser.end_paste()
+        self._parser.flush()
+        store_typeahead(self._keyboard, list(self._keys))
+        self._keys.clear()
+
+
+def _be_quiet(descriptor: int, *, waits: bool = True) -> None:
+    """No echo, no line editing, Enter as it is typed; signals stay. Without `waits` a read returns at once."""
+    mode = termios.tcgetattr(descriptor)
+    mode[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
+    mode[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    mode[6][termios.VMIN] = 1 if waits else 0
+    mode[6][termios.VTIME] = 0
+    termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+
+
+def _shown(key: KeyPress) -> str:
+    match key.key:
+        case Keys.ControlM | Keys.ControlJ:
+            return " ⏎ "
+        case Keys.BracketedPaste:
+            return key.data
+        case str() as character if not isinstance(character, Keys):
+            return character
+        case _:
+            return ""

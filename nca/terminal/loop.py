@@ -1,0 +1,232 @@
+"""The chat: prompt, command or message, answer, and again; until somebody leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nca.errors import NcaError
+from nca.terminal.commands import CommandContext, Leave, find_command, nearest_command
+from nca.terminal.output import Output
+from nca.terminal.plain import LineReader
+from nca.terminal.sanitize import one_line
+from nca.terminal.signals import INTERRUPTED_EXIT_CODE, Interrupts
+from nca.terminal.wording import error_line
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+    from nca.sessions.store import Store
+    from nca.terminal.draw import Draw
+
+FAILED_EXIT_CODE = 3
+BROKEN_PIPE_EXIT_CODE = 141
+_STOPPED = object()
+_LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
+
+
+class Reader(Protocol):
+    """Where lines come from; `Prompt` and `LineReader` are the two there are."""
+
+    async def read(self, default: str = "") -> str:
+        """What was typed. Raises EOFError at the end, Leave when somebody wants to go."""
+
+
+class Chat:
+    """One run of the loop over a conversation. `run` returns the exit code."""
+
+    def __init__(self, context: CommandContext, reader: Reader, *, is_interactive: bool) -> None:
+        self._context = context
+        self._conversation: Conversation = context.conversation
+        self._output: Output = context.output
+        self._reader = reader
+        self._is_interactive = is_interactive
+        self._work: asyncio.Task[Any] | None = None
+        self._is_reading = False
+        self._failed_text = ""
+        self._exit_code = 0
+        self.interrupts = Interrupts(
+            on_interrupt=self._stop_work, on_end=self._stop_all, is_working=lambda: not self._is_reading
+        )
+        self.while_working: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.on_stopped: Callable[[], None] = lambda: None
+        self.interrupt_prompt: Callable[[], None] = lambda: None
+
+    async def run(self) -> int:
+        with self.interrupts.handled():
+            try:
+                while self.interrupts.exit_code is None and not self._output.is_gone:
+                    await self._round()
+            except Leave as leave:
+                return leave.exit_code or self._exit_code
+            except EOFError:
+                return self._exit_code
+            if self.interrupts.exit_code is not None:
+                return self.interrupts.exit_code
+            return BROKEN_PIPE_EXIT_CODE
+
+    async def _round(self) -> None:
+        """One line of text, from the prompt to its end."""
+        text = await self._read()
+        if text is None or not text.strip():
+            return
+        if text.strip().lower() in _LEAVING_WORDS:
+            raise Leave(0)
+        if text.startswith("//"):
+            await self._send(text[1:])
+        elif text.startswith("/") and "\n" not in text.strip():
+            await self._command(text.strip())
+        else:
+            await self._send(text)
+
+    async def _read(self) -> str | None:
+        default, self._failed_text = self._failed_text, ""
+        self._is_reading = True
+        try:
+            text = await self._do(self._reader.read(default))
+            return None if text is _STOPPED else text
+        finally:
+            self._is_reading = False
+
+    async def _send(self, text: str) -> None:
+        self._output.show_reasoning = self._conversation.loaded.settings.terminal.show_reasoning
+        try:
+            finished = await self._working("Thinking", self._conversation.send(text))
+        except NcaError as error:
+            self._failed(error.exit_code, text)
+            self._output.error(*error_line(error))
+            return
+        if finished is _STOPPED or finished.reason == "interrupted":
+            self.on_stopped()
+            if not self._is_interactive:
+                self.interrupts.end(INTERRUPTED_EXIT_CODE)
+        elif finished.reason == "failed":
+            self._failed(FAILED_EXIT_CODE, text)
+
+    def _failed(self, exit_code: int, text: str) -> None:
+        """The text stands in the next prompt, so that Enter sends it again."""
+        self.on_stopped()
+        self._failed_text = text if not text.startswith("/") else f"/{text}"
+        if not self._is_interactive:
+            self._exit_code = exit_code
+
+    async def _command(self, line: str) -> None:
+        name, _, argument = line[1:].partition(" ")
+        command = find_command(name)
+        if command is None:
+            near = nearest_command(name)
+            advice = f"Did you mean /{near}?" if near else "/help shows all."
+            self._output.error(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice)
+            return
+        try:
+            if await self._working("", command.run(self._context, argument.strip())) is _STOPPED:
+                self.on_stopped()
+                self._output.warn("Stopped.")
+        except NcaError as error:
+            self._output.error(*error_line(error))
+
+    async def _working(self, label: str, work: Coroutine[Any, Any, Any]) -> Any:
+        """Do it while keys are kept and something moves on the screen."""
+        with self.while_working():
+            async with self._output.at_work(label):
+                return await self._do(work)
+
+    async def _do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Await `work` so that a signal can stop it; `_STOPPED` when it was stopped and had nothing to say."""
+        self._work = asyncio.create_task(work)
+        try:
+            return await self._work
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return _STOPPED
+        finally:
+            self._work = None
+
+    def _stop_work(self) -> None:
+        if self._is_reading:
+            self.interrupt_prompt()
+        elif self._work is not None:
+            self._work.cancel()
+
+    def _stop_all(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+
+
+@dataclass(slots=True)
+class LoopOptions:
+    """What `run_loop` gets beside the conversation; see CommandContext for the callbacks.
+
+    banner         lines above the first prompt
+    history_file   where typed lines are kept; None: nowhere
+    after_prompt   called once when the first prompt is on the screen (to warm what is slow)
+    """
+
+    banner: Sequence[str] = ()
+    history_file: Path | None = None
+    store: Store | None = None
+    switch_model: Callable[[str], Awaitable[str]] | None = None
+    save_setting: Callable[[str, Any], Path] | None = None
+    models: Callable[[], Sequence[str]] = tuple
+    after_prompt: Callable[[], None] | None = None
+
+
+async def run_loop(conversation: Conversation, output: Output, options: LoopOptions, *, directory: Path) -> int:
+    """Chat until somebody leaves; returns the exit code. `output` is what listens to the conversation.
+
+    0 left · 3 a turn failed (without a terminal) · 130 interrupted · 143, 129 ended by a signal · 141 nobody reads.
+    The conversation is the caller's to close.
+    """
+    from nca.terminal.draw import Draw
+
+    context = CommandContext(
+        conversation=conversation,
+        output=output,
+        store=options.store,
+        switch_model=options.switch_model,
+        save_setting=options.save_setting,
+        models=options.models,
+    )
+    for line in options.banner:
+        output.notice(line)
+    if isinstance(output, Draw):
+        chat = _with_prompt(context, output, options, directory)
+    else:
+        chat = _with_lines(context)
+        if options.after_prompt:
+            options.after_prompt()
+    return await chat.run()
+
+
+def _with_lines(context: CommandContext) -> Chat:
+    is_terminal = sys.stdin.isatty()
+    reader = LineReader(sys.stdin, prompt=sys.stdout if is_terminal and sys.stdout.isatty() else None)
+    chat = Chat(context, reader, is_interactive=is_terminal)
+
+    def interrupt() -> None:
+        if not is_terminal or chat.interrupts.is_second():
+            chat.interrupts.end(INTERRUPTED_EXIT_CODE)
+        else:
+            context.output.notice("Ctrl-C again leaves.")
+
+    chat.interrupt_prompt = interrupt
+    return chat
+
+
+def _with_prompt(context: CommandContext, draw: Draw, options: LoopOptions, directory: Path) -> Chat:
+    # Imported here: line mode does without prompt_toolkit.
+    from nca.terminal.at_prompt import PromptReader
+
+    reader = PromptReader(context, draw, directory, options.history_file, options.after_prompt)
+    chat = Chat(context, reader, is_interactive=True)
+    reader.is_leaving = chat.interrupts.is_second
+    chat.while_working = reader.while_working
+    chat.on_stopped = reader.prompt.hold_typed_lines
+    chat.interrupt_prompt = reader.prompt.interrupt
+    return chat

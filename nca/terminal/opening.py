@@ -1,0 +1,42 @@
+"""Which output suits where the program runs: a screen, or plain lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from nca.config.schema import TerminalSettings
+from nca.terminal.output import Output
+
+if TYPE_CHECKING:
+    from nca.terminal.draw import Draw
+    from nca.terminal.plain import PlainDraw
+
+_INCAPABLE = frozenset({"", "dumb", "unknown"})
+
+
+def is_capable(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a person sits at a terminal that understands escape codes, for input and output."""
+    if sys.stdin is None or sys.stdout is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    return sys.platform == "win32" or environment.get("TERM", "").lower() not in _INCAPABLE
+
+
+def open_output(settings: TerminalSettings, environment: Mapping[str, str] = os.environ) -> Output:
+    """The listener for standard output."""
+    return open_draw(settings) if is_capable(environment) else open_plain(settings, environment)
+
+
+def open_draw(settings: TerminalSettings) -> Draw:
+    from nca.terminal.draw import Draw
+    from nca.terminal.screen import Screen
+
+    return Draw(Screen(sys.stdout), theme=settings.theme, show_reasoning=settings.show_reasoning)
+
+
+def open_plain(settings: TerminalSettings, environment: Mapping[str, str]) -> PlainDraw:
+    from nca.terminal.plain import PlainDraw
+
+    return PlainDraw(sys.stdout, sys.stderr, environment, show_reasoning=settings.show_reasoning)

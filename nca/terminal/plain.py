@@ -1,0 +1,214 @@
+"""Line mode: no terminal, or one that can do nothing. Lines in, lines out, not one escape code.
+
+The answer's text and a command's answer go to standard output; everything said beside them to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import IO, TYPE_CHECKING, TextIO
+
+from nca.events import (
+    ContextCompaction,
+    ContextWarning,
+    ErrorRaised,
+    Event,
+    Notice,
+    ReasoningDelta,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from nca.terminal import wording
+from nca.terminal.sanitize import StreamSanitizer, one_line, to_terminal
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class PlainDraw:
+    """The listener without a terminal. Never raises; a closed pipe makes it silent."""
+
+    def __init__(
+        self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, show_reasoning: bool = False
+    ) -> None:
+        self.show_reasoning = show_reasoning
+        self.is_gone = False
+        self._answers = answers
+        self._asides = asides
+        self._environment = environment
+        self._text = StreamSanitizer()
+        self._reasoning = StreamSanitizer()
+        self._is_line_open = False
+        self._is_thought_open = False
+        self._running: dict[str, str] = {}
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case TextDelta():
+                self._answer(self._text.feed(event.text))
+            case ReasoningDelta() if self.show_reasoning:
+                self._end_answer()
+                self._is_thought_open = True
+                self._write(self._asides, self._reasoning.feed(event.text))
+            case ToolStarted():
+                self._running[event.call_id] = wording.tool_started_line(event)
+            case ToolFinished():
+                self._end_answer()
+                mark = "error: " if event.is_error else ""
+                self._aside(mark + wording.tool_finished_line(self._running.pop(event.call_id, ""), event))
+            case ContextWarning() | Notice():
+                self._aside(event.message)
+            case ContextCompaction():
+                self._aside(wording.compaction_line(event))
+            case RetryScheduled():
+                self._aside(wording.retry_line(event))
+            case ErrorRaised():
+                self.error(event.message, event.advice)
+            case TurnFinished():
+                self._on_turn_finished(event)
+            case _:
+                pass
+
+    def show(self, answer: RenderableType | str) -> None:
+        self._end_answer()
+        if isinstance(answer, str):
+            self._write(self._answers, to_terminal(answer).rstrip("\n") + "\n")
+            return
+        from nca.terminal.theme import plain_console
+
+        console = plain_console(self._answers, self._environment)
+        with console.capture() as captured:
+            console.print(answer)
+        lines = [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]
+        self._write(self._answers, "\n".join(lines) + "\n")
+
+    def notice(self, text: str) -> None:
+        self._aside(text)
+
+    def warn(self, text: str) -> None:
+        self._aside(text)
+
+    def error(self, message: str, advice: str = "") -> None:
+        self._aside(message)
+        if advice:
+            self._aside(advice)
+
+    def clear(self) -> None:
+        """There is no screen to clear."""
+
+    @asynccontextmanager
+    async def at_work(self, label: str) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self._end_answer()
+            self._running.clear()
+
+    def _on_turn_finished(self, event: TurnFinished) -> None:
+        self._end_answer()
+        if event.reason == "interrupted":
+            self._aside("Interrupted; what came so far is kept.")
+        elif event.reason == "max_steps":
+            self._aside(f"Stopped after {event.steps} steps (agent.max_steps).")
+
+    def _answer(self, text: str) -> None:
+        if not text:
+            return
+        self._end_thought()
+        self._write(self._answers, text)
+        self._is_line_open = not text.endswith("\n")
+
+    def _aside(self, text: str) -> None:
+        self._end_answer()
+        self._write(self._asides, one_line(text, wording.ERROR_CHARS) + "\n")
+
+    def _end_answer(self) -> None:
+        """Ends the lines that are open on either side."""
+        self._answer(self._text.finish())
+        if self._is_line_open:
+            self._is_line_open = False
+            self._write(self._answers, "\n")
+        self._end_thought()
+
+    def _end_thought(self) -> None:
+        if self._is_thought_open:
+            self._is_thought_open = False
+            self._write(self._asides, self._reasoning.finish() + "\n")
+
+    def _write(self, file: TextIO, text: str) -> None:
+        if self.is_gone or not text:
+            return
+        try:
+            file.write(text)
+            file.flush()
+        except UnicodeEncodeError:
+            encoding = file.encoding or "ascii"
+            self._write(file, text.encode(encoding, "replace").decode(encoding))
+        except (OSError, ValueError):
+            self.is_gone = True
+
+
+class LineReader:
+    """Reads lines of standard input without holding up the event loop.
+
+    Reading happens in a daemon thread, so that a pipe that says nothing cannot keep the program from ending.
+    """
+
+    def __init__(self, lines: IO[str], *, prompt: IO[str] | None = None) -> None:
+        self._lines = lines
+        self._prompt = prompt
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._asked = threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self._is_waiting = False
+
+    async def read(self, default: str = "") -> str:
+        """The next line without its end, lines that end in a backslash joined; EOFError at the end of the input."""
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._pump, args=(loop,), daemon=True, name="nca-lines")
+            self._thread.start()
+        if self._prompt is None:
+            default = ""
+        if default:
+            self._say(f"[Enter sends again: {one_line(default, 60)}]\n")
+        collected: list[str] = []
+        while True:
+            self._say("... " if collected else "> ")
+            if not self._is_waiting:
+                self._is_waiting = True
+                self._asked.release()
+            line = await self._queue.get()
+            self._is_waiting = False
+            if line is None:
+                if collected:
+                    return "\n".join(collected)
+                raise EOFError
+            if line.endswith("\\"):
+                collected.append(line[:-1])
+                continue
+            text = "\n".join([*collected, line])
+            return text if text.strip() else default
+
+    def _say(self, text: str) -> None:
+        if self._prompt is not None:
+            self._prompt.write(text)
+            self._prompt.flush()
+
+    def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            self._asked.acquire()
+            try:
+                line = self._lines.readline()
+            except (OSError, ValueError):
+                line = ""
+            try:
+                loop.call_soon_threadsafe(self._queue.put_nowait, line.rstrip("\r\n") if line else None)
+            except RuntimeError:
+                return  # the loop has ended

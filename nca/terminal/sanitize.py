@@ -1,0 +1,84 @@
+"""What makes foreign text safe to print: no control character, no escape sequence, no bidirectional override.
+
+Everything that a model, a tool, a file, a provider or a user's own data wrote passes `to_terminal` before it reaches
+the terminal. Rich and prompt_toolkit do not do this: a raw ESC in a text may set the clipboard, the title or the
+keyboard's next input (reliability section 0, point 3).
+"""
+
+from __future__ import annotations
+
+import re
+
+from nca.messages import clean_text
+
+# Sequences as ECMA-48 draws them, in their 7-bit and 8-bit forms. A string sequence (OSC, DCS, APC, PM, SOS) that is
+# never terminated ends with its line, so that it cannot hide the rest of a text.
+_STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|[\x18\x1a\x9c])?"
+_CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+_ESCAPE = r"\x1b(?:[ -/]+[0-~]?|[0-~])?"
+_CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+_BIDIRECTIONAL = "[\u202a-\u202e\u2066-\u2069]"
+
+_FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, _BIDIRECTIONAL)))
+_SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CARRIAGE_RETURN = re.compile(r"\r\n?")
+_SPACES = re.compile(r"\s+")
+
+# A sequence that the end of a chunk may have cut: it begins here and could go on.
+_OPEN = re.compile(
+    r"((?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]))[^\x07\x18\x1a\x1b\x9c\n\r]*\Z"
+    r"|((?:\x1b\[|\x9b)[0-?]*[ -/]?)[ -/]*\Z"
+    r"|(\x1b[ -/]?)[ -/]*\Z"
+)
+
+
+def to_terminal(text: str) -> str:
+    """Foreign text as it may be printed; idempotent, and the same text where nothing is wrong with it.
+
+    Newline and tab stay, CR and CRLF become a newline (a bare CR would let a text overwrite its own line), lone
+    surrogates become U+FFFD. Works on `str`, never on bytes, where a continuation byte could pass for a C1 control.
+    """
+    text = clean_text(text)
+    if _SUSPECT.search(text) is None:
+        return text
+    return _CARRIAGE_RETURN.sub("\n", _FORBIDDEN.sub("", text))
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """Safe text on one line, blanks folded; longer than `limit` characters (0: any) it ends in an ellipsis."""
+    folded = _SPACES.sub(" ", to_terminal(text)).strip()
+    return folded if limit <= 0 or len(folded) <= limit else folded[: max(limit - 1, 0)] + "…"
+
+
+class StreamSanitizer:
+    """`to_terminal` for text that arrives in pieces: sequences cut by a chunk's end do not get through.
+
+    All pieces of `feed` and `finish` joined equal `to_terminal` of the whole text.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._return = ""
+
+    def feed(self, chunk: str) -> str:
+        """What of the text so far is safe and complete; an open sequence is held back, its content dropped."""
+        text = clean_text(self._held + chunk)
+        start, self._held = _open_tail(text)
+        stripped = self._return + _FORBIDDEN.sub("", text[:start])
+        self._return = "\r" if stripped.endswith("\r") else ""
+        return _CARRIAGE_RETURN.sub("\n", stripped.removesuffix("\r"))
+
+    def finish(self) -> str:
+        """What was held back, at the end of the text."""
+        held, self._held, self._return = self._return + self._held, "", ""
+        return to_terminal(held)
+
+
+def _open_tail(text: str) -> tuple[int, str]:
+    """Where an unfinished sequence begins, and the shortest text that stands for it."""
+    if _SUSPECT.search(text) is None:
+        return len(text), ""
+    for found in _FORBIDDEN.finditer(text):
+        if found.end() == len(text) and (tail := _OPEN.match(text, found.start())):
+            return found.start(), tail[1] or tail[2] or tail[3]
+    return len(text), ""

@@ -1,0 +1,96 @@
+"""Colours that are right on light and dark backgrounds, and the Rich consoles that use them.
+
+Only the terminal's own foreground, dim, bold and the plain ANSI colours appear: never white, never a background.
+`NO_COLOR` is honoured by Rich itself (emphasis stays, colour goes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO
+
+from rich.console import Console
+from rich.style import Style
+from rich.syntax import ANSI_DARK, ANSI_LIGHT, ANSISyntaxTheme, SyntaxTheme
+from rich.theme import Theme
+
+PLAIN_WIDTH = 100
+"""Columns of panels where no terminal says how wide it is."""
+
+STYLES: dict[str, str] = {
+    "quiet": "dim",
+    "notice": "yellow",
+    "failure": "red",
+    "accent": "cyan",
+    "markdown.paragraph": "none",
+    "markdown.text": "none",
+    "markdown.h1": "bold underline",
+    "markdown.h2": "bold",
+    "markdown.h3": "bold",
+    "markdown.h4": "bold dim",
+    "markdown.h5": "underline",
+    "markdown.h6": "italic",
+    "markdown.code": "cyan",
+    "markdown.code_block": "none",
+    "markdown.block_quote": "dim",
+    "markdown.item.bullet": "cyan",
+    "markdown.item.number": "cyan",
+    "markdown.hr": "dim",
+    "markdown.link": "underline",
+    "markdown.link_url": "cyan",
+    "markdown.table.border": "dim",
+    "markdown.table.header": "bold",
+}
+
+# Keys are Pygments' token types, which are tuples of names.
+# Magenta, green and cyan keep their contrast on both backgrounds; yellow and blue each fail on one.
+_ANY_BACKGROUND: SyntaxTheme = ANSISyntaxTheme(
+    {
+        (): Style(),
+        ("Comment",): Style(dim=True, italic=True),
+        ("Keyword",): Style(color="magenta"),
+        ("Operator", "Word"): Style(color="magenta"),
+        ("Name", "Function"): Style(color="cyan"),
+        ("Name", "Class"): Style(color="cyan", bold=True),
+        ("Name", "Decorator"): Style(color="cyan"),
+        ("Name", "Tag"): Style(color="magenta"),
+        ("Name", "Attribute"): Style(color="cyan"),
+        ("Literal", "Number"): Style(color="cyan"),
+        ("Literal", "String"): Style(color="green"),
+        ("Generic", "Inserted"): Style(color="green"),
+        ("Generic", "Deleted"): Style(color="red"),
+        ("Generic", "Heading"): Style(bold=True),
+        ("Generic", "Subheading"): Style(color="cyan"),
+    }
+)
+
+
+def code_theme(name: str) -> SyntaxTheme:
+    """The colours of code for the setting terminal.theme: auto, dark or light."""
+    if name == "dark":
+        return ANSISyntaxTheme(ANSI_DARK)
+    if name == "light":
+        return ANSISyntaxTheme(ANSI_LIGHT)
+    return _ANY_BACKGROUND
+
+
+def screen_console(file: IO[str]) -> Console:
+    """The console for a terminal: nothing is highlighted, no markup is read."""
+    return Console(file=file, theme=Theme(STYLES), highlight=False, markup=False, emoji=False, force_terminal=True)
+
+
+def plain_console(file: IO[str], environment: Mapping[str, str]) -> Console:
+    """The console for pipes and dumb terminals: no escape code leaves it."""
+    columns = environment.get("COLUMNS", "")
+    return Console(
+        file=file,
+        theme=Theme(STYLES),
+        highlight=False,
+        markup=False,
+        emoji=False,
+        color_system=None,
+        force_terminal=False,
+        no_color=True,
+        legacy_windows=False,
+        width=int(columns) if columns.isdigit() and int(columns) > 0 else PLAIN_WIDTH,
+    )

@@ -1,0 +1,87 @@
+"""How events read on one line; the same words on a screen and on plain lines."""
+
+from __future__ import annotations
+
+from nca.errors import NcaError
+from nca.events import ContextCompaction, RetryScheduled, ToolFinished, ToolStarted
+from nca.terminal.sanitize import one_line
+
+TOOL_CHARS = 160
+ERROR_CHARS = 600
+
+
+def short_tokens(count: int) -> str:
+    """86k, 1.2M, 950: a count where there is little room."""
+    if count < 1_000:
+        return str(count)
+    if count < 9_950:
+        return f"{count / 1_000:.1f}k"
+    if count < 999_500:
+        return f"{count / 1_000:.0f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+
+
+def money(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 0.1 or dollars == 0 else f"${dollars:.4f}"
+
+
+def percent(ratio: float) -> str:
+    """A usage as the notices word it: 43%, and never 0% for something."""
+    return "<1%" if 0 < ratio < 0.005 else f"{ratio:.0%}"
+
+
+def tool_started_line(event: ToolStarted) -> str:
+    return one_line(event.summary or event.name, TOOL_CHARS)
+
+
+def tool_finished_line(started: str, event: ToolFinished) -> str:
+    outcome = one_line(event.summary, TOOL_CHARS)
+    took = f" · {duration(event.seconds)}" if event.seconds >= 1 else ""
+    return f"{started or one_line(event.name)}{f' → {outcome}' if outcome else ''}{took}"
+
+
+def compaction_line(event: ContextCompaction) -> str:
+    """One calm line for each phase of a compaction; the conversation words it, this adds what it took."""
+    said = one_line(event.message, ERROR_CHARS)
+    match event.phase:
+        case "starting":
+            return "Compacting the context"
+        case "completed":
+            return " · ".join([said or f"Compacted {_change(event)}", *_effort(event)])
+        case "preview":
+            return said or f"Would compact {_change(event)}"
+        case "failed" if said == "interrupted":
+            return "Compaction stopped, nothing changed."
+        case "failed":
+            return f"Compaction failed, nothing changed: {said}".rstrip(": ")
+        case "skipped":
+            return said or "Nothing to compact."
+        case "insufficient":
+            return said or "Compacting does not help any more."
+
+
+def retry_line(event: RetryScheduled) -> str:
+    again = f"Trying again in {duration(event.wait_seconds)} (try {event.attempt})."
+    return f"{one_line(event.reason, ERROR_CHARS)} {again}".lstrip()
+
+
+def error_line(error: NcaError) -> tuple[str, str]:
+    """Message and advice of an error, each on one line."""
+    return one_line(error.message, ERROR_CHARS), one_line(error.advice, ERROR_CHARS)
+
+
+def _change(event: ContextCompaction) -> str:
+    return f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+
+
+def _effort(event: ContextCompaction) -> list[str]:
+    effort = [duration(event.seconds)] if event.seconds >= 0.05 else []
+    return [*effort, money(event.cost)] if event.cost else effort

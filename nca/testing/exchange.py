@@ -1,0 +1,159 @@
+"""One request and what is written back: the provider's protocol, and the ways to break it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from nca.testing.script import Answer
+from nca.testing.tokens import count_request_tokens, count_tokens, split_tokens
+
+_CREATED = 1_700_000_000
+"""A fixed time, so that two runs write the same bytes."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request for an answer, and the connection to answer on. `attempt` counts this model's requests from 1."""
+
+    handler: BaseHTTPRequestHandler
+    request: dict[str, Any]
+    attempt: int
+    answer: Answer
+    closing: threading.Event
+    token_seconds: float = 0.0
+    _is_streaming: bool = field(default=False, init=False)
+
+    @property
+    def model(self) -> str:
+        return str(self.request.get("model", ""))
+
+    @property
+    def prompt_tokens(self) -> int:
+        return count_request_tokens(self.request.get("messages") or [], self.request.get("tools") or ())
+
+    # Whole replies
+
+    def reply(self) -> None:
+        """The script's answer, streamed or whole as the request asks."""
+        if self.request.get("stream"):
+            self.stream_answer()
+        else:
+            self.send_json(200, self.completion())
+
+    def send_json(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        self.send(status, "application/json", json.dumps(body).encode(), headers)
+
+    def error(self, status: int, message: str, *, kind: str, code: str | None = None, **headers: str) -> None:
+        """An error as OpenAI words it; header names have underscores for dashes."""
+        body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+        self.send_json(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def send(self, status: int, content_type: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.handler.send_response(status)
+        self.handler.send_header("Content-Type", content_type)
+        self.handler.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.handler.send_header(name, value)
+        self.handler.end_headers()
+        self.handler.wfile.write(body)
+
+    def completion(self) -> dict[str, Any]:
+        answer = self.answer
+        message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
+        if answer.tool_calls:
+            message["tool_calls"] = [self.tool_call(index) for index in range(len(answer.tool_calls))]
+        choice = {"index": 0, "message": message, "finish_reason": self.finish_reason}
+        return self.envelope("chat.completion") | {"choices": [choice], "usage": self.usage()}
+
+    # Pieces of a stream
+
+    def stream_answer(self) -> None:
+        """The script's answer token by token, its end, its usage where asked for, and the end mark."""
+        self.begin()
+        for token in split_tokens(self.answer.reasoning):
+            self.delta({"reasoning_content": token})
+        self.text(self.answer.text)
+        for index in range(len(self.answer.tool_calls)):
+            self.delta({"tool_calls": [{"index": index} | self.tool_call(index)]})
+        self.finish()
+        self.done()
+
+    def begin(self) -> None:
+        self.handler.send_response(200)
+        self.handler.send_header("Content-Type", "text/event-stream")
+        self.handler.send_header("Transfer-Encoding", "chunked")
+        self.handler.end_headers()
+        self._is_streaming = True
+        self.delta({"role": "assistant", "content": ""})
+
+    def text(self, text: str) -> None:
+        for token in split_tokens(text):
+            self.delta({"content": token})
+            if self.token_seconds:
+                time.sleep(self.token_seconds)
+
+    def delta(self, delta: Any, finish_reason: str | None = None) -> None:
+        self.event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
+
+    def event(self, body: Any) -> None:
+        """An event; a mapping gets the envelope, a text goes out as it is."""
+        data = body if isinstance(body, str) else json.dumps(self.envelope("chat.completion.chunk") | body)
+        self.raw(f"data: {data}\n\n".encode())
+
+    def raw(self, data: bytes) -> None:
+        """Bytes of the stream's body as they are."""
+        self.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.handler.wfile.flush()
+
+    def finish(self, reason: str = "") -> None:
+        """The finish reason, and the usage where the request asks for it."""
+        self.delta({}, reason or self.finish_reason)
+        if (self.request.get("stream_options") or {}).get("include_usage"):
+            self.event({"choices": [], "usage": self.usage()})
+
+    def done(self) -> None:
+        self.raw(b"data: [DONE]\n\n")
+        self.end()
+
+    def end(self) -> None:
+        """The stream's proper end, without an end mark of the protocol."""
+        self.handler.wfile.write(b"0\r\n\r\n")
+
+    def cut(self) -> None:
+        """The connection ends in the middle."""
+        self.handler.wfile.flush()
+        self.handler.close_connection = True
+
+    def stall(self) -> None:
+        """Nothing more, until the server is closed."""
+        self.handler.wfile.flush()
+        self.closing.wait()
+        self.handler.close_connection = True
+
+    # Parts
+
+    @property
+    def finish_reason(self) -> str:
+        return self.answer.finish_reason or ("tool_calls" if self.answer.tool_calls else "stop")
+
+    def tool_call(self, index: int) -> dict[str, Any]:
+        name, arguments = self.answer.tool_calls[index]
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        # An id is unique in a conversation: it counts the messages so far.
+        call_id = f"call_{len(self.request.get('messages') or [])}_{index}"
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+
+    def usage(self) -> dict[str, int]:
+        calls = " ".join(f"{name} {arguments}" for name, arguments in self.answer.tool_calls)
+        completion = sum(count_tokens(text) for text in (self.answer.text, self.answer.reasoning, calls))
+        prompt = self.prompt_tokens
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+    def envelope(self, kind: str) -> dict[str, Any]:
+        return {"id": f"chatcmpl-{self.attempt}", "object": kind, "created": _CREATED, "model": self.model}

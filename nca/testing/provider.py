@@ -1,0 +1,210 @@
+"""A provider on loopback: real HTTP, OpenAI's chat protocol, streamed or whole, with a context limit of its own.
+
+    with Provider(window_tokens=4000) as provider:
+        ...  # OPENAI_API_BASE=provider.url, any key, any model name
+
+A model whose name is in `nca.testing.faults` fails in that way. From a shell:
+
+    python -m nca.testing.provider --window 4000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from nca.testing.exchange import Exchange
+from nca.testing.faults import FAULTS
+from nca.testing.script import Answer, Script, prose
+from nca.testing.tokens import count_request_tokens, split_tokens
+
+Check = Callable[[dict[str, Any]], list[str]]
+"""What a real provider would refuse of a request: one line each."""
+
+
+class Provider:
+    """A server in a thread, from `with` to its end.
+
+    script          what it answers (see nca.testing.script)
+    window_tokens   0: no limit; else prompt and max_tokens above it get OpenAI's own overflow error
+    token_seconds   how long a streamed token takes
+    check           called with each request; what it returns is kept in `violations`
+    api_key         "" takes any; else another one gets OpenAI's 401
+    models          what GET /v1/models lists
+    """
+
+    def __init__(
+        self,
+        script: Script = prose,
+        *,
+        window_tokens: int = 0,
+        token_seconds: float = 0.0,
+        check: Check | None = None,
+        api_key: str = "",
+        models: Sequence[str] = ("test-model",),
+        port: int = 0,
+    ) -> None:
+        self.script = script
+        self.window_tokens = window_tokens
+        self.token_seconds = token_seconds
+        self.check = check
+        self.api_key = api_key
+        self.models = tuple(models)
+        self.requests: list[dict[str, Any]] = []
+        self.overflows: list[dict[str, Any]] = []
+        self.violations: list[str] = []
+        self.closing = threading.Event()
+        self._attempts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server.provider = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """The address for OPENAI_API_BASE or model.api_base."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def take(self, request: dict[str, Any]) -> int:
+        """Record a request; which one it is of its model, from 1."""
+        violations = self.check(request) if self.check else []
+        with self._lock:
+            self.requests.append(request)
+            self.violations += violations
+            self._attempts[str(request.get("model"))] += 1
+            return self._attempts[str(request.get("model"))]
+
+    def answer_to(self, request: dict[str, Any]) -> Answer:
+        """The script's answer, cut to the request's max_tokens and to what the window leaves."""
+        given = self.script(request)
+        answer = Answer(text=given) if isinstance(given, str) else given
+        limits = [request.get("max_tokens") or request.get("max_completion_tokens")]
+        if self.window_tokens:
+            limits.append(self.window_tokens - _prompt_tokens(request))
+        room = min((limit for limit in limits if limit is not None), default=None)
+        tokens = split_tokens(answer.text)
+        if room is None or len(tokens) <= room:
+            return answer
+        return replace(answer, text="".join(tokens[:room]), finish_reason="length")
+
+    def overflow(self, request: dict[str, Any]) -> str:
+        """OpenAI's sentence where the request does not fit the window, "" where it fits."""
+        window, prompt = self.window_tokens, _prompt_tokens(request)
+        room = request.get("max_tokens") or request.get("max_completion_tokens") or 0
+        if not window or prompt + room <= window:
+            return ""
+        self.overflows.append(request)
+        if prompt > window:
+            asked, end = f"your messages resulted in {prompt} tokens", "messages"
+        else:
+            asked = f"you requested {prompt + room} tokens ({prompt} in the messages, {room} in the completion)"
+            end = "messages or completion"
+        limit = f"This model's maximum context length is {window} tokens."
+        return f"{limit} However, {asked}. Please reduce the length of the {end}."
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    provider: Provider
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves in the middle is what many tests are about; anything else is shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the server may share a terminal with the program under test."""
+
+    def do_GET(self) -> None:
+        models = self.server.provider.models
+        if self.path.rstrip("/") == "/v1/models":
+            rows = [{"id": name, "object": "model", "owned_by": "nca"} for name in models]
+            self._send(200, {"object": "list", "data": rows})
+        elif self.path == "/api/tags":
+            self._send(200, {"models": [{"name": name, "model": name} for name in models]})
+        else:
+            self._send(404, {"error": {"message": f"Invalid URL (GET {self.path})", "type": "invalid_request_error"}})
+
+    def do_POST(self) -> None:
+        provider = self.server.provider
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if not self.path.endswith("/chat/completions"):
+            self._send(404, {"error": {"message": f"Invalid URL (POST {self.path})", "type": "invalid_request_error"}})
+            return
+        request: dict[str, Any] = json.loads(body)
+        exchange = Exchange(
+            handler=self,
+            request=request,
+            attempt=provider.take(request),
+            answer=Answer(),
+            closing=provider.closing,
+            token_seconds=provider.token_seconds,
+        )
+        if provider.api_key and self.headers.get("Authorization") != f"Bearer {provider.api_key}":
+            exchange.error(401, "Incorrect API key provided.", kind="invalid_request_error", code="invalid_api_key")
+        elif sentence := provider.overflow(request):
+            exchange.error(400, sentence, kind="invalid_request_error", code="context_length_exceeded")
+        else:
+            exchange.answer = provider.answer_to(request)
+            fault = FAULTS.get(exchange.model)
+            (fault.run if fault else Exchange.reply)(exchange)
+
+    def _send(self, status: int, body: Any) -> None:
+        Exchange(self, {}, 0, Answer(), self.server.provider.closing).send_json(status, body)
+
+
+def _prompt_tokens(request: dict[str, Any]) -> int:
+    return count_request_tokens(request.get("messages") or [], request.get("tools") or ())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until interrupted; the first line of output is the address."""
+    parser = argparse.ArgumentParser(prog="python -m nca.testing.provider", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument("--window", type=int, default=0, help="context limit in tokens; 0: none")
+    parser.add_argument("--token-seconds", type=float, default=0.0, help="how long a streamed token takes")
+    parser.add_argument("--api-key", default="", help="refuse every other key")
+    options = parser.parse_args(arguments)
+    provider = Provider(
+        window_tokens=options.window, token_seconds=options.token_seconds, api_key=options.api_key, port=options.port
+    )
+    with provider:
+        sys.stdout.write(f"{provider.url}\n")
+        sys.stdout.flush()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            return
+
+
+if __name__ == "__main__":
+    main()

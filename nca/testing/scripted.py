@@ -1,0 +1,73 @@
+"""A model that answers from a script: no network, no clock, the same every time.
+
+Shipped for tests of nca and for programs that embed it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+
+from nca.messages import Message, Usage
+from nca.models.catalog import ModelFacts
+from nca.models.model import Delta, ModelRequest, OnDelta, Reply
+from nca.testing.tokens import count_request_tokens, count_tokens
+
+Answer = Reply | Message | str | BaseException
+ScriptedReply = Answer | Callable[[ModelRequest], Answer]
+"""What a script may hold: a reply, a message, a text, an exception to raise, or a function of the request."""
+
+_PIECES = re.compile(r"\s*\S{1,12}|\s+")
+
+
+class ScriptedModel:
+    """Answers with `replies` in order and keeps every request in `requests`.
+
+    After the last reply the script is over: asking again raises IndexError, so a test sees a request too many.
+    A reply without usage gets an honest count, unless `reports_usage` is False.
+    """
+
+    def __init__(
+        self, replies: Sequence[ScriptedReply], *, facts: ModelFacts | None = None, reports_usage: bool = True
+    ) -> None:
+        self.facts = facts or ModelFacts(name="scripted/model", provider="scripted", window_source="the script")
+        self.requests: list[ModelRequest] = []
+        self.is_closed = False
+        self._replies = list(replies)
+        self._reports_usage = reports_usage
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        """Answer with the script's next reply, in pieces; the loop runs between two pieces, so it can be cancelled."""
+        self.requests.append(request)
+        if len(self.requests) > len(self._replies):
+            raise IndexError(f"the script has {len(self._replies)} replies, this is request {len(self.requests)}")
+        answer = self._replies[len(self.requests) - 1]
+        if callable(answer):
+            answer = answer(request)
+        if isinstance(answer, BaseException):
+            raise answer
+        reply = self._complete(request, answer)
+        for piece in _PIECES.findall(reply.message.reasoning):
+            on_delta(Delta(reasoning=piece))
+            await asyncio.sleep(0)
+        for piece in _PIECES.findall(reply.message.text):
+            on_delta(Delta(text=piece))
+            await asyncio.sleep(0)
+        return reply
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+    def _complete(self, request: ModelRequest, answer: Reply | Message | str) -> Reply:
+        if isinstance(answer, Reply):
+            return answer
+        message = Message(role="assistant", content=answer) if isinstance(answer, str) else answer
+        usage = None
+        if self._reports_usage:
+            calls = " ".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
+            usage = Usage(
+                prompt_tokens=count_request_tokens(request.messages, request.tools),
+                completion_tokens=count_tokens(message.text) + count_tokens(calls),
+            )
+        return Reply(message=message, usage=usage, finish_reason="tool_calls" if message.tool_calls else "stop")

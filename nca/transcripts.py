@@ -1,0 +1,59 @@
+"""Reading transcripts: a JSON array, JSON lines, or an object with `messages` (and perhaps `tools`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from nca.errors import InvalidMessages
+
+VALID = "valid: a JSON array of messages, JSON lines, or an object with messages"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The rows as they came, not yet checked one by one."""
+
+    messages: list[Any]
+    tools: list[Any] = field(default_factory=list)
+
+
+def read_transcript(raw: bytes, place: str) -> Transcript:
+    """Raises InvalidMessages naming the place and the line."""
+    text = raw.removeprefix(b"\xef\xbb\xbf").strip()
+    if not text:
+        raise InvalidMessages(f"{place}: is empty; {VALID}.")
+    try:
+        whole = msgspec.json.decode(text)
+    except RecursionError as error:
+        raise InvalidMessages(f"{place}: is nested too deeply; {VALID}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Transcript(_lines(text, place, error))
+    if isinstance(whole, list):
+        return Transcript(whole)
+    if isinstance(whole, dict) and isinstance(whole.get("messages"), list):
+        tools = whole.get("tools")
+        return Transcript(whole["messages"], tools if isinstance(tools, list) else [])
+    if isinstance(whole, dict) and "role" in whole:
+        return Transcript([whole])
+    raise InvalidMessages(f"{place}: holds no messages; {VALID}.")
+
+
+def _lines(text: bytes, place: str, first_error: Exception) -> list[Any]:
+    lines = text.splitlines()
+    if len(lines) < 2:
+        raise InvalidMessages(f"{place}: is not JSON ({first_error}); {VALID}.") from first_error
+    rows: list[Any] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidMessages(f"{place}, line {number}: is not JSON ({error}); {VALID}.") from error
+        if isinstance(row, dict) and isinstance(row.get("messages"), list):
+            raise InvalidMessages(f"{place}, line {number}: is a whole conversation; valid: one conversation a file.")
+        rows.append(row)
+    return rows

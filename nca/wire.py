@@ -1,0 +1,189 @@
+"""Messages as providers write them: OpenAI-shaped dicts in and out.
+
+What comes in is checked and never changed; what goes out is made anew. Keys that start with `_` are annotations
+of a transcript (`_usage`, `_error`) and rows whose role starts with `_` are notes between messages: neither is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nca.errors import InvalidMessages
+from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+_OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "name", "reasoning_content"}
+_FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted", "_synthetic": "is_synthetic"}
+
+
+def messages_from_list(rows: Any) -> list[Message]:
+    """Read a list of OpenAI-shaped dicts. Raises InvalidMessages naming the place and what is valid."""
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise InvalidMessages(f"messages: expected a list of messages, found {_kind(rows)}.")
+    read = [message_from_dict(row, index) for index, row in enumerate(rows) if not _is_note(row)]
+    if not read:
+        raise InvalidMessages("messages: the list is empty; expected at least one message.")
+    return read
+
+
+def message_from_dict(row: Any, index: int = 0) -> Message:
+    """Read one message; `index` (from 0) names its place in errors."""
+    place = f"message {index + 1}"
+    if not isinstance(row, Mapping):
+        raise InvalidMessages(f"{place}: expected an object with role and content, found {_kind(row)}.")
+    role = row.get("role")
+    if role not in ROLES:
+        raise InvalidMessages(f"{place}: role {_shown(role)} is not known; valid: {', '.join(ROLES)}.")
+    calls = _read_calls(row.get("tool_calls"), place)
+    if calls and role != "assistant":
+        raise InvalidMessages(f"{place}: tool_calls stand on a {role} message; valid: only on assistant messages.")
+    extra = {key: value for key, value in row.items() if key not in _OWN_KEYS and not str(key).startswith("_")}
+    if role == "developer":
+        extra["role"] = role
+    return Message(
+        role="system" if role == "developer" else role,
+        content=_read_content(row.get("content"), place, role),
+        tool_calls=calls,
+        tool_call_id=_read_answered_id(row, place) if role == "tool" else "",
+        name=_text_of(row.get("name") or "", f"{place}: name"),
+        reasoning=clean_text(row.get("reasoning_content") or ""),
+        is_error=bool(row.get("_error")),
+        is_interrupted=bool(row.get("_interrupted")),
+        is_synthetic=bool(row.get("_synthetic")),
+        extra=extra,
+    )
+
+
+def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, Any]:
+    """The provider's form. With `annotate`, nca's own marks go along as `_error`, `_interrupted`, `_synthetic`."""
+    row: dict[str, Any] = {"role": message.extra.get("role", message.role)}
+    row["content"] = content_to_wire(message.content)
+    if message.tool_calls:
+        row["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        row["tool_call_id"] = message.tool_call_id
+    if message.name:
+        row["name"] = message.name
+    if message.reasoning:
+        row["reasoning_content"] = message.reasoning
+    row.update({key: value for key, value in message.extra.items() if key != "role"})
+    if annotate:
+        row.update({key: True for key, field in _FLAGS.items() if getattr(message, field)})
+    return row
+
+
+def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
+    """Text stays text; parts become provider parts; text with attachments becomes one text."""
+    if content is None or isinstance(content, str):
+        return content
+    if any(isinstance(part, AttachmentPart) for part in content) and not any(
+        isinstance(part, MediaPart) for part in content
+    ):
+        return "\n\n".join(part_text(part) for part in content)
+    return [_part_to_wire(part) for part in content]
+
+
+def part_text(part: Part) -> str:
+    match part:
+        case TextPart(text):
+            return text
+        case AttachmentPart():
+            cut = f' cut="{part.original_bytes} bytes in all"' if part.is_cut else ""
+            return f'<file path="{part.path}"{cut}>\n{part.text}\n</file>'
+        case MediaPart():
+            return ""
+
+
+def _part_to_wire(part: Part) -> dict[str, Any]:
+    match part:
+        case TextPart(text, extra):
+            return {"type": "text", "text": text, **extra}
+        case MediaPart(_, payload):
+            return payload
+        case AttachmentPart():
+            return {"type": "text", "text": part_text(part)}
+
+
+def _is_note(row: Any) -> bool:
+    return isinstance(row, Mapping) and isinstance(row.get("role"), str) and row["role"].startswith("_")
+
+
+def _read_content(content: Any, place: str, role: str) -> str | tuple[Part, ...] | None:
+    if content is None:
+        if role in ("assistant", "tool"):
+            return None if role == "assistant" else ""
+        raise InvalidMessages(f"{place}: a {role} message has no content; valid: text or a list of parts.")
+    if isinstance(content, str):
+        return clean_text(content)
+    if isinstance(content, Sequence) and not isinstance(content, bytes):
+        return tuple(_read_part(part, f"{place}, part {index + 1}") for index, part in enumerate(content))
+    raise InvalidMessages(f"{place}: content is {_kind(content)}; valid: text, a list of parts, or null.")
+
+
+def _read_part(part: Any, place: str) -> Part:
+    if isinstance(part, str):
+        return TextPart(clean_text(part))
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        raise InvalidMessages(f'{place}: expected an object with a "type", found {_kind(part)}.')
+    kind = part["type"]
+    if kind in ("text", "input_text", "output_text"):
+        extra = {key: value for key, value in part.items() if key not in ("type", "text")}
+        return TextPart(_text_of(part.get("text"), f"{place}: text"), extra)
+    if "image" in kind:
+        return MediaPart("image", dict(part))
+    return MediaPart("audio" if "audio" in kind else "document", dict(part))
+
+
+def _read_calls(calls: Any, place: str) -> tuple[ToolCall, ...]:
+    if calls is None:
+        return ()
+    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+        raise InvalidMessages(f"{place}: tool_calls is {_kind(calls)}; valid: a list of calls.")
+    return tuple(_read_call(call, f"{place}, tool call {index + 1}") for index, call in enumerate(calls))
+
+
+def _read_call(call: Any, place: str) -> ToolCall:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(call, Mapping) or not isinstance(function, Mapping):
+        raise InvalidMessages(f'{place}: expected {{"id", "type", "function": {{"name", "arguments"}}}}.')
+    if not isinstance(call.get("id"), str) or not call["id"]:
+        raise InvalidMessages(f"{place}: the id is missing; valid: a text that one tool message answers to.")
+    if not isinstance(function.get("name"), str) or not function["name"]:
+        raise InvalidMessages(f"{place}: function.name is missing; valid: the tool's name.")
+    arguments = function.get("arguments")
+    if arguments is None:
+        arguments = "{}"
+    if not isinstance(arguments, str):
+        arguments = msgspec.json.encode(arguments).decode()
+    return ToolCall(clean_text(call["id"]), clean_text(function["name"]), clean_text(arguments))
+
+
+def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
+    answered = row.get("tool_call_id")
+    several = row.get("tool_call_ids")
+    if not answered and isinstance(several, Sequence) and several:
+        answered = several[0]
+    if not isinstance(answered, str) or not answered:
+        raise InvalidMessages(f"{place}: a tool message has no tool_call_id; valid: the id of the call it answers.")
+    return clean_text(answered)
+
+
+def _text_of(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidMessages(f"{place} is {_kind(value)}; valid: text.")
+    return clean_text(value)
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}
+    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
+def _shown(value: Any) -> str:
+    return "(missing)" if value is None else repr(value)[:60]

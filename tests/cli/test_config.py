@@ -1,0 +1,125 @@
+"""`nca config` as a person uses it, through a Typer of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from nca.cli.config import app as config_app
+from nca.config.example import render_example
+from nca.config.schema import KEYS
+from nca.errors import ConfigError
+
+outer = typer.Typer()
+outer.add_typer(config_app, name="config")
+
+
+class Shell:
+    """Runs `nca config …` in a project of its own and gives output, or raises what the command raised."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.project = root / "project"
+        self.project.mkdir()
+        self.file = self.project / ".nca" / "config.toml"
+        self.user_file = root / "home" / "config.toml"
+        monkeypatch.chdir(self.project)
+        monkeypatch.setenv("NCA_HOME", str(root / "home"))
+        self.stderr = ""
+
+    def __call__(self, *words: str) -> str:
+        result = CliRunner().invoke(outer, ["config", *words])
+        if isinstance(result.exception, ConfigError):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        self.stderr = result.stderr
+        return result.stdout
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(tmp_path, monkeypatch)
+
+
+def test_show_lists_every_key_with_value_and_origin(shell: Shell) -> None:
+    lines = shell("show").splitlines()
+    assert [line.split()[0] for line in lines] == list(KEYS)
+    assert lines[0].split("=")[1].strip() == '""  (default)'
+
+
+def test_show_json_is_one_object_and_notes_go_elsewhere(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_AGENT_MAX_CONTEXT_TOKENS", "80000")
+    facts = json.loads(shell("show", "--json"))
+    assert list(facts) == list(KEYS)
+    assert facts["context.max_tokens"] == {
+        "value": 80_000,
+        "origin": "environment NCA_AGENT_MAX_CONTEXT_TOKENS",
+    }
+    assert "is context.max_tokens in nca." in shell.stderr
+
+
+def test_set_and_get(shell: Shell) -> None:
+    assert "context.compact_threshold = 0.7 is saved in" in shell("set", "context.compact_threshold", "70%")
+    assert shell("get", "context.compact_threshold") == "0.7\n"
+    shell("set", "model.temperature", "-1")
+    assert shell("get", "model.temperature") == "-1.0\n"
+    shell("set", "contextCompaction.threshold", "0.6")
+    assert "contextCompaction.threshold is context.compact_threshold in nca." in shell.stderr
+    shell("get", "contextCompaction.threshold")
+    assert "context.compact_threshold in nca." in shell.stderr
+    shell("set", "model.name", "openai/x")
+    assert shell("get", "model.name") == "openai/x\n"
+    assert shell("get", "context.stages") == '["prune", "deduplicate", "summarize", "truncate"]\n'
+
+
+def test_set_says_when_something_stronger_is_in_force(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_AGENT__MAX_STEPS", "9")
+    assert "agent.max_steps = 3 is saved in" in shell("set", "agent.max_steps", "3")
+    assert shell.stderr == "In force is 9, from environment NCA_AGENT__MAX_STEPS.\n"
+
+
+def test_the_users_file(shell: Shell) -> None:
+    with pytest.raises(ConfigError, match="--user"):
+        shell("set", "model.api_base", "http://localhost:1")
+    shell("set", "--user", "model.api_base", "http://localhost:1")
+    assert shell.user_file.exists()
+    assert not shell.file.exists()
+    lines = shell("path").splitlines()
+    assert lines == [f"user     {shell.user_file}  (exists)", f"project  {shell.file}  (does not exist)"]
+
+
+def test_init_never_overwrites(shell: Shell) -> None:
+    shell("init")
+    assert shell.file.read_text(encoding="utf-8") == render_example()
+    with pytest.raises(ConfigError, match="already there"):
+        shell("init")
+    shell("show")
+
+
+def test_a_broken_file_is_one_error_and_can_be_mended(shell: Shell) -> None:
+    shell.file.parent.mkdir()
+    shell.file.write_text("[agent]\nmax_steps = 0\n")
+    with pytest.raises(ConfigError, match=r"config\.toml:2: agent\.max_steps = 0"):
+        shell("show")
+    shell("path")
+    shell("set", "context.auto", "off")
+    assert "agent.max_steps = 0" in shell.stderr
+    shell("set", "agent.max_steps", "5")
+    assert shell("get", "agent.max_steps") == "5\n"
+    with pytest.raises(ConfigError, match=r"Did you mean agent\.max_steps"):
+        shell("get", "agent.maxsteps")
+
+
+def test_on_a_terminal_there_is_a_table(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    child = pexpect.spawn(sys.executable, ["-c", "from nca.cli.config import app; app(['show'])"], dimensions=(60, 100))
+    shown = child.read().decode("utf-8")
+    child.close()
+    assert child.exitstatus == 0
+    assert "setting" in shown.splitlines()[0]
+    assert "context.compact_threshold" in shown

@@ -1,0 +1,144 @@
+"""`nca sessions`: what a person and a program see, with nothing written and no control character printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from nca.cli.sessions import app
+from nca.errors import SessionNotFound, StoreDamaged
+from nca.messages import AttachmentPart, Message, TextPart, Usage
+from nca.sessions import Store
+from tests.sessions.samples import MANUAL, calling, hiding, result, said
+
+NASTY = "title \x1b]0;owned\x07 \x9b2J \u202e end"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def run(home: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments), env={"NCA_HOME": str(home)}, catch_exceptions=False)
+
+
+def store_in(home: Path) -> Store:
+    return Store.open(home / "data" / "sessions.db")
+
+
+def test_without_a_store_there_are_no_sessions_and_none_is_made(home: Path) -> None:
+    listed = run(home, "list")
+    assert (listed.exit_code, listed.output) == (0, "no sessions yet\n")
+    assert json.loads(run(home, "list", "--json").output) == []
+    assert not home.exists()
+
+
+def test_list_shows_the_last_used_first(home: Path) -> None:
+    with store_in(home) as store:
+        ids = []
+        for name in ("", "named"):
+            with store.create(directory="/work", model="openai/gpt-4.1", name=name) as session:
+                session.append(said("fix the bug in\nparse.py", "done"))
+                ids.append(session.info.id)
+        store.create(directory="/work", model="m").close()
+    empty, named, titled = run(home, "list").output.splitlines()
+    assert "(empty)" in empty
+    assert named.startswith(ids[1])
+    assert "named" in named
+    assert "openai/gpt-4.1" in named
+    assert titled.startswith(ids[0])
+    assert "fix the bug in parse.py" in titled
+    rows = json.loads(run(home, "list", "--json").output)
+    assert [row["id"] for row in rows[1:]] == ids[::-1]
+    assert rows[1] | {"created_at": 0, "updated_at": 0} == {
+        "id": ids[1],
+        "name": "named",
+        "directory": "/work",
+        "model": "openai/gpt-4.1",
+        "created_at": 0,
+        "updated_at": 0,
+        "messages": 2,
+        "is_pinned": False,
+        "title": "fix the bug in parse.py",
+    }
+
+
+def test_a_long_list_is_cut_unless_all_is_asked_for(home: Path) -> None:
+    with store_in(home) as store:
+        for _ in range(52):
+            store.create(directory="/", model="m").close()
+    lines = run(home, "list").output.splitlines()
+    assert len(lines) == 51
+    assert "--all" in lines[-1]
+    assert len(run(home, "list", "--all").output.splitlines()) == 52
+    assert len(json.loads(run(home, "list", "--json").output)) == 50
+    assert len(json.loads(run(home, "list", "--json", "--all").output)) == 52
+
+
+def test_show_tells_what_happened(home: Path) -> None:
+    with store_in(home) as store, store.create(directory="/work", model="m", name="named") as session:
+        session.append([Message("user", (TextPart("read this"), AttachmentPart("a.py", "text", 1234)))])
+        session.append(
+            [calling("1"), result("1", "line one\nline two"), Message("assistant", "hal", is_interrupted=True)]
+        )
+        session.commit_view(hiding(3), MANUAL)
+        session.undo()
+        session.pin(1)
+        session.record_usage(4, "m", Usage(100, 20, cost=0.5), 0)
+        name = session.info.id
+    shown = run(home, "show", name[:6]).output
+    for piece in (
+        f"session    {name} (named)",
+        "1 user (pinned)\nread this\n[attached a.py, 1,234 bytes]",
+        '2 assistant\n→ read_file {"path": "a.py"}',
+        "3 tool (read_file)\nline one\nline two",
+        "4 assistant (interrupted)\nhal",
+        "manual: summarize; 900 → 300 tokens (undone)",
+    ):
+        assert piece in shown
+    told = json.loads(run(home, "show", name, "--json").output)
+    assert [entry["seq"] for entry in told["log"]] == [1, 2, 3, 4]
+    assert told["log"][2]["message"]["tool_call_id"] == "1"
+    assert told["pins"] == [1]
+    assert told["compactions"][0]["undone"] is True
+    assert told["usage"]["prompt_tokens"] == 100
+
+
+def test_nothing_stored_reaches_the_terminal_as_a_control_character(home: Path) -> None:
+    with store_in(home) as store, store.create(directory=NASTY, model=NASTY, name="") as session:
+        session.append([Message("user", NASTY), Message("tool", NASTY, tool_call_id="x", name=NASTY)])
+        name = session.info.id
+    for arguments in (["list"], ["list", "--json"], ["show", name], ["show", name, "--json"]):
+        output = run(home, *arguments).output
+        assert "title" in output
+        assert not set(output) & set("\x07\x1b\x9b\u202e")
+
+
+def test_looking_changes_no_file(home: Path) -> None:
+    with store_in(home) as store, store.create(directory="/", model="m") as session:
+        session.append(said("a"))
+        name = session.info.id
+    before = {file: file.stat().st_mtime_ns for file in home.rglob("*")}
+    run(home, "list")
+    run(home, "show", name)
+    assert {file: file.stat().st_mtime_ns for file in home.rglob("*")} == before
+
+
+def test_a_session_that_is_open_elsewhere_can_be_looked_at(home: Path) -> None:
+    with store_in(home) as store, store.create(directory="/", model="m") as session:
+        session.append(said("still talking"))
+        assert "still talking" in run(home, "list").output
+        assert "still talking" in run(home, "show", session.info.id).output
+
+
+def test_errors_are_for_the_caller_to_print(home: Path) -> None:
+    with pytest.raises(SessionNotFound, match="there is no session 'x'"):
+        run(home, "show", "x")
+    (home / "data").mkdir(parents=True)
+    (home / "data" / "sessions.db").write_text("garbage")
+    with pytest.raises(StoreDamaged):
+        run(home, "list")

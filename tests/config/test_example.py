@@ -1,0 +1,73 @@
+"""The two generated documents: they are on disk as rendered, and say what is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.config.example import EXAMPLE_FILE, REFERENCE_FILE, render_example, render_reference, toml_value
+from nca.config.layers import defaults, load
+from nca.config.names import SEEDS
+from nca.config.schema import KEYS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_files_on_disk_are_what_is_rendered() -> None:
+    advice = "run: python -m nca.config.example write"
+    assert (ROOT / EXAMPLE_FILE).read_text(encoding="utf-8") == render_example(), advice
+    assert (ROOT / REFERENCE_FILE).read_text(encoding="utf-8") == render_reference(), advice
+
+
+def test_the_example_sets_nothing(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(render_example(), encoding="utf-8")
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path)})
+    assert loaded.settings == defaults().settings
+    assert {loaded.origin(key) for key in KEYS} == {"default"}
+
+
+def test_every_default_reads_back_when_its_line_is_uncommented(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^# ([a-z_]+ = .*)$", r"\1", render_example())
+    file = tmp_path / "config.toml"
+    file.write_text(text, encoding="utf-8")
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path)})
+    assert loaded.settings == defaults().settings
+    assert {loaded.origin(key) for key in KEYS} == {str(file)}
+
+
+def test_every_key_is_explained() -> None:
+    reference = render_reference()
+    for key in KEYS.values():
+        assert f"| `{key.name}` | `{toml_value(key.default)}`" in reference
+        assert key.about in reference
+    for seed in SEEDS:
+        assert f"`{seed.names[0]}`" in reference
+
+
+def test_the_module_prints_the_example() -> None:
+    command = [sys.executable, "-m", "nca.config.example"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.decode("utf-8").replace("\r\n", "\n") == render_example()
+    wrong = subprocess.run([*command, "nonsense"], cwd=ROOT, capture_output=True, check=False)
+    assert wrong.returncode == 1
+    assert b"usage" in wrong.stderr
+
+
+@given(
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.lists(st.text(st.characters(exclude_categories=["Cs"])))
+)
+def test_any_value_is_written_as_toml_on_one_printable_line(value: Any) -> None:
+    text = toml_value(value)
+    assert tomllib.loads(f"x = {text}")["x"] == value
+    assert text.isprintable()

@@ -1,0 +1,49 @@
+"""Messages and views that several tests use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.messages import Message, ToolCall
+from nca.sessions import CompactionRecord, Store
+
+MANUAL = CompactionRecord(trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300)
+
+SUMMARY = Summary(
+    "s1", ((1, 2),), "what is sent \0", prose="prose", ledger={"files": ["b", "a"], "errors": []}, rank=1, made_by="m"
+)
+RICH_VIEW = View(
+    (SUMMARY, Verbatim(3, 3), Stub(4, "[Tool result cleared]", "prune"), Marker("t1", ((5, 5), (6, 6)), "[truncated]")),
+    7,
+)
+
+
+def said(*texts: str) -> list[Message]:
+    """Turns about of a person and a model."""
+    return [Message("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)]
+
+
+def calling(*ids: str) -> Message:
+    return Message("assistant", tool_calls=tuple(ToolCall(id, "read_file", '{"path": "a.py"}') for id in ids))
+
+
+def result(id: str, text: str = "done") -> Message:
+    return Message("tool", text, tool_call_id=id, name="read_file")
+
+
+def hiding(last: int, name: str = "s") -> View:
+    """The first `last` messages behind one summary."""
+    return View((Summary(name, ((1, last),), f"summary {name}"),), last + 1)
+
+
+def filled(path: Path, *, sessions: int = 2, messages: int = 40) -> list[str]:
+    """Make a store with sessions, close it, and give their ids, oldest first."""
+    ids = []
+    with Store.open(path) as store:
+        for number in range(sessions):
+            with store.create(directory="/work", model="m", name=f"number {number}") as session:
+                session.append(said(*(f"{number}/{place} " + "word " * 40 for place in range(messages))))
+                session.commit_view(hiding(4), MANUAL)
+                ids.append(session.info.id)
+    return ids

@@ -1,0 +1,93 @@
+"""Killed at any moment: nothing that was acknowledged is lost, and nothing half-done is seen (reliability 3.3)."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from nca.context.view import check_partition
+from nca.sessions import Store
+
+KILLS = 30
+
+CHILD = """
+import sys
+from pathlib import Path
+from nca.context.view import Summary, View
+from nca.messages import Message, ToolCall
+from nca.sessions import CompactionRecord, Store
+
+with Store.open(Path(sys.argv[1])) as store:
+    assert not store.notes, store.notes
+    latest = store.latest()
+    session = store.open_session(latest.id) if latest else store.create(directory="/", model="m")
+    head = session.info.messages
+    print("open", head, flush=True)
+    turn = 0
+    while True:
+        turn += 1
+        head = session.append([Message("user", f"question {turn}")])[-1].seq
+        print("log", head, flush=True)
+        session.save_partial(f"partial {turn} " + "x" * 4000)
+        print("partial", turn, flush=True)
+        calls = tuple(ToolCall(f"{head}-{n}", "f", "{}") for n in range(3))
+        head = session.append([Message("assistant", f"answer {turn}", tool_calls=calls)])[-1].seq
+        print("log", head, flush=True)
+        head = session.append([Message("tool", "y" * 5000, tool_call_id=call.id, name="f") for call in calls])[-1].seq
+        print("log", head, flush=True)
+        if turn % 3 == 0:
+            view = View((Summary(f"s{head}", ((1, head - 1),), "summary"),), head)
+            print("view", session.commit_view(view, CompactionRecord(trigger="manual")).view_after, flush=True)
+        if turn % 7 == 0:
+            session.undo()
+            session.redo()
+"""
+
+
+def run_and_kill(path: Path, seconds: float) -> dict[str, int]:
+    """Let a child work for a moment after it has opened the session, kill it, and give what it had acknowledged."""
+    with subprocess.Popen([sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline()]
+        assert lines[0].startswith("open"), "the child could not open the session"
+        time.sleep(seconds)
+        child.send_signal(signal.SIGKILL)
+        lines += child.stdout.readlines()
+    acknowledged: dict[str, int] = {}
+    for line in lines:
+        if line.endswith("\n"):
+            kind, number = line.split()
+            acknowledged[kind] = int(number)
+    return acknowledged
+
+
+def test_nothing_acknowledged_is_lost(path: Path) -> None:
+    rng = random.Random(4)
+    last_head = last_view = 0
+    for _ in range(KILLS):
+        acknowledged = run_and_kill(path, rng.uniform(0.0, 0.08))
+        last_head = max(last_head, acknowledged.get("log", 0), acknowledged["open"])
+        last_view = max(last_view, acknowledged.get("view", 0))
+        with Store.open(path) as store:
+            assert store.notes == ()
+            assert store._database.connection.pragma("integrity_check") == "ok"
+            latest = store.latest()
+            if latest is None:
+                assert last_head == 0
+                continue
+            with store.open_session(latest.id) as session:
+                entries = session.entries()
+                assert len(entries) >= last_head
+                assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+                assert max((record.view_after for record in session.compactions()), default=0) >= last_view
+                check_partition(session.view())
+                calls = [call.id for entry in entries for call in entry.message.tool_calls]
+                results = [entry.message.tool_call_id for entry in entries if entry.message.role == "tool"]
+                assert calls == results
+                assert session.partial() is None
+                last_head = len(entries)
+    assert last_head > KILLS

@@ -1,0 +1,144 @@
+"""One writer per session, known by its process; the kernel lets go when it dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nca.errors import SessionLocked, StoreError
+from nca.sessions import Store
+from nca.sessions.lock import FileLock, lock_session
+from tests.sessions.samples import filled, said
+
+HOLDER = """
+import sys
+from pathlib import Path
+from nca.sessions import Store
+with Store.open(Path(sys.argv[1])) as store, store.open_session(sys.argv[2]) as session:
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def other_process(path: Path, session_id: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the session open until its input ends."""
+    command = [sys.executable, "-c", HOLDER, str(path), session_id]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+
+
+def test_a_second_process_is_told_who_has_the_session(path: Path) -> None:
+    ids = filled(path)
+    with other_process(path, ids[0]) as other, Store.open(path) as store:
+        with pytest.raises(SessionLocked, match=f"already open in process {other.pid}, since 20") as caught:
+            store.open_session(ids[0])
+        assert "reading only" in caught.value.advice
+        assert len(store.open_session(ids[0], read_only=True).entries()) == 40
+        with store.open_session(ids[1]) as session:
+            session.append(said("another session is free"))
+        with pytest.raises(SessionLocked):
+            store.delete(ids[0])
+    with Store.open(path) as store:
+        store.open_session(ids[0]).close()
+
+
+def test_a_killed_owner_holds_nothing(path: Path) -> None:
+    ids = filled(path)
+    with other_process(path, ids[0]) as other, Store.open(path) as store:
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        with store.open_session(ids[0]) as session:
+            assert len(session.entries()) == 40
+
+
+def test_an_open_session_does_not_expire(path: Path) -> None:
+    ids = filled(path, sessions=3)
+    with other_process(path, ids[0]), Store.open(path) as store:
+        assert store.expire(0, 1) == 2
+        assert [info.id for info in store.list()] == ids[:1]
+
+
+def test_a_session_is_open_once_in_one_process_too(store: Store) -> None:
+    session = store.create(directory="/", model="m")
+    with pytest.raises(SessionLocked, match=f"process {os.getpid()}"):
+        store.open_session(session.info.id)
+
+
+def test_closing_the_store_lets_go_and_leaves_no_lock_files(path: Path) -> None:
+    with Store.open(path) as store:
+        ids = [store.create(directory="/", model="m").info.id for _ in range(3)]
+    assert not list(path.parent.glob("locks/*.lock"))
+    with Store.open(path) as store:
+        for name in ids:
+            store.open_session(name)
+
+
+def test_a_lock_file_that_says_nothing_is_still_a_lock(tmp_path: Path) -> None:
+    path = tmp_path / "locks" / "x.lock"
+    held = FileLock.acquire(path)
+    assert held is not None
+    for content in (b"", b"{", b"[]", b'{"pid": "x", "start": 1}', b'{"pid": 1, "start": 1e300}'):
+        path.write_bytes(content)
+        with pytest.raises(SessionLocked, match="in another process"):
+            lock_session(path, "x")
+    held.release()
+    lock_session(path, "x").release()
+
+
+def test_many_who_remove_the_file_never_hold_it_together(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    holders, most = [0], [0]
+
+    def work() -> None:
+        for _ in range(100):
+            lock = FileLock.wait(path, 30)
+            holders[0] += 1
+            most[0] = max(most[0], holders[0])
+            holders[0] -= 1
+            lock.release(remove=True)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+
+
+def test_waiting_ends(tmp_path: Path) -> None:
+    held = FileLock.acquire(tmp_path / "x")
+    assert held is not None
+    with pytest.raises(StoreError, match="another process has been preparing"):
+        FileLock.wait(tmp_path / "x", 0.05)
+    held.release()
+    held.release()
+    FileLock.wait(tmp_path / "x", 0.05).release()
+
+
+def test_readers_share_and_writers_do_not(tmp_path: Path) -> None:
+    first = FileLock.acquire(tmp_path / "x")
+    assert first is not None
+    assert FileLock.acquire(tmp_path / "x", is_shared=True) is None
+    first.share()
+    second = FileLock.acquire(tmp_path / "x", is_shared=True)
+    assert second is not None
+    assert FileLock.acquire(tmp_path / "x") is None
+    first.release()
+    second.release()
+
+
+def test_a_lock_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "locks").write_text("a file")
+    with pytest.raises(StoreError, match="cannot write"):
+        FileLock.acquire(tmp_path / "locks" / "x")

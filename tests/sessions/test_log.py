@@ -1,0 +1,212 @@
+"""Append-only, gapless, byte-exact; and what a killed process left open is closed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nca.errors import StoreDamaged, StoreError
+from nca.messages import AttachmentPart, Entry, MediaPart, Message, TextPart, ToolCall, clean_text
+from nca.sessions import Session, Store
+from tests.sessions.samples import calling, hiding, result, said
+
+EVERY_KIND = [
+    Message("system", "rules"),
+    Message("user", (TextPart("look", {"cache_control": {"type": "ephemeral"}}), AttachmentPart("a", "text", 9, True))),
+    Message("user", (MediaPart("image", {"type": "image_url", "image_url": {"url": "data:,"}}),)),
+    Message("assistant", None, tool_calls=(ToolCall("1", "f", "{not json"),), reasoning="hm", extra={"x": [1, None]}),
+    Message("tool", "no", tool_call_id="1", name="f", is_error=True, is_synthetic=True),
+    Message("assistant", "", is_interrupted=True),
+]
+
+
+def reopened(path: Path, session: Session) -> list[Entry]:
+    with Store.open(path, read_only=True) as store, store.open_session(session.info.id, read_only=True) as other:
+        return other.entries()
+
+
+def test_what_is_appended_is_read_again(path: Path, session: Session) -> None:
+    first = session.append(EVERY_KIND)
+    second = session.append(said("more"))
+    assert [entry.seq for entry in first + second] == [1, 2, 3, 4, 5, 6, 7]
+    assert [entry.message for entry in first] == EVERY_KIND
+    assert reopened(path, session) == first + second
+    assert session.entries(first=6) == [first[5], *second]
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.text(st.characters(codec=None), max_size=200))
+def test_any_text_is_kept(text: str) -> None:
+    with Store.open(None) as store, store.create(directory=text, model=text, name=text) as session:
+        [entry] = session.append([Message("user", text, extra={text: text})])
+        assert session.entries() == [entry]
+        assert entry.message.text == clean_text(text)
+        session.save_partial(text, text)
+        partial = session.partial()
+        assert partial is not None
+        assert partial.text == clean_text(text)
+        session.rename(text)
+        assert store.list()[0].directory == clean_text(text)
+
+
+def test_nul_and_two_megabytes(path: Path, session: Session) -> None:
+    texts = ["a\0b", "\0", "x" * 2_000_000 + "\0y"]
+    session.append(said(*texts))
+    assert [entry.message.text for entry in reopened(path, session)] == texts
+
+
+def test_nothing_appended_changes_nothing(session: Session) -> None:
+    session.save_partial("half")
+    assert session.append([]) == []
+    assert session.partial() is not None
+
+
+def test_a_message_that_json_cannot_hold_is_refused(session: Session) -> None:
+    with pytest.raises(StoreError, match="cannot be stored"):
+        session.append([Message("user", "fine"), Message("user", "no", extra={"x": object()})])
+    assert session.entries() == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE messages SET body = '{}'",
+        "UPDATE messages SET seq = seq + 10",
+        "DELETE FROM messages",
+        "INSERT OR REPLACE INTO messages (session, seq, at, role, body) VALUES (1, 1, 0, 'user', '{}')",
+        "INSERT INTO messages (session, seq, at, role, body) VALUES (1, 9, 0, 'user', '{}')",
+        "INSERT INTO messages (session, seq, at, role, body) VALUES (99, 1, 0, 'user', '{}')",
+        "UPDATE views SET body = '{}'",
+        "DELETE FROM views WHERE number = 1",
+        "UPDATE summaries SET body = '{}'",
+        "DELETE FROM summaries",
+    ],
+)
+def test_the_schema_itself_refuses_to_rewrite(store: Store, session: Session, sql: str) -> None:
+    from tests.sessions.samples import MANUAL
+
+    entries = session.append(said("one", "two"))
+    session.commit_view(hiding(1), MANUAL)
+    with pytest.raises(StoreError), store._database.transaction() as connection:
+        connection.execute(sql)
+    assert session.entries() == entries
+    assert session.view() == hiding(1)
+
+
+def test_deleting_the_whole_session_takes_everything(store: Store, session: Session) -> None:
+    from tests.sessions.samples import MANUAL
+
+    session.append(said("one", "two"))
+    session.commit_view(hiding(1), MANUAL)
+    session.pin(2)
+    session.save_partial("half")
+    name = session.info.id
+    session.close()
+    store.delete(name)
+    for table in ("sessions", "messages", "views", "summaries", "compactions", "pins", "usage", "partials"):
+        assert store._database.rows(f"SELECT count(*) FROM {table}") == [(0,)], table
+
+
+def test_a_partial_is_replaced_and_goes_with_the_answer(path: Path, session: Session) -> None:
+    session.append(said("question"))
+    for text in ("A", "A b", "A b c"):
+        session.save_partial(text, "thinking")
+    partial = session.partial()
+    assert partial is not None
+    assert (partial.text, partial.reasoning) == ("A b c", "thinking")
+    session.append([Message("assistant", "A b c d")])
+    assert session.partial() is None
+
+
+def test_reopening_keeps_the_partial_as_an_interrupted_answer(store: Store, session: Session) -> None:
+    session.append(said("question"))
+    session.save_partial("half an ans", "thinking")
+    session.close()
+    with store.open_session(session.info.id) as again:
+        message = Message("assistant", "half an ans", reasoning="thinking", is_interrupted=True)
+        assert [entry.message for entry in again.recovered] == [message]
+        assert again.entries()[-1].message == message
+        assert again.partial() is None
+        assert again.recover() == []
+    with store.open_session(session.info.id) as third:
+        assert third.recovered == ()
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_a_blank_partial_leaves_no_message(store: Store, session: Session, text: str) -> None:
+    session.append(said("question"))
+    session.save_partial(text, "thinking")
+    session.close()
+    with store.open_session(session.info.id) as again:
+        assert again.recovered == ()
+        assert again.partial() is None
+        assert len(again.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "closed"),
+    [
+        ([calling("a")], ["a"]),
+        ([calling("a", "b", "c"), result("b")], ["a", "c"]),
+        ([calling("a", "a")], ["a"]),
+        ([calling("a"), result("a")], []),
+        ([calling("a"), result("a"), calling("a")], ["a"]),
+        ([calling("a"), result("a"), Message("assistant", "done")], []),
+        ([calling("a"), Message("user", "an old break, repaired on the way out")], []),
+        ([result("a")], []),
+        ([], []),
+    ],
+)
+def test_open_calls_get_one_result_each(store: Store, session: Session, log: list[Message], closed: list[str]) -> None:
+    session.append(log)
+    session.close()
+    with store.open_session(session.info.id) as again:
+        added = [entry.message for entry in again.recovered]
+        assert [message.tool_call_id for message in added] == closed
+        assert all(message.is_error and message.is_synthetic and message.name == "read_file" for message in added)
+        assert all(message.content == "[interrupted: outcome unknown]" for message in added)
+        assert again.recover() == []
+
+
+def test_a_reader_recovers_nothing(store: Store, session: Session) -> None:
+    session.append([calling("a")])
+    session.close()
+    with store.open_session(session.info.id, read_only=True) as reader:
+        assert len(reader.entries()) == 1
+        with pytest.raises(StoreError, match="reading only"):
+            reader.append(said("no"))
+        with pytest.raises(StoreError, match="reading only"):
+            reader.recover()
+
+
+def test_a_message_that_cannot_be_read_is_named(path: Path, store: Store, session: Session) -> None:
+    session.append(said("one"))
+    connection = apsw.Connection(str(path))
+    connection.execute(
+        "INSERT INTO messages (session, seq, at, role, body) VALUES (1, 2, 0, 'user', '{\"role\": \"king\"}')"
+    )
+    connection.close()
+    with pytest.raises(StoreDamaged, match="message 2 cannot be read"):
+        session.entries()
+
+
+def test_the_title_is_what_the_person_said_first(session: Session) -> None:
+    session.append([Message("system", "rules"), Message("user", "made by nca", is_synthetic=True)])
+    assert session.info.title == ""
+    session.append(said("  fix\n\tthe   bug  " + "x" * 500))
+    assert session.info.title.startswith("fix the bug xxx")
+    assert len(session.info.title) == 120
+    session.append(said("another"))
+    assert session.info.title.startswith("fix the bug")
+    assert session.info.messages == 4
+
+
+def test_a_closed_session_takes_nothing_more(session: Session) -> None:
+    session.close()
+    session.close()
+    with pytest.raises(StoreError, match="closed"):
+        session.append(said("late"))

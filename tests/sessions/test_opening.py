@@ -1,0 +1,335 @@
+"""Whatever lies where the database should be: one clear line, and nothing overwritten."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nca.errors import StoreDamaged, StoreError, StoreTooNew
+from nca.sessions import Store, schema
+from tests.sessions.samples import MANUAL, filled, hiding, said
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _cut_in_the_header(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:50])
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(random.Random(1).randbytes(20_000))
+
+
+def _other_header(path: Path) -> None:
+    path.write_bytes(b"not SQLite at all" + path.read_bytes()[17:])
+
+
+def _no_schema(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[100:4096] = bytes(3996)
+    path.write_bytes(content)
+
+
+def _without_a_table(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TABLE learned")
+    connection.close()
+
+
+def _empty_with_a_log(path: Path) -> None:
+    path.write_bytes(b"")
+    path.with_name(path.name + "-wal").write_bytes(b"something" * 100)
+
+
+DAMAGES = [_cut, _cut_in_the_header, _garbage, _other_header, _no_schema, _without_a_table, _empty_with_a_log]
+SEEN_BY_READERS = [damage for damage in DAMAGES if damage is not _without_a_table]
+
+
+def snapshot(directory: Path) -> dict[str, bytes]:
+    """The content of every file but the locks, by path."""
+    files = [file for file in directory.rglob("*") if file.is_file() and file.parent.name != "locks"]
+    return {str(file): file.read_bytes() for file in files}
+
+
+def read_everything(path: Path) -> None:
+    with Store.open(path, read_only=True) as store:
+        for info in store.list():
+            store.open_session(info.id, read_only=True).entries()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_set_aside_and_said(path: Path, damage: Callable[[Path], None]) -> None:
+    filled(path)
+    damage(path)
+    before = set(snapshot(path.parent).values())
+    with Store.open(path) as store:
+        [note] = store.notes
+        assert "is damaged" in note
+        assert "set aside" in note
+        assert "\n" not in note
+        with store.create(directory="/", model="m") as session:
+            session.append(said("goes on"))
+    aside = [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
+    assert {file.read_bytes() for file in aside} == before
+    assert any(file.name in note for file in aside)
+    with Store.open(path) as store:
+        assert store.notes == ()
+        assert store.list()[0].title == "goes on"
+
+
+@pytest.mark.parametrize("damage", SEEN_BY_READERS)
+def test_a_reader_refuses_a_damaged_file_and_touches_nothing(path: Path, damage: Callable[[Path], None]) -> None:
+    filled(path)
+    damage(path)
+    before = snapshot(path.parent)
+    with pytest.raises(StoreDamaged, match="is damaged") as caught:
+        read_everything(path)
+    assert "never overwrites" in caught.value.advice
+    assert snapshot(path.parent) == before
+
+
+def test_what_a_killed_opening_left_half_made_is_in_nobodys_way(path: Path) -> None:
+    [name] = filled(path, sessions=1)
+    _without_a_table(path)
+    for ending in ("", "-wal", "-shm"):
+        path.with_name(path.name + ".new" + ending).write_bytes(b"half")
+    with Store.open(path) as store:
+        assert "1 session with 40 messages" in store.notes[0]
+        assert store.find(name).messages == 40
+    assert not list(path.parent.glob("*.new*"))
+
+
+def test_two_damaged_files_in_one_second_are_both_kept(path: Path) -> None:
+    for _ in range(2):
+        filled(path)
+        _garbage(path)
+        Store.open(path).close()
+    assert len([file for file in path.parent.iterdir() if ".corrupt-" in file.name]) == 2
+
+
+def test_damage_that_another_process_works_on_is_left_alone(path: Path) -> None:
+    with Store.open(path) as first:
+        first.create(directory="/", model="m").append(said("a"))
+        content = path.read_bytes()
+        path.write_bytes(b"garbage")
+        with pytest.raises(StoreDamaged):
+            Store.open(path)
+        path.write_bytes(content)
+    assert not [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
+
+
+def test_damage_met_on_the_way_is_looked_into_at_the_next_opening(path: Path) -> None:
+    ids = filled(path, sessions=1, messages=400)
+    content = bytearray(path.read_bytes())
+    for place in range(len(content) // 2, len(content), 4096):
+        content[place // 4096 * 4096 : place // 4096 * 4096 + 8] = b"\xff" * 8
+    path.write_bytes(content)
+    with Store.open(path) as store:
+        assert store.notes == ()
+        with pytest.raises(StoreDamaged):
+            store.open_session(ids[0]).entries()
+    with Store.open(path) as store:
+        assert "is damaged" in store.notes[0]
+        assert len(store.list()) == 1
+    with Store.open(path) as store:
+        assert store.notes == ()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_newer_schema_is_refused_politely(path: Path, read_only: bool) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", len(schema.MIGRATIONS) + 2)
+    connection.close()
+    before = path.read_bytes()
+    newer = len(schema.MIGRATIONS) + 2
+    with pytest.raises(StoreTooNew, match=f"newer nca .schema {newer}") as caught:
+        Store.open(path, read_only=read_only)
+    assert "Upgrade nca" in caught.value.advice
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "sql",
+    ["PRAGMA application_id = 77", "PRAGMA user_version = 1", "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)"],
+)
+def test_another_programs_database_is_left_alone(path: Path, sql: str, read_only: bool) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    connection.execute(sql)
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program's database"):
+        Store.open(path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.touch(0o644)])
+def test_nothing_and_an_empty_file_become_a_new_store(path: Path, make: Callable[[Path], None]) -> None:
+    path.parent.mkdir()
+    make(path)
+    with Store.open(path, read_only=True) as reader:
+        assert reader.list() == []
+    assert not [file for file in path.parent.iterdir() if file.stat().st_size]
+    with Store.open(path) as store:
+        assert store.notes == ()
+        store.create(directory="/", model="m").append(said("first"))
+        assert len(store.list()) == 1
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_directory_is_not_a_database(path: Path, read_only: bool) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(StoreError, match="is a directory"):
+        Store.open(path, read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_pipe_is_not_a_database(path: Path, read_only: bool) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match="is not a file"):
+        Store.open(path, read_only=read_only)
+
+
+def test_a_home_that_is_a_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("I am a file")
+    with pytest.raises(StoreError, match="cannot write"):
+        Store.open(tmp_path / "home" / "data" / "sessions.db")
+
+
+@contextmanager
+def without_privileges(*, owned: Path) -> Iterator[None]:
+    """As somebody whom permissions bind, also where the tests run as root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for file in [owned, *owned.rglob("*")]:
+        os.chown(file, 65_534, 65_534)
+    owned.parent.chmod(0o755)
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A store's place whose parents anybody may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder) / "data" / "sessions.db"
+
+
+def test_a_read_only_home_can_be_read_but_not_written(open_path: Path) -> None:
+    ids = filled(open_path)
+    open_path.chmod(0o400)
+    for folder in (open_path.parent / "locks", open_path.parent):
+        folder.chmod(0o500)
+    with without_privileges(owned=open_path.parent):
+        with pytest.raises(StoreError, match="cannot write"):
+            Store.open(open_path)
+        with Store.open(open_path, read_only=True) as store:
+            assert [info.id for info in store.list()] == ids[::-1]
+    open_path.parent.chmod(0o700)
+
+
+def test_a_home_without_a_store_that_cannot_be_written(open_path: Path) -> None:
+    open_path.parent.mkdir(mode=0o500)
+    with without_privileges(owned=open_path.parent):
+        with pytest.raises(StoreError, match="cannot write"):
+            Store.open(open_path)
+        with Store.open(open_path, read_only=True) as store:
+            assert store.list() == []
+    open_path.parent.chmod(0o700)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_unreadable_file_is_said(open_path: Path, read_only: bool) -> None:
+    filled(open_path)
+    with without_privileges(owned=open_path.parent):
+        open_path.chmod(0)
+        with pytest.raises(StoreError, match="cannot read"):
+            Store.open(open_path, read_only=read_only)
+        open_path.chmod(0o600)
+
+
+def test_looking_writes_nothing(path: Path) -> None:
+    ids = filled(path)
+    before = {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in path.parent.rglob("*") if file.is_file()}
+    with Store.open(path, read_only=True) as store:
+        assert store.latest() == store.list()[0] == store.find(ids[1][:4])
+        with store.open_session(ids[0], read_only=True) as session:
+            assert len(session.entries()) == 40
+            assert session.view() == hiding(4)
+    after = {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in path.parent.rglob("*") if file.is_file()}
+    assert after == before
+
+
+def test_a_reader_sees_what_is_written_meanwhile(path: Path) -> None:
+    ids = filled(path)
+    with Store.open(path, read_only=True) as reader:
+        assert len(reader.list()) == 2
+        with Store.open(path) as store:
+            with store.open_session(ids[0]) as session:
+                session.append(said("new"))
+            assert reader.list()[0].messages == 41
+            store.create(directory="/", model="m").append(said("x" * 3_000_000))
+            assert len(reader.list()) == 3
+        assert len(reader.list()) == 3
+        with Store.open(path) as store:
+            store.delete(ids[1])
+        assert len(reader.list()) == 2
+
+
+def test_a_reader_of_an_older_schema_migrates_a_copy(path: Path) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    connection.pragma("application_id", schema.APPLICATION_ID)
+    connection.close()
+    before = path.read_bytes()
+    with Store.open(path, read_only=True) as store:
+        assert store.list() == []
+    assert path.read_bytes() == before
+    Store.open(path).close()
+    with Store.open(path, read_only=True) as store:
+        assert store._database.path == path
+
+
+def test_in_memory_there_is_the_same_store() -> None:
+    with Store.open(None) as store:
+        session = store.create(directory="/", model="m")
+        session.append(said("a", "b"))
+        session.commit_view(hiding(1), MANUAL)
+        assert store.list()[0].messages == 2
+        with pytest.raises(StoreError, match="already open"):
+            store.open_session(session.info.id)
+        session.close()
+        assert store.open_session(session.info.id).view() == hiding(1)
+        assert store.expire(30, 1) == 0
+
+
+def test_many_processes_may_make_the_store_at_once(path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from nca.sessions import Store; from nca.messages import Message\n"
+        "with Store.open(Path(sys.argv[1])) as store:\n"
+        "    with store.create(directory='/', model='m') as session:\n"
+        "        for n in range(20): session.append([Message('user', str(n))])\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
+    with Store.open(path) as store:
+        assert [info.messages for info in store.list()] == [20, 20, 20, 20]

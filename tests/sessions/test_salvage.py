@@ -1,0 +1,110 @@
+"""What can be read of a damaged database goes on in the new one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nca.context.view import View
+from nca.messages import Usage
+from nca.sessions import Learned, Store
+from tests.sessions.samples import MANUAL, RICH_VIEW, filled, hiding, said
+
+PAGE = 4096
+
+
+def break_pages(path: Path, pages: list[int]) -> None:
+    content = bytearray(path.read_bytes())
+    for page in pages:
+        content[page * PAGE : (page + 1) * PAGE] = b"\xff" * PAGE
+    path.write_bytes(content)
+
+
+def suspect(path: Path) -> None:
+    (path.parent / "locks" / "sessions.db.suspect").touch()
+
+
+def test_a_session_that_is_whole_keeps_everything(path: Path) -> None:
+    with Store.open(path) as store:
+        session = store.create(directory="/work", model="m", name="kept")
+        entries = session.append(said(*"abcdefgh"))
+        record = session.commit_view(RICH_VIEW, MANUAL)
+        session.commit_view(hiding(8), MANUAL)
+        session.undo()
+        session.pin(3)
+        session.record_usage(8, "m", Usage(5, 6, cost=0.5), 1)
+        session.save_partial("half")
+        session.set_pinned(True)
+        store.save_learned("m", Learned(1.5, 1000, 2, 1.0))
+        info = session.info
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP INDEX sessions_touched; DROP TABLE pins")
+    connection.close()
+    with Store.open(path) as store:
+        assert "1 session with 8 messages could be read" in store.notes[0]
+        assert store.list() == [info]
+        assert store.learned("m") == Learned(1.5, 1000, 2, 1.0)
+        with store.open_session(info.id) as again:
+            assert again.entries(1)[:8] == entries
+            assert again.recovered[0].message.text == "half"
+            assert again.view() == RICH_VIEW
+            assert again.compactions()[0] == record
+            assert again.redo() is not None
+            assert again.totals() == Usage(5, 6, cost=0.5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_broken_pages_leave_a_working_store(path: Path, seed: int) -> None:
+    filled(path, sessions=3, messages=300)
+    pages = path.stat().st_size // PAGE
+    rng = random.Random(seed)
+    break_pages(path, rng.sample(range(1, pages), rng.randint(1, pages // 4)))
+    suspect(path)
+    with Store.open(path) as store:
+        assert len(store.notes) <= 1
+        for info in store.list():
+            with store.open_session(info.id) as session:
+                entries = session.entries()
+                assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+                assert all(entry.message.text.endswith("word ") for entry in entries)
+                assert session.view().tail <= len(entries) + 1
+                session.append(said("goes on"))
+                session.commit_view(hiding(1, "new"), MANUAL)
+
+
+def test_a_hole_in_the_middle_keeps_both_ends(path: Path) -> None:
+    filled(path, sessions=1, messages=300)
+    connection = apsw.Connection(str(path))
+    leaves = connection.execute(
+        "SELECT pageno FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf' ORDER BY path"
+    ).fetchall()
+    connection.close()
+    page = leaves[len(leaves) // 2][0]
+    assert isinstance(page, int)
+    break_pages(path, [page - 1])
+    suspect(path)
+    with Store.open(path) as store:
+        [info] = store.list()
+        with store.open_session(info.id) as session:
+            texts = [entry.message.text.split()[0] for entry in session.entries()]
+            assert 200 < len(texts) < 300
+            assert texts[0] == "0/0"
+            assert texts[-1] == "0/299"
+            assert session.view() == View()
+
+
+def test_messages_of_a_lost_session_are_kept_under_a_new_name(path: Path) -> None:
+    filled(path, sessions=1)
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA foreign_keys = OFF; DELETE FROM sessions; DROP TABLE pins")
+    connection.close()
+    with Store.open(path) as store:
+        [info] = store.list()
+        assert (info.name, info.messages) == ("recovered", 40)
+        with store.open_session(info.id) as session:
+            assert session.view() == View()
+            session.redo()
+            assert session.view() == hiding(4)

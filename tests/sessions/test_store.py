@@ -1,0 +1,179 @@
+"""Finding, listing, naming and expiring sessions; one connection for several threads."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nca.errors import SessionNotFound, StoreError
+from nca.sessions import Session, Store
+from tests.sessions.samples import filled, said
+
+DAY = 86_400
+
+
+def made(store: Store, *, directory: str = "/", age_days: float = 0, is_pinned: bool = False, text: str = "hi") -> str:
+    """A closed session that was last used `age_days` ago."""
+    with store.create(directory=directory, model="m") as session:
+        if text:
+            session.append(said(text))
+        session.set_pinned(is_pinned)
+        info = session.info
+    with store._database.transaction() as connection:
+        connection.execute("UPDATE sessions SET updated_at = updated_at - ? WHERE id = ?", (age_days * DAY, info.id))
+    return info.id
+
+
+def test_a_new_session_knows_where_it_belongs(store: Store) -> None:
+    session = store.create(directory="/work", model="openai/gpt-4.1", name="first")
+    info = session.info
+    assert (info.name, info.directory, info.model) == ("first", "/work", "openai/gpt-4.1")
+    assert (info.messages, info.is_pinned, info.title) == (0, False, "")
+    assert store.list() == [info]
+    assert msgspec.json.decode(msgspec.json.encode(info), type=type(info)) == info
+
+
+def test_the_last_used_comes_first_whatever_the_clock_says(store: Store) -> None:
+    old, new = made(store), made(store, age_days=900)
+    assert [info.id for info in store.list()] == [new, old]
+    with store.open_session(old) as session:
+        session.append(said("used again"))
+    assert [info.id for info in store.list()] == [old, new]
+    assert [info.id for info in store.list(limit=1)] == [old]
+    assert [info.id for info in store.list(limit=None)] == [old, new]
+
+
+def test_latest_is_of_a_directory_or_of_all_and_never_empty(store: Store) -> None:
+    assert store.latest(None) is None
+    here, there = made(store, directory="/here"), made(store, directory="/there")
+    made(store, directory="/here", text="")
+    for directory, expected in (("/here", here), ("/there", there), (None, there)):
+        info = store.latest(directory)
+        assert info is not None
+        assert info.id == expected
+    assert store.latest("/nowhere") is None
+
+
+def test_find_by_id_prefix_or_name(store: Store) -> None:
+    ids = [made(store) for _ in range(3)]
+    with store.open_session(ids[1]) as session:
+        session.rename("my  name\n")
+        assert session.info.name == "my name"
+    for wanted in (ids[1], ids[1][:7], "my name", f" {ids[1]} "):
+        assert store.find(wanted).id == ids[1]
+    for wanted in ("", "nowhere", "%", "my nam", "\0", "\ud800"):
+        with pytest.raises(SessionNotFound, match="there is no session"):
+            store.find(wanted)
+
+
+def test_an_ambiguous_prefix_names_the_candidates(store: Store) -> None:
+    for name in ("abc1", "abc2", "ab"):
+        with store._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO sessions (id, name, directory, model, created_at, updated_at, touched)"
+                " VALUES (?, '', '', '', 0, 0, 1)",
+                (name,),
+            )
+            connection.execute('INSERT INTO views VALUES (last_insert_rowid(), 0, NULL, \'{"items":[],"tail":1}\')')
+    with pytest.raises(SessionNotFound, match="could be any of abc1, abc2"):
+        store.find("abc")
+    assert store.find("ab").id == "ab"
+
+
+def test_names_and_models_can_change(store: Store, session: Session) -> None:
+    session.rename("x" * 500)
+    session.set_model("anthropic/claude")
+    session.set_pinned(True)
+    info = store.list()[0]
+    assert (len(info.name), info.model, info.is_pinned) == (200, "anthropic/claude", True)
+
+
+def test_old_sessions_expire_but_pinned_ones_stay(store: Store) -> None:
+    old = made(store, age_days=40)
+    pinned = made(store, age_days=400, is_pinned=True)
+    young = made(store, age_days=20)
+    now = made(store)
+    assert store.expire(0, 50) == 0
+    assert store.expire(30, 50) == 1
+    assert [info.id for info in store.list()] == [now, young, pinned]
+    with pytest.raises(SessionNotFound):
+        store.find(old)
+
+
+def test_too_many_sessions_the_oldest_unpinned_go_first(store: Store) -> None:
+    ids = [made(store, is_pinned=number == 0) for number in range(6)]
+    assert store.expire(30, 3) == 3
+    assert [info.id for info in store.list()] == [ids[5], ids[4], ids[0]]
+
+
+def test_empty_sessions_go_unless_named(store: Store) -> None:
+    made(store, text="")
+    with store.create(directory="/", model="m", name="planned") as session:
+        planned = session.info.id
+    open_one = store.create(directory="/", model="m")
+    assert store.expire(0, 50) == 1
+    assert {info.id for info in store.list()} == {planned, open_one.info.id}
+
+
+def test_a_clock_that_jumps_ahead_takes_nothing_away(store: Store) -> None:
+    ids = [made(store, age_days=age) for age in (4010, 4005, 4000)]
+    assert store.expire(30, 50) == 0
+    assert len(store.list()) == len(ids)
+    assert Store.open(None).expire(1, 1) == 0
+
+
+def test_a_reader_changes_nothing(path: Path) -> None:
+    [name] = filled(path, sessions=1)
+    with Store.open(path, read_only=True) as store:
+        for change in (
+            lambda: store.create(directory="/", model="m"),
+            lambda: store.open_session(name),
+            lambda: store.delete(name),
+            lambda: store.expire(1, 1),
+        ):
+            with pytest.raises(StoreError, match="reading only"):
+                change()
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    store = Store.open(path)
+    session = store.create(directory="/", model="m")
+    store.close()
+    store.close()
+    with pytest.raises(StoreError):
+        session.append(said("late"))
+    session.close()
+
+
+def test_threads_take_turns(store: Store, session: Session) -> None:
+    other = store.create(directory="/", model="m")
+    threads = [
+        threading.Thread(target=lambda to: [to.append(said("a", "b")) for _ in range(50)], args=(target,))
+        for target in (session, other) * 3
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for target in (session, other):
+        assert [entry.seq for entry in target.entries()] == list(range(1, 301))
+
+
+def test_two_processes_worth_of_connections_wait_for_each_other(path: Path) -> None:
+    """Two stores on one file, writing different sessions: nobody sees `database is locked`."""
+    stores = [Store.open(path) for _ in range(3)]
+    sessions = [store.create(directory="/", model="m") for store in stores]
+    threads = [
+        threading.Thread(target=lambda to: [to.append(said("x" * 2000)) for _ in range(100)], args=(target,))
+        for target in sessions
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [info.messages for info in stores[0].list()] == [100, 100, 100]
+    for store in stores:
+        store.close()

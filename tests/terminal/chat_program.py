@@ -1,0 +1,87 @@
+"""The chat over a scripted model, run by the tests in a terminal or a pipe of its own.
+
+Its argument is a JSON object: replies (see `_reply`), home (history file and store; none: memory), settings,
+window_tokens, banner. Not a test; pytest does not collect it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from nca.agent.conversation import Conversation
+from nca.config.layers import defaults
+from nca.config.saving import save_value
+from nca.errors import ProviderError
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.models.model import Delta, ModelRequest, OnDelta, Reply
+from nca.sessions.store import Store
+from nca.terminal.loop import LoopOptions, run_loop
+from nca.terminal.opening import open_output
+from nca.testing.scripted import ScriptedModel
+
+
+class SlowModel(ScriptedModel):
+    """Sends a first piece, then nothing until it is cancelled, for a reply that begins with SLOW."""
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        last = str(request.messages[-1]["content"])
+        if last.startswith("SLOW"):
+            on_delta(Delta(text="The first piece. "))
+            await asyncio.sleep(60)
+        if last.startswith("PAUSE"):
+            await asyncio.sleep(1)
+        return await super().ask(request, on_delta)
+
+
+def _reply(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if "error" in value:
+        return ProviderError(value["error"], advice=value.get("advice", ""))
+    if "tool" in value:
+        return Message("assistant", tool_calls=(ToolCall("call-1", value["tool"], json.dumps(value["arguments"])),))
+    return Message("assistant", value["text"] * value.get("times", 1), reasoning=value.get("reasoning", ""))
+
+
+async def main(script: dict[str, Any]) -> int:
+    home = Path(script["home"]) if "home" in script else None
+    loaded = defaults()
+    for name, value in script.get("settings", {}).items():
+        loaded = loaded.with_value(name, value, "the test")
+    facts = ModelFacts(
+        name="scripted/model",
+        provider="scripted",
+        window_source="the script",
+        window_tokens=script.get("window_tokens", 10_000),
+    )
+    replies = [_reply(reply) for reply in script["replies"]]
+    output = open_output(loaded.settings.terminal)
+    with Store.open(home / "store.db" if home else None) as store:
+        conversation = Conversation.open(
+            loaded,
+            store=store,
+            model=SlowModel(replies, facts=facts),
+            directory=Path.cwd(),
+            listener=output.on_event,
+        )
+        options = LoopOptions(
+            banner=script.get("banner", ()),
+            history_file=home / "history" if home else None,
+            store=store,
+            save_setting=lambda name, value: Path(save_value(Path.cwd() / "config.toml", name, value) and "config.toml"),
+        )
+        try:
+            return await run_loop(conversation, output, options, directory=Path.cwd())
+        finally:
+            await conversation.close()
+
+
+if __name__ == "__main__":
+    code = asyncio.run(main(json.loads(sys.argv[1])))
+    print(f"left with {code}", file=sys.stderr)
+    sys.exit(code)

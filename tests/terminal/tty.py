@@ -1,0 +1,98 @@
+"""A real pseudo-terminal with a program in it, and the screen as a person would see it. Shipped to no one but the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pyte
+
+ROOT = Path(__file__).parents[2]
+WAIT_SECONDS = 30.0
+"""Only a test that fails waits this long."""
+
+
+class Tty:
+    """`sees` waits until a text is on the screen (or scrolled off it); `raw` is every byte that was written."""
+
+    def __init__(self, command: list[str], *, columns: int = 100, rows: int = 30, **environment: str) -> None:
+        env = {
+            "PATH": os.environ["PATH"],
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUTF8": "1",
+            **environment,
+        }
+        self.raw = b""
+        self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
+        self._stream = pyte.ByteStream(self.screen)
+        self.process = pexpect.spawn(
+            command[0], command[1:], dimensions=(rows, columns), env=env, timeout=WAIT_SECONDS, echo=True
+        )
+        self.process.delaybeforesend = None
+
+    def send(self, keys: str) -> None:
+        self.process.send(keys)
+
+    def line(self, text: str) -> None:
+        """Type a line and its Enter."""
+        self.send(text + "\r")
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.process.setwinsize(rows, columns)
+        self.screen.resize(rows, columns)
+
+    def sees(self, text: str, *, times: int = 1) -> str:
+        """The whole text so far, once `text` is in it."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while (whole := self.text()).count(text) < times:
+            if time.monotonic() > deadline or not self._read():
+                raise AssertionError(f"{text!r} is not on the screen:\n{whole}")
+        return whole
+
+    def text(self) -> str:
+        """Scrollback and screen, trailing blanks cut."""
+        above = ["".join(line[column].data for column in sorted(line)) for line in self.screen.history.top]
+        return "\n".join(line.rstrip() for line in [*above, *self.screen.display]).rstrip()
+
+    def shown(self) -> list[str]:
+        """The screen's lines now."""
+        return [line.rstrip() for line in self.screen.display]
+
+    def settle(self) -> None:
+        """Read until the program has been silent for a moment."""
+        while self._read(0.3):
+            pass
+
+    def ends(self) -> int:
+        """Wait for the end; the exit code."""
+        while self._read():
+            pass
+        self.process.wait()
+        signal: int | None = self.process.signalstatus
+        status: int | None = self.process.exitstatus
+        return status if status is not None else -(signal or 0)
+
+    def close(self) -> None:
+        self.process.close(force=True)
+
+    def _read(self, timeout: float = WAIT_SECONDS) -> bool:
+        try:
+            data = self.process.read_nonblocking(65_536, timeout)
+        except (pexpect.TIMEOUT, pexpect.EOF):
+            return False
+        self.raw += data
+        self._stream.feed(data)
+        return True
+
+
+def chat(*replies: Any, columns: int = 100, rows: int = 30, env: dict[str, str] | None = None, **script: Any) -> Tty:
+    """The chat program in a terminal; see chat_program for what a script may hold."""
+    command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
+    return Tty(command, columns=columns, rows=rows, **(env or {}))

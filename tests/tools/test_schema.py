@@ -1,0 +1,95 @@
+"""A typed signature as a JSON schema, and arguments checked against it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.tools.schema import Signature
+
+
+async def call(
+    path: Annotated[str, "The file."],
+    count: int = 3,
+    share: float = 0.5,
+    deep: bool = False,
+    mode: Literal["fast", "slow"] = "fast",
+    names: list[str] | None = None,
+) -> None:
+    """A method with every kind of parameter."""
+
+
+SIGNATURE = Signature.of(call)
+
+
+def test_the_schema() -> None:
+    assert SIGNATURE.schema() == {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "The file."},
+            "count": {"type": "integer", "default": 3},
+            "share": {"type": "number", "default": 0.5},
+            "deep": {"type": "boolean", "default": False},
+            "mode": {"type": "string", "enum": ["fast", "slow"], "default": "fast"},
+            "names": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    }
+
+
+def test_what_is_plain_is_read() -> None:
+    given_ = {"path": "x", "count": "10", "share": 1, "deep": "true", "mode": "slow", "names": ["a"]}
+    assert SIGNATURE.read(given_) == {**given_, "count": 10, "share": 1.0, "deep": True}
+    assert SIGNATURE.read({"path": "x", "count": 10.0, "names": None}) == {"path": "x", "count": 10}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "missing argument path (a string)"),
+        ({"path": None}, "missing argument path (a string)"),
+        ({"path": 5}, "argument path must be a string, not 5"),
+        ({"path": "x", "count": 1.5}, "argument count must be a whole number, not 1.5"),
+        ({"path": "x", "count": True}, "argument count must be a whole number, not True"),
+        ({"path": "x", "count": "many"}, "argument count must be a whole number, not 'many'"),
+        ({"path": "x", "count": float("inf")}, "argument count must be a whole number, not inf"),
+        ({"path": "x", "count": 10**400}, "argument count must be a whole number, not 1" + "0" * 78 + "…"),
+        ({"path": "x", "deep": 1}, "argument deep must be true or false, not 1"),
+        ({"path": "x", "mode": "other"}, "argument mode must be one of fast, slow, not 'other'"),
+        ({"path": "x", "names": "a"}, "argument names must be a list (a string each), not 'a'"),
+        ({"path": "x", "names": [1]}, "argument names must be a list (a string each), not [1]"),
+        ({"path": "x", "file": 1}, "unknown argument 'file'; the arguments are: path, count, share, deep, mode, names"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        SIGNATURE.read(arguments)
+    assert str(caught.value) == message
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda node: st.lists(node, max_size=3) | st.dictionaries(st.text(max_size=5), node, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["path", "count", "share", "deep", "mode", "names", "x"]), _json))
+def test_any_arguments_are_typed_or_refused(arguments: dict[str, Any]) -> None:
+    try:
+        typed = SIGNATURE.read(arguments)
+    except ValueError:
+        return
+    types = {"path": str, "count": int, "share": float, "deep": bool, "mode": str, "names": list}
+    assert all(type(value) is types[name] for name, value in typed.items())
+
+
+def test_a_type_without_a_schema_is_refused_when_the_tool_is_made() -> None:
+    async def odd(path: set[str]) -> None: ...
+
+    with pytest.raises(TypeError, match="no JSON schema"):
+        Signature.of(odd)

@@ -1,0 +1,158 @@
+"""The toolbox: what the model is told, and that nothing a model or a tool does gets out of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from nca.errors import StoreError
+from nca.messages import ToolCall
+from nca.tools.tool import Permission, Tool, ToolOutcome, TypedTool
+from nca.tools.toolbox import Toolbox, default_toolbox
+
+
+class Raises(TypedTool):
+    """A tool that raises what it was made with."""
+
+    name: ClassVar[str] = "raises"
+    permission: ClassVar[Permission] = "execute"
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    async def call(self, why: Annotated[str, "Anything."] = "") -> ToolOutcome:
+        """Fail."""
+        raise self._error
+
+
+def call(name: str, arguments: object) -> ToolCall:
+    return ToolCall(id="1", name=name, arguments=arguments if isinstance(arguments, str) else json.dumps(arguments))
+
+
+def test_the_definitions_are_openai_shaped_and_stable(tmp_path: Path) -> None:
+    box = default_toolbox(tmp_path)
+    definitions = box.definitions()
+    assert [one["function"]["name"] for one in definitions] == ["read_file", "list_directory", "grep"]
+    assert json.dumps(definitions) == json.dumps(default_toolbox(tmp_path).definitions())
+    for one in definitions:
+        assert one["type"] == "function"
+        assert one["function"]["description"]
+        assert all(entry["description"] for entry in one["function"]["parameters"]["properties"].values())
+        assert box.permission(one["function"]["name"]) == "read"
+    assert box.permission("nothing") is None
+
+
+def test_names_must_be_single_and_acceptable() -> None:
+    tool: Tool = Raises(ValueError())
+    with pytest.raises(ValueError, match="same name"):
+        Toolbox([tool, tool])
+
+    class Odd(Raises):
+        name: ClassVar[str] = "two words"
+
+    with pytest.raises(ValueError, match="not a name"):
+        Toolbox([Odd(ValueError())])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ('{"path": "x"', "invalid JSON at column 13: Expecting ',' delimiter"),
+        ("[1]", "the arguments must be a JSON object, not list"),
+        ("[" * 100_000, "nested too deeply"),
+        ("9" * 5000, "Exceeds the limit"),
+        ("", "missing argument path"),
+        ("null", "missing argument path"),
+        ('{"path": 5}', "argument path must be a string"),
+        ('{"path": "x", "\\u001b[2J": 1}', "unknown argument '\\x1b[2J'"),
+    ],
+)
+async def test_bad_arguments_are_one_line_for_the_model(tmp_path: Path, arguments: str, words: str) -> None:
+    outcome = await default_toolbox(tmp_path).run(call("read_file", arguments))
+    assert outcome.is_error
+    assert outcome.text.startswith("Error: ")
+    assert words in outcome.text
+    assert "\n" not in outcome.text
+
+
+async def test_an_unknown_tool_is_told_the_known_ones(tmp_path: Path) -> None:
+    outcome = await default_toolbox(tmp_path).run(call("write_file", {}))
+    assert outcome.text == "Error: there is no tool 'write_file'; the tools are: read_file, list_directory, grep"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(28, "No space left on device", "x"), "No space left on device: x"),
+        (ValueError("two\nlines"), "two lines"),
+        (KeyError(), "KeyError"),
+        (RecursionError("deep"), "deep"),
+        (StoreError("locked", advice="Wait."), "locked Wait."),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "'utf-8' codec"),
+        (ValueError("\ud800" + "x" * 500), "\ufffdxxx"),
+        (ExceptionGroup("several", [ValueError("x")]), "several"),
+    ],
+)
+async def test_whatever_a_tool_raises_is_one_line(error: Exception, text: str) -> None:
+    outcome = await Toolbox([Raises(error)]).run(call("raises", {}))
+    assert outcome.is_error
+    assert outcome.text.startswith(f"Error: {text}")
+    assert "\n" not in outcome.text
+    assert len(outcome.text) < 250
+
+
+async def test_cancellation_passes_through() -> None:
+    with pytest.raises(asyncio.CancelledError):
+        await Toolbox([Raises(asyncio.CancelledError())]).run(call("raises", {}))
+
+
+def test_describe_is_one_line_whatever_the_model_wrote(tmp_path: Path) -> None:
+    box = Toolbox([Raises(ValueError())])
+    assert box.describe(call("raises", {"why": "a\nb"})) == "raises a b"
+    assert box.describe(call("other", "{}")) == "other {}"
+    files = default_toolbox(tmp_path)
+    assert files.describe(call("read_file", {"path": "nca/x.py"})) == "read nca/x.py"
+    assert files.describe(call("read_file", {"path": "x", "offset": 5, "limit": 10})) == "read x lines 5–14"
+    assert (
+        files.describe(call("read_file", {"path": "x", "offset": "five"}))
+        == 'read_file {"path": "x", "offset": "five"}'
+    )
+    assert files.describe(call("list_directory", {})) == "list ."
+    assert files.describe(call("grep", {"pattern": "a b", "glob": "*.py"})) == "grep a b in . (*.py)"
+    assert files.describe(call("read_file", "{")) == "read_file {"
+
+
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["read_file", "list_directory"]),
+    st.text()
+    | st.dictionaries(st.sampled_from(["path", "offset", "limit"]), st.text() | st.integers()).map(json.dumps),
+)
+def test_any_call_has_an_outcome_that_can_be_stored(tmp_path: Path, name: str, arguments: str) -> None:
+    async def run() -> ToolOutcome:
+        return await default_toolbox(tmp_path).run(call(name, arguments))
+
+    outcome = asyncio.run(run())
+    outcome.text.encode()
+    assert "\n" not in outcome.summary
+    assert "\n" not in default_toolbox(tmp_path).describe(call(name, arguments))
+
+
+async def test_file_names_that_are_not_utf8_can_be_listed_and_sent(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9\n.txt")).write_text("x")
+    outcome = await default_toolbox(tmp_path).run(call("list_directory", {}))
+    assert outcome.text == "caf\\udce9\\n.txt  1 bytes"
+
+
+def test_the_base_class_is_a_tool() -> None:
+    tools: list[Tool] = [Raises(ValueError())]
+    facts: dict[str, Any] = tools[0].parameters
+    assert facts["required"] == []
