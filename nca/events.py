@@ -106,8 +106,11 @@ class Notice(_Event, frozen=True):
 
 
 class ErrorRaised(_Event, frozen=True):
+    """`exit_code` is that of the error's class (nca.errors)."""
+
     message: str
     advice: str = ""
+    exit_code: int = 1
 
 
 class TurnFinished(_Event, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
     if not text:
         raise InvalidMessages(f"{place}: is empty; {VALID}.")
     try:
-        whole = msgspec.json.decode(text)
+        whole = _decode(text)
     except RecursionError as error:
         raise InvalidMessages(f"{place}: is nested too deeply; {VALID}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -41,6 +42,19 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
     raise InvalidMessages(f"{place}: holds no messages; {VALID}.")
 
 
+def _decode(text: bytes) -> Any:
+    """JSON; also where text was cut inside a character, so that a lone surrogate stands escaped (reliability F49)."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as refused:
+        if b"\\ud" not in text.lower():
+            raise
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise refused from None
+
+
 def _lines(text: bytes, place: str, first_error: Exception) -> list[Any]:
     lines = text.splitlines()
     if len(lines) < 2:
@@ -50,7 +64,7 @@ def _lines(text: bytes, place: str, first_error: Exception) -> list[Any]:
         if not line.strip():
             continue
         try:
-            row = msgspec.json.decode(line)
+            row = _decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidMessages(f"{place}, line {number}: is not JSON ({error}); {VALID}.") from error
         if isinstance(row, dict) and isinstance(row.get("messages"), list):

@@ -6,6 +6,7 @@ of a transcript (`_usage`, `_error`) and rows whose role starts with `_` are not
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -49,11 +50,11 @@ def message_from_dict(row: Any, index: int = 0) -> Message:
         tool_calls=calls,
         tool_call_id=_read_answered_id(row, place) if role == "tool" else "",
         name=_text_of(row.get("name") or "", f"{place}: name"),
-        reasoning=clean_text(row.get("reasoning_content") or ""),
+        reasoning=_text_of(row.get("reasoning_content") or "", f"{place}: reasoning_content"),
         is_error=bool(row.get("_error")),
         is_interrupted=bool(row.get("_interrupted")),
         is_synthetic=bool(row.get("_synthetic")),
-        extra=extra,
+        extra=_plain(extra, place) if extra else {},
     )
 
 
@@ -85,8 +86,15 @@ def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
     if any(isinstance(part, AttachmentPart) for part in content) and not any(
         isinstance(part, MediaPart) for part in content
     ):
-        return "\n\n".join(part_text(part) for part in content)
+        return content_text(content)
     return [_part_to_wire(part) for part in content]
+
+
+def content_text(content: str | tuple[Part, ...] | None) -> str:
+    """All that a message says, as one text: files in their frames, and where an image stood."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n\n".join(part_text(part) for part in content)
 
 
 def part_text(part: Part) -> str:
@@ -96,8 +104,8 @@ def part_text(part: Part) -> str:
         case AttachmentPart():
             cut = f' cut="{part.original_bytes} bytes in all"' if part.is_cut else ""
             return f'<file path="{part.path}"{cut}>\n{part.text}\n</file>'
-        case MediaPart():
-            return ""
+        case MediaPart(kind):
+            return f"[{kind}, not shown]"
 
 
 def _part_to_wire(part: Part) -> dict[str, Any]:
@@ -134,10 +142,11 @@ def _read_part(part: Any, place: str) -> Part:
     kind = part["type"]
     if kind in ("text", "input_text", "output_text"):
         extra = {key: value for key, value in part.items() if key not in ("type", "text")}
-        return TextPart(_text_of(part.get("text"), f"{place}: text"), extra)
+        return TextPart(_text_of(part.get("text"), f"{place}: text"), _plain(extra, place) if extra else {})
+    payload = _plain(dict(part), place)
     if "image" in kind:
-        return MediaPart("image", dict(part))
-    return MediaPart("audio" if "audio" in kind else "document", dict(part))
+        return MediaPart("image", payload)
+    return MediaPart("audio" if "audio" in kind else "document", payload)
 
 
 def _read_calls(calls: Any, place: str) -> tuple[ToolCall, ...]:
@@ -160,7 +169,7 @@ def _read_call(call: Any, place: str) -> ToolCall:
     if arguments is None:
         arguments = "{}"
     if not isinstance(arguments, str):
-        arguments = msgspec.json.encode(arguments).decode()
+        arguments = msgspec.json.encode(_plain(arguments, f"{place}: function.arguments")).decode()
     return ToolCall(clean_text(call["id"]), clean_text(function["name"]), clean_text(arguments))
 
 
@@ -172,6 +181,16 @@ def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
     if not isinstance(answered, str) or not answered:
         raise InvalidMessages(f"{place}: a tool message has no tool_call_id; valid: the id of the call it answers.")
     return clean_text(answered)
+
+
+def _plain(value: Any, place: str) -> Any:
+    """A copy of a provider's own values, as JSON can carry them: lone surrogates replaced (reliability F49)."""
+    try:
+        return json.loads(clean_text(json.dumps(value, ensure_ascii=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidMessages(
+            f"{place}: holds what JSON cannot ({error}); valid: text, numbers, lists, objects."
+        ) from error
 
 
 def _text_of(value: Any, place: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from nca.context.admission import file_token_budget
 from nca.errors import NcaError
 from nca.events import ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
+from nca.models.choose import named, open_model
 from nca.models.client import Model
 from nca.sessions.session import Session, SessionInfo
 from nca.sessions.store import Store
@@ -107,7 +109,7 @@ class Conversation:
             finished = await turn.run()
         except NcaError as error:
             self._keep(turn)
-            self._emit(ErrorRaised(error.message, error.advice))
+            self._emit(ErrorRaised(error.message, error.advice, error.exit_code))
             finished = TurnFinished("failed", turn.text, turn.steps, time.monotonic() - started)
         except BaseException as error:
             # Cancelled, or a fault of our own: either way the log is closed properly first.
@@ -229,9 +231,8 @@ class Conversation:
         return self.store.path.parent / "outputs" / self.info.id if self.store.path else None
 
     async def _open_model(self, name: str) -> Model:
-        from nca.models.choose import open_named
-
-        return await open_named(name, self._window.settings.model, self._emit)
+        settings = self.loaded.for_model(name).settings.model
+        return await open_model(settings, named(name, settings, os.environ), self._emit)
 
     def _tell(self) -> None:
         for note in (*self.store.notes, *self.loaded.notes):

@@ -122,7 +122,7 @@ class Turn:
         self._begin_answer()
         measured = self.window.measure()
         request = self._request()
-        raw = self.window.meter.raw(self.window.history)
+        raw, head = self.window.meter.raw(self.window.history), self.window.history.head
         self.emit(
             RequestStarted(self.steps, self.model.facts.name, measured.used_tokens, measured.budget.budget_tokens)
         )
@@ -130,7 +130,7 @@ class Turn:
         self._partial = ""
         self.window.append(reply.message)
         if reply.usage is not None:
-            self.window.learn(raw, reply.usage)
+            self.window.learn(raw, head, reply.usage)
         usage = reply.usage or Usage(measured.used_tokens, 0)
         self.emit(UsageReported(usage, self.model.facts.name, is_estimate=reply.usage is None))
         self.text = reply.message.text

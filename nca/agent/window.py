@@ -92,9 +92,9 @@ class Window:
         cap = self.facts.max_output_tokens or self.budget.reserve_tokens
         return min(self.budget.reserve_tokens, cap)
 
-    def learn(self, raw_tokens: int, usage: Usage) -> None:
-        """Take a provider's report of the request that counted `raw_tokens` raw when it was sent."""
-        self.session.record_usage(self.history.head, self.facts.name, usage, self.session.view_id)
+    def learn(self, raw_tokens: int, head: int, usage: Usage) -> None:
+        """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`."""
+        self.session.record_usage(head, self.facts.name, usage, self.session.view_id)
         self.meter.learn(raw_tokens, self.history, usage.prompt_tokens)
         learned = self.store.learned(self.facts.name)
         calibration = self.meter.calibration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -108,6 +108,24 @@ def _summarizer(loaded: LoadedSettings) -> Summarizer | None:
     name = loaded.settings.model.summarizer
     if not name or name == "none":
         return None
-    from nca.models.choose import ask_once
+    return lambda messages: _ask(name, loaded, messages)
 
-    return lambda messages: ask_once(name, loaded.settings.model, messages)
+
+def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> str:
+    """One question to one model."""
+    import asyncio
+    import os
+
+    from nca.models.choose import named, open_model
+    from nca.models.client import ModelRequest
+
+    async def ask() -> str:
+        settings = loaded.for_model(name).settings
+        model = await open_model(settings.model, named(name, settings.model, os.environ), lambda _: None)
+        try:
+            limit = settings.context.summarize.max_tokens
+            return (await model.ask(ModelRequest(messages, [], limit), lambda _: None)).message.text
+        finally:
+            await model.close()
+
+    return asyncio.run(ask())

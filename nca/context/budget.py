@@ -51,7 +51,8 @@ class Budget:
 
     def trigger_tokens(self, settings: ContextSettings) -> int:
         """The usage, in tokens, from which on compaction happens before a request."""
-        by_ratio = ceil(settings.compact_threshold * self.budget_tokens)
+        # Less a hair: 0.55 * 100 is 55.000000000000007, and 55 of 100 is at the threshold.
+        by_ratio = ceil(settings.compact_threshold * self.budget_tokens - 1e-6)
         return min(by_ratio, settings.compact_tokens) if settings.compact_tokens else by_ratio
 
 

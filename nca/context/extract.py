@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nca.context.file_reads import arguments_of, path_of
@@ -10,21 +11,29 @@ from nca.messages import Message, ToolCall
 
 MAX_ANSWER_CHARS = 280
 MAX_CALL_CHARS = 140
+LEFT_OUT_TOKENS = 12
+"""The line that says how much was left out."""
+_LEFT_OUT = re.compile(r"- \((\d+) earlier lines left out\)")
 
 
 def extract_text(messages: Sequence[Message], existing: Sequence[str], max_tokens: int) -> str:
     """What was done and answered, a line each, newest kept first where room is short; at most `max_tokens` raw."""
     lines = [*_existing_lines(existing), *_lines(messages)]
+    marks = [match for line in lines if (match := _LEFT_OUT.fullmatch(line))]
+    lines = [line for line in lines if not _LEFT_OUT.fullmatch(line)]
+    gone = sum(int(match[1]) for match in marks)
     kept: list[str] = []
-    left = max_tokens
+    is_whole = not gone and sum(text_tokens(line) + 1 for line in lines) <= max_tokens
+    left = max_tokens - (0 if is_whole else LEFT_OUT_TOKENS)
     for line in reversed(lines):
         cost = text_tokens(line) + 1
         if cost > left:
             break
         left -= cost
         kept.append(line)
-    if len(kept) < len(lines):
-        kept.append(f"- ({len(lines) - len(kept)} earlier lines left out)")
+    gone += len(lines) - len(kept)
+    if gone and left >= 0:
+        kept.append(f"- ({gone} earlier lines left out)")
     return "\n".join(reversed(kept))
 
 

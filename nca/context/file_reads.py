@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import Any
 
@@ -15,6 +15,8 @@ from nca.messages import Entry, ToolCall
 PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "absolute_path")
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
+_PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
+_CUT = re.compile(r"(?m)^\[(?:Output|File) truncated from |\A\[[^\n]* is longer than shown")
 _WRITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "write")
 
 
@@ -22,7 +24,7 @@ _WRITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "write")
 class FileUse:
     """One call on one file. `seq` is the result's message for a read, the call's for a write.
 
-    `first_line` … `last_line` (None: to the end) is what was asked for.
+    `first_line` … `last_line` (None: to the end) is what was asked for, or what the result says that it shows.
     """
 
     seq: int
@@ -30,9 +32,13 @@ class FileUse:
     is_write: bool
     first_line: int = 1
     last_line: int | None = None
+    is_partial: bool = False
+    """The result was cut where nobody can tell: it shows no more than the same question asked before."""
 
     def covers(self, other: FileUse) -> bool:
         """Whether this read shows at least what the other one showed."""
+        if self.is_partial:
+            return (self.first_line, self.last_line) == (other.first_line, other.last_line)
         if self.first_line > other.first_line:
             return False
         return self.last_line is None or (other.last_line is not None and self.last_line >= other.last_line)
@@ -85,7 +91,15 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
         if message.role == "tool" and message.tool_call_id in waiting:
             use = file_use(waiting.pop(message.tool_call_id), entry.seq)
             if use is not None and not message.is_error:
-                yield use
+                yield _as_shown(use, message.text)
+
+
+def _as_shown(use: FileUse, text: str) -> FileUse:
+    """A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
+    page = _PAGE.match(text)
+    if page:
+        use = replace(use, first_line=int(page[1]), last_line=int(page[2]))
+    return replace(use, is_partial=True) if _CUT.search(text) else use
 
 
 def _lines(arguments: dict[str, Any]) -> tuple[int, int | None]:

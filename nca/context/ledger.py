@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from nca.context.file_reads import arguments_of, file_use
+from nca.context.summary import cut_text
 from nca.context.tokens import text_tokens
 from nca.messages import Message, ToolCall
 
@@ -67,12 +68,12 @@ def extract(messages: Sequence[Message]) -> Ledger:
 
 
 def error_lines(text: str, *, is_error: bool) -> Iterable[str]:
-    """The distinct lines of a tool's output that report an error."""
+    """The lines of a failed tool's output that report the error; its first line in any case."""
+    if not is_error:
+        return
     lines = [line.strip() for line in text[:50_000].splitlines() if line.strip()]
-    if is_error and lines:
-        yield lines[0][:MAX_FACT_CHARS]
-    for line in lines:
-        if len(line) <= 400 and _ERROR.search(line) and is_error:
+    for number, line in enumerate(lines):
+        if number == 0 or (len(line) <= 400 and _ERROR.search(line)):
             yield line[:MAX_FACT_CHARS]
 
 
@@ -119,7 +120,7 @@ def render_user_words(words: Sequence[str], max_tokens: int) -> str:
             room = min(left, max_tokens // 4)
             if room < 24:
                 continue
-            line = line[: room * 2] + " […]"
+            line = cut_text(line, room - 1)
             cost = text_tokens(line) + 1
         left -= cost
         lines.append(line)

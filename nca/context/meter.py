@@ -80,7 +80,11 @@ class Meter:
             "current_input": self.scaled(input_raw),
             "attachments": self.scaled(attachments),
         }
-        breakdown["conversation"] = max(0, used - sum(breakdown.values()))
+        parts = sum(breakdown.values())
+        if parts > used:
+            # An anchored count knows better than the sum of estimates.
+            breakdown = {name: tokens * used // parts for name, tokens in breakdown.items()}
+        breakdown["conversation"] = used - sum(breakdown.values())
         is_anchored = self.anchor is not None and self.anchor.subject == self.subject(history)
         return Measurement(used, budget, breakdown, is_estimate=not is_anchored)
 

@@ -119,7 +119,7 @@ def compact(
     if draft.tokens < tokens:
         saved["truncate"] = saved.get("truncate", 0) + tokens - draft.tokens
     view, after = draft.view(), draft.tokens
-    if not saved or after >= meter.scaled(meter.raw(history)):
+    if not saved or after >= min(before, meter.scaled(meter.raw(history))):
         return unchanged
     kept, total = kept_facts(history, history.view, view)
     return Proposal(

@@ -15,7 +15,7 @@ from nca.context.extract import extract_text
 from nca.context.prompts import prompt
 from nca.context.tokens import text_tokens
 from nca.messages import Message, clean_text
-from nca.wire import part_text
+from nca.wire import content_text
 
 HEADER = "## Conversation Summary (Earlier Context)"
 """Seeds 1 and 2."""
@@ -34,8 +34,11 @@ MINIMUM_CHARS = 40
 MODEL_TRIES = 2
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_STILL_THINKING = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+"""A template may write the opening tag itself, so that a reply holds only the closing one."""
 _REFUSAL = re.compile(
-    r"(?i)^\W*(i'?m sorry|i am sorry|sorry|i (?:can(?:no|')?t|am unable|'m unable|won'?t)|unfortunately,? i|as an ai)\b"
+    r"(?i)^\W*((?:i['’]?m|i am) (?:sorry|unable|not able)|sorry|i (?:can(?:no|['’])?t|won['’]?t)"
+    r"|unfortunately,? i|as an ai)\b"
 )
 
 
@@ -104,7 +107,9 @@ def write(
         )
         reply = yield request
         if isinstance(reply, SummaryReply):
-            prose, problem = accept(reply, shown, max_tokens=cap, input_raw=asked_raw)
+            prose, problem = accept(
+                reply, request.messages[0].text, existing=existing, max_tokens=cap, input_raw=asked_raw
+            )
             if not problem:
                 return Written(prose, reply.made_by or "summarizer", tuple(failures))
             failures.append(problem)
@@ -115,8 +120,10 @@ def write(
     return Written(extract_text(messages, existing, max_tokens), "extract", tuple(failures))
 
 
-def accept(reply: SummaryReply, shown: str, *, max_tokens: int, input_raw: int) -> tuple[str, str]:
-    """The usable prose of a reply and "", or "" and why it cannot be used."""
+def accept(
+    reply: SummaryReply, asked: str, *, existing: Sequence[str] = (), max_tokens: int, input_raw: int
+) -> tuple[str, str]:
+    """The usable prose of a reply and "", or "" and why it cannot be used. `asked` is all that it was asked with."""
     if reply.has_tool_calls:
         return "", "the summarizer called a tool"
     prose = clean_prose(reply.text)
@@ -128,14 +135,25 @@ def accept(reply: SummaryReply, shown: str, *, max_tokens: int, input_raw: int) 
         return "", "the summary was too short to say anything"
     if text_tokens(prose) > max(input_raw, 32):
         return "", "the summary was longer than what it stands for"
-    if len(prose) > 400 and prose[:300] in shown:
+    if _is_echo(prose, asked, existing):
         return "", "the summarizer repeated its input"
     return cut_text(prose, max_tokens), ""
 
 
+def _is_echo(prose: str, asked: str, existing: Sequence[str]) -> bool:
+    """Whether a reply begins as what was asked; a merge may well begin as the summary that it continues."""
+    if len(prose) <= 400:
+        return False
+    for text in existing:
+        if prose in text:
+            return True
+        asked = asked.replace(text, "")
+    return prose[:300] in asked
+
+
 def clean_prose(text: str) -> str:
     """Without thinking, echoed headers and fences around the whole."""
-    text = _THINKING.sub("", clean_text(text)).strip()
+    text = _STILL_THINKING.sub("", _THINKING.sub("", clean_text(text))).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text.strip("`").partition("\n")[2].strip()
     for header in FOREIGN_HEADERS:
@@ -182,13 +200,17 @@ def _flatten(messages: Sequence[Message], existing: Sequence[str], max_tokens: i
         text = before + "<transcript>\n" + "\n".join(_flat(message, limit) for message in messages) + "\n</transcript>"
         if text_tokens(text) <= max_tokens:
             return text
-    half = max(200, max_tokens * 3 // 2)
-    return f"{text[:half]}\n[… left out for length …]\n{text[-half:]}"
+    half = max_tokens * 2
+    while True:
+        # Wide characters cost more than a token each, so the share is found by counting.
+        half = max(half * 3 // 4, 100)
+        cut = f"{text[:half]}\n[… left out for length …]\n{text[-half:]}"
+        if half == 100 or text_tokens(cut) <= max_tokens:
+            return cut
 
 
 def _flat(message: Message, limit: int) -> str:
-    parts = message.content if isinstance(message.content, tuple) else (message.text,)
-    text = "\n".join(part if isinstance(part, str) else part_text(part) for part in parts)
+    text = content_text(message.content)
     if len(text) > limit:
         text = f"{text[: limit * 2 // 3]}\n[…]\n{text[-limit // 3 :]}"
     calls = "".join(f"\n(called {call.name} with {call.arguments[:limit]})" for call in message.tool_calls)

@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,12 +16,15 @@ from nca.models.assemble import Assembler
 from nca.models.catalog import ModelFacts
 from nca.models.costs import cost_of
 from nca.models.deadlines import Deadlines
-from nca.models.endpoint import Endpoint
 from nca.models.explain import explain
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.retry import OnRetry, with_retries
+from nca.models.routes import Route, route
 from nca.models.stream import AnswerStream, as_dict
+
+if TYPE_CHECKING:
+    from nca.models.endpoint import Endpoint
 
 __all__ = ["Delta", "LitellmModel", "Model", "ModelRequest", "OnDelta", "Reply", "warm"]
 
@@ -52,6 +55,7 @@ class LitellmModel:
         self._wire_name = wire_name or facts.name
         self._api_base = api_base or settings.api_base
         self._api_key = api_key
+        self._route: Route | None = None
         self._endpoint: Endpoint | None = None
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
@@ -104,46 +108,53 @@ class LitellmModel:
             await stream.close()
 
     def _arguments(self, litellm: Any, request: ModelRequest) -> dict[str, Any]:
+        way = self._route or route(
+            self._wire_name, api_base=self._api_base, api_key=self._api_key, env=os.environ, litellm=litellm
+        )
+        self._route = way
+        if way.is_direct and self._endpoint is None:
+            self._endpoint = self._open(way)
         temperature = self._settings.temperature if request.temperature is None else request.temperature
         arguments: dict[str, Any] = {
-            "model": self._wire_name,
-            # litellm rewrites messages in place for some providers.
-            "messages": copy.deepcopy(request.messages),
+            "model": way.model,
+            "messages": _sendable(request.messages, keeps_thoughts=way.keeps_thoughts),
             "stream": True,
-            "stream_options": {"include_usage": True},
             "max_retries": 0,
             "num_retries": 0,
             "timeout": self._settings.total_seconds,
         }
         optional = {
+            "stream_options": {"include_usage": True} if way.asks_for_usage else None,
             "tools": copy.deepcopy(request.tools) or None,
             "max_tokens": request.max_output_tokens,
             "temperature": temperature if temperature >= 0 else None,
-            "api_base": self._api_base or None,
-            "api_key": self._api_key or None,
-            "client": self._client(litellm),
+            "api_base": way.api_base or None,
+            "api_key": way.api_key or None,
+            "client": self._endpoint.client if self._endpoint else None,
+            "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
         }
         return arguments | {name: value for name, value in optional.items() if value is not None}
 
-    def _client(self, litellm: Any) -> Any:
-        """Our own connection where the endpoint speaks OpenAI's chat protocol; None where litellm brings one."""
-        if self._endpoint is None:
-            _, provider, _, _ = litellm.get_llm_provider(model=self._wire_name, api_base=self._api_base or None)
-            known = litellm.model_cost.get(self._wire_name.removeprefix("openai/"), {})
-            if provider != "openai" or (known.get("mode") == "responses" and not self._api_base):
-                return None
-            self._endpoint = Endpoint(
-                api_base=self._api_base,
-                api_key=self._api_key or os.environ.get("OPENAI_API_KEY", ""),
-                total_seconds=self._settings.total_seconds,
-            )
-        return self._endpoint.client
+    def _open(self, way: Route) -> Endpoint:
+        # httpx and openai come with litellm, and like it only when first needed.
+        from nca.models.endpoint import Endpoint
+
+        return Endpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=self._settings.total_seconds)
 
     def _with_cost(self, reply: Reply) -> Reply:
         if reply.usage is None:
             return reply
         usage = msgspec.structs.replace(reply.usage, cost=cost_of(self.facts, reply.usage))
         return replace(reply, usage=usage)
+
+
+def _sendable(messages: list[dict[str, Any]], *, keeps_thoughts: bool) -> list[dict[str, Any]]:
+    """A copy (litellm rewrites messages in place), without thoughts where nobody wants them back: many refuse them."""
+    copies = copy.deepcopy(messages)
+    if not keeps_thoughts:
+        for message in copies:
+            message.pop("reasoning_content", None)
+    return copies
 
 
 def _call_ids(messages: list[dict[str, Any]]) -> set[str]:

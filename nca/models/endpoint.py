@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import openai
 
 _KEPT_BYTES = 2_000_000
 _TAIL_BYTES = 64
@@ -61,9 +62,6 @@ class Endpoint:
     """One HTTP client for one model; `recorder` belongs to its latest response."""
 
     def __init__(self, *, api_base: str, api_key: str, total_seconds: float) -> None:
-        # Heavy: this import is part of litellm's, so it happens when litellm is there.
-        import openai
-
         self.recorder: Recorder | None = None
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(total_seconds, connect=min(_CONNECT_SECONDS, total_seconds)),

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from nca.errors import ModelUnavailable, ProviderError, ProviderFailure
 from nca.models.evidence import Evidence, gather
-from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES, RATE
+from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
 from nca.models.failures import classify_provider_error, shorten
+from nca.models.providers import key_of, provider_of
 from nca.models.retry import EMPTY_TRIES, LATE_TRIES, LONGEST_ASKED_SECONDS, UNREACHABLE_TRIES, PassingFailure
-
-KEY_VARIABLES: dict[str, str] = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "xai": "XAI_API_KEY",
-    "cerebras": "CEREBRAS_API_KEY",
-    "together_ai": "TOGETHERAI_API_KEY",
-    "fireworks_ai": "FIREWORKS_AI_API_KEY",
-    "moonshot": "MOONSHOT_API_KEY",
-    "zai": "ZAI_API_KEY",
-    "dashscope": "DASHSCOPE_API_KEY",
-    "minimax": "MINIMAX_API_KEY",
-    "perplexity": "PERPLEXITYAI_API_KEY",
-    "cohere": "COHERE_API_KEY",
-    "azure": "AZURE_API_KEY",
-    "huggingface": "HUGGINGFACE_API_KEY",
-}
-"""Where litellm looks for a provider's key."""
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
 """Nothing was reached. Not litellm's APIConnectionError, which is its word for whatever it does not know."""
+
+
+_RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
 
 
 class EmptyAnswer(Exception):
@@ -85,7 +68,7 @@ def _by_kind(
             "Check the provider's billing page, or /model.",
         )
     if 401 in statuses or evidence.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
-        variable = KEY_VARIABLES.get(provider, "the provider's API key variable")
+        variable = key_of(provider_of(model) or provider, {})[0] or "the provider's API key variable"
         at = f" at {api_base}" if api_base else ""
         advice = f"Check {variable}, or choose another model with /model or --model."
         return ModelUnavailable(f"The key for {model} was refused{at}{said}.", advice=advice, failure=failure)
@@ -132,7 +115,7 @@ def _by_action(failure: ProviderFailure, evidence: Evidence, model: str) -> Prov
 def _busy(failure: ProviderFailure, evidence: Evidence, model: str, said: str) -> ProviderError:
     asked = failure.retry_after_seconds
     status = f" (status {evidence.statuses[0]})" if evidence.statuses else ""
-    if 429 in evidence.statuses or RATE.search(evidence.text):
+    if 429 in evidence.statuses or _RATE_WORDS.search(evidence.text):
         what = f"{model} is over its rate limit"
     else:
         what = f"{model} has a passing failure" if evidence.statuses else f"The connection to {model} broke off"

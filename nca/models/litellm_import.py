@@ -62,9 +62,8 @@ def _import() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         litellm: Any = importlib.import_module("litellm")
-        # Its types are built when first made, with pydantic's warnings about them; so make them here.
-        litellm.ModelResponse()
-        litellm.ModelResponse(stream=True)
+    # pydantic says this of litellm's types when each is first used, which is in the middle of a chat.
+    warnings.filterwarnings("ignore", message="Item '.*' on TypedDict class", category=UserWarning)
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     litellm.suppress_debug_info = True

@@ -79,6 +79,13 @@ def load() -> dict[str, PriceEntry]:
     }
 
 
+@cache
+def providers() -> frozenset[str]:
+    """Every first part of a name that is a provider's."""
+    prefixes_of_names = {name.split("/", 1)[0] for name in load() if "/" in name}
+    return frozenset(prefixes_of_names | {entry.provider for entry in load().values()})
+
+
 def find(name: str) -> Match | None:
     """The entry that explains most of `name`, in any case, with or without provider prefixes and dates."""
     asked = name.strip().lower()

@@ -7,12 +7,14 @@ usage are as the provider sent them. For the other providers it is litellm's tra
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nca.models.assemble import Assembler
-from nca.models.endpoint import Recorder
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.model import Delta
+
+if TYPE_CHECKING:
+    from nca.models.endpoint import Recorder
 
 
 class AnswerStream:

@@ -82,7 +82,7 @@ class PlainDraw:
             return
         from nca.terminal.theme import plain_console
 
-        console = plain_console(self._answers, self._environment)
+        console = plain_console(self._environment)
         with console.capture() as captured:
             console.print(answer)
         lines = [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]

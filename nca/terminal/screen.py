@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable
-from typing import IO
+from typing import IO, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -33,8 +33,8 @@ def mute(file: IO[str]) -> None:
 class Screen:
     """Printed lines and the tail below them. After a failed write (a closed terminal) it is silent for good."""
 
-    def __init__(self, file: IO[str]) -> None:
-        self.console: Console = screen_console(file)
+    def __init__(self, file: TextIO) -> None:
+        self.console: Console = screen_console()
         self._file = file
         self._tail: list[str] = []
         self.is_gone = False
@@ -107,6 +107,9 @@ class Screen:
         try:
             self._file.write(text)
             self._file.flush()
+        except UnicodeEncodeError:
+            encoding = self._file.encoding or "ascii"
+            self._write(text.encode(encoding, "replace").decode(encoding))
         except (OSError, ValueError):
             # The terminal was closed: the turn goes on and is stored, there is only nobody to show it to.
             self.is_gone = True

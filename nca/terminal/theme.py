@@ -6,8 +6,8 @@ Only the terminal's own foreground, dim, bold and the plain ANSI colours appear:
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from typing import IO
 
 from rich.console import Console
 from rich.style import Style
@@ -74,16 +74,21 @@ def code_theme(name: str) -> SyntaxTheme:
     return _ANY_BACKGROUND
 
 
-def screen_console(file: IO[str]) -> Console:
-    """The console for a terminal: nothing is highlighted, no markup is read."""
-    return Console(file=file, theme=Theme(STYLES), highlight=False, markup=False, emoji=False, force_terminal=True)
+def screen_console() -> Console:
+    """What renders for the terminal at hand: nothing is highlighted, no markup is read.
+
+    It is for capturing; its own file goes nowhere, because Rich writes to it even then.
+    """
+    return Console(
+        file=io.StringIO(), theme=Theme(STYLES), highlight=False, markup=False, emoji=False, force_terminal=True
+    )
 
 
-def plain_console(file: IO[str], environment: Mapping[str, str]) -> Console:
-    """The console for pipes and dumb terminals: no escape code leaves it."""
+def plain_console(environment: Mapping[str, str]) -> Console:
+    """What renders for pipes and dumb terminals, for capturing too: no escape code leaves it."""
     columns = environment.get("COLUMNS", "")
     return Console(
-        file=file,
+        file=io.StringIO(),
         theme=Theme(STYLES),
         highlight=False,
         markup=False,

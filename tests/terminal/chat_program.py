@@ -73,7 +73,9 @@ async def main(script: dict[str, Any]) -> int:
             banner=script.get("banner", ()),
             history_file=home / "history" if home else None,
             store=store,
-            save_setting=lambda name, value: Path(save_value(Path.cwd() / "config.toml", name, value) and "config.toml"),
+            save_setting=lambda name, value: Path(
+                save_value(Path.cwd() / "config.toml", name, value) and "config.toml"
+            ),
         )
         try:
             return await run_loop(conversation, output, options, directory=Path.cwd())
@@ -83,5 +85,5 @@ async def main(script: dict[str, Any]) -> int:
 
 if __name__ == "__main__":
     code = asyncio.run(main(json.loads(sys.argv[1])))
-    print(f"left with {code}", file=sys.stderr)
+    sys.stderr.write(f"left with {code}\n")
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""A real pseudo-terminal with a program in it, and the screen as a person would see it. Shipped to no one but the tests."""
+"""A real pseudo-terminal with a program in it, and the screen as a person would see it."""
 
 from __future__ import annotations
 
@@ -72,9 +72,11 @@ class Tty:
 
     def ends(self) -> int:
         """Wait for the end; the exit code."""
-        while self._read():
-            pass
-        self.process.wait()
+        deadline = time.monotonic() + WAIT_SECONDS
+        while self._read(1) or self.process.isalive():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the program has not ended:\n{self.text()}")
+        self.process.close()
         signal: int | None = self.process.signalstatus
         status: int | None = self.process.exitstatus
         return status if status is not None else -(signal or 0)

@@ -40,7 +40,8 @@ def _superseded(
     found = []
     for path, same in by_path.items():
         for index, use in enumerate(same):
-            later = next((other for other in same[index + 1 :] if other.covers(use)), None)
+            # The last one that covers it is not superseded itself: another that did would cover this one too.
+            later = next((other for other in reversed(same[index + 1 :]) if other.covers(use)), None)
             block = homes[use.seq]
             if later is None or block.is_locked:
                 continue

@@ -8,6 +8,7 @@ from nca.context.summary import cut_text
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker
 from nca.messages import Message
+from nca.wire import content_text
 
 TRUNCATED = "[Earlier conversation history was truncated to fit within context limits]"
 """Seed 2's marker."""
@@ -92,8 +93,8 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
 
 
 def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int) -> bool:
-    """Show only the beginning of a message's text; False where that saves nothing."""
-    text = cut_text(_now(draft, block, seq).text, keep_tokens)
+    """Show only the beginning of a message, its attachments as text; False where that saves nothing."""
+    text = cut_text(content_text(_now(draft, block, seq).content), keep_tokens)
     if draft.saving(block, seq, text) <= 0:
         return False
     draft.put_stub(block, seq, text, "truncate")

@@ -1,0 +1,140 @@
+"""nca run: one turn without a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+    from nca.config.loaded import LoadedSettings
+    from nca.events import Event, TurnFinished
+
+EXIT_CODES = {"answered": 0, "max_steps": 1, "interrupted": 130}
+STREAMS = ("ndjson",)
+
+
+def run(
+    prompt: Annotated[str | None, typer.Argument(help="What to say; standard input is added when it is piped.")] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")] = None,
+    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One object with the answer and the numbers.")] = False,
+    stream: Annotated[str | None, typer.Option(help="ndjson: every event as one JSON object a line.")] = None,
+    max_steps: Annotated[str | None, typer.Option(help="Requests in the turn before it ends by itself.")] = None,
+    compact_threshold: Annotated[str | None, typer.Option(help="The usage at which compaction happens.")] = None,
+    disable_compaction: Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")] = False,
+    context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
+    max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")] = None,
+) -> int:
+    """Send one message, print the answer on standard output; notices go to standard error."""
+    import asyncio
+
+    from nca.cli.opening import load_settings
+    from nca.errors import UsageError
+
+    if stream is not None and stream not in STREAMS:
+        raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
+    flags = {
+        "model.name": model,
+        "model.context_window": context_window,
+        "model.max_output_tokens": max_output_tokens,
+        "context.compact_threshold": compact_threshold,
+        "context.auto": "off" if disable_compaction else None,
+        "agent.max_steps": max_steps,
+    }
+    loaded = load_settings(flags, config)
+    text = _text(prompt)
+    return asyncio.run(_turn(loaded, text, session, as_json, stream))
+
+
+def _text(prompt: str | None) -> str:
+    """The prompt and what is piped in, the prompt first."""
+    import sys
+
+    from nca.errors import UsageError
+    from nca.messages import clean_text
+
+    piped = ""
+    if not sys.stdin.isatty():
+        piped = sys.stdin.buffer.read().decode("utf-8", "replace")
+    text = "\n\n".join(part for part in (prompt or "", piped) if part.strip())
+    if not text:
+        raise UsageError("nca run: there is nothing to say; give a prompt or pipe one in.")
+    return clean_text(text)
+
+
+async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json: bool, stream: str | None) -> int:
+    import asyncio
+    import signal
+
+    from nca.cli.opening import open_conversation, open_store
+
+    watch = _Watch(as_json, stream)
+    with open_store(loaded, watch.listen) as store:
+        conversation = await open_conversation(loaded, store, watch.listen, session=session)
+        try:
+            sending = asyncio.ensure_future(conversation.send(text))
+            for name in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(name, sending.cancel)
+            finished = await sending
+            watch.close(conversation, finished)
+        finally:
+            await conversation.close()
+    return watch.exit_code if finished.reason == "failed" else EXIT_CODES[finished.reason]
+
+
+class _Watch:
+    """Listens to the turn: prints it as it was asked for, and remembers the exit code of its error."""
+
+    def __init__(self, as_json: bool, stream: str | None) -> None:
+        import io
+        import os
+        import sys
+
+        from nca.terminal.plain import PlainDraw
+
+        self.exit_code = 1
+        self._as_json = as_json
+        self._stream = stream
+        self._draw = PlainDraw(io.StringIO() if as_json else sys.stdout, sys.stderr, os.environ)
+
+    def listen(self, event: Event) -> None:
+        import sys
+
+        import msgspec
+
+        from nca.events import ErrorRaised
+
+        if isinstance(event, ErrorRaised):
+            self.exit_code = event.exit_code
+        if self._stream:
+            sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
+            sys.stdout.buffer.flush()
+        else:
+            self._draw.on_event(event)
+
+    def close(self, conversation: Conversation, finished: TurnFinished) -> None:
+        """With --json: the one object, after everything else."""
+        import sys
+
+        import msgspec
+
+        if not self._as_json:
+            return
+        stats = conversation.stats()
+        summary = {
+            "session_id": conversation.info.id,
+            "model": stats.model,
+            "reason": finished.reason,
+            "text": finished.text,
+            "steps": finished.steps,
+            "seconds": finished.seconds,
+            "usage": conversation.costs(),
+            "context": stats,
+            "compactions": conversation.history(),
+        }
+        sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")
+        sys.stdout.buffer.flush()

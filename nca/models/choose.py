@@ -1,0 +1,172 @@
+"""Which model when none is named, and the way from a name to a model that answers.
+
+The order: what is configured · the provider whose key is in the environment · a server on this machine · the
+embedded model. No connection is opened where the answer is known before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nca.config.schema import ModelSettings
+from nca.errors import ModelUnavailable
+from nca.models import price_map
+from nca.models.catalog import describe
+from nca.models.client import LitellmModel
+from nca.models.local_servers import LOCAL_SERVERS, LocalServer, find_servers, list_models
+from nca.models.model import Model
+from nca.models.providers import PROVIDERS, key_of, provider_of
+from nca.models.retry import OnRetry
+
+EMBEDDED = "embedded"
+_BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
+_LIST_SECONDS = 2.0
+"""An endpoint that a person names may be far away, so it has longer than a guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model and why it.
+
+    model              for litellm, or embedded/NAME
+    api_base           "" for the provider's own address
+    api_key_variable   where the key is, "" where none is needed
+    why                one line for a person
+    alternatives       other models that could answer now
+    """
+
+    model: str
+    api_base: str = ""
+    api_key: str = field(default="", repr=False)
+    api_key_variable: str = ""
+    why: str = ""
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.model.startswith(f"{EMBEDDED}/")
+
+
+def choose(
+    settings: ModelSettings, env: Mapping[str, str], *, servers: Sequence[LocalServer] = LOCAL_SERVERS
+) -> Choice:
+    """The model to talk to. Local servers are asked only where nothing is configured and no key is there."""
+    if settings.name:
+        return named(settings.name, settings, env, why="configured (model.name)")
+    base, base_origin = _base(settings, env)
+    if base:
+        return _at_endpoint(base, base_origin, env)
+    if (keyed := _by_keys(env)) is not None:
+        return keyed
+    found = find_servers(servers)
+    if found:
+        first = found[0]
+        others = tuple(f"{first.server.prefix}/{name}" for name in first.models[1:4])
+        others += tuple(other.model for other in found[1:])
+        return Choice(
+            model=first.model,
+            api_base=first.server.api_base,
+            why=f"{first.server.title} answers at {first.server.api_base}",
+            alternatives=others,
+        )
+    return _embedded(env)
+
+
+def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: str = "chosen") -> Choice:
+    """The choice for a model that a person names (configured, --model, /model)."""
+    if name.startswith(f"{EMBEDDED}/"):
+        return Choice(model=name, why=why)
+    base = settings.api_base
+    if not base and _is_openai(name):
+        base = _base(settings, env)[0]
+    has_provider = bool(provider_of(name)) or ("/" in name and name.split("/", 1)[0].lower() in price_map.providers())
+    model = name if has_provider or not base else f"openai/{name}"
+    variable, key = key_of(provider_of(model) or describe(model).provider, env)
+    return Choice(model=model, api_base=base, api_key=key, api_key_variable=variable, why=why)
+
+
+async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry) -> Model:
+    """A model that answers. Raises ModelUnavailable where a key or weights are missing."""
+    if choice.is_embedded:
+        # Brings a child process and its runtime: only for those who use it.
+        from nca.models.embedded import server
+
+        opened: Model = await server.open_embedded(choice.model, settings.context_window)
+        return opened
+    _require_key(choice)
+    facts = describe(choice.model, context_window=settings.context_window)
+    return LitellmModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
+
+
+def _require_key(choice: Choice) -> None:
+    """Say that a key is missing before a request would; only where there is no other way to be let in."""
+    facts = PROVIDERS.get(provider_of(choice.model) or describe(choice.model).provider)
+    if facts is None or not facts.model or choice.api_base or choice.api_key:
+        return
+    raise ModelUnavailable(
+        f"There is no key for {choice.model}: {facts.key_variables[0]} is not set.",
+        advice=f"Set it (export {facts.key_variables[0]}=…), or choose another model with --model or /model.",
+    )
+
+
+def _base(settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
+    """An address of the person's own and where it was set."""
+    if settings.api_base:
+        return settings.api_base, "model.api_base"
+    for variable in _BASE_VARIABLES:
+        if env.get(variable, "").strip():
+            return env[variable].strip(), variable
+    return "", ""
+
+
+def _is_openai(name: str) -> bool:
+    """Whether OpenAI's address in the environment is meant: OpenAI's models, and names nobody knows."""
+    provider = provider_of(name) or describe(name).provider
+    return provider in ("openai", "") and name.split("/", 1)[0].lower() not in price_map.providers() - {"openai"}
+
+
+def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
+    """The endpoint's own first model, or OpenAI's usual one where the endpoint lists it or does not say."""
+    variable, key = key_of("openai", env)
+    listed = list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_LIST_SECONDS)
+    usual = PROVIDERS["openai"].model
+    is_usual = not listed or usual.removeprefix("openai/") in listed
+    return Choice(
+        model=usual if is_usual else f"openai/{listed[0]}",
+        api_base=base,
+        api_key=key,
+        api_key_variable=variable if key else "",
+        why=f"the endpoint {base} is set ({origin})",
+        alternatives=tuple(f"openai/{name}" for name in listed[:4] if not is_usual)[1:],
+    )
+
+
+def _by_keys(env: Mapping[str, str]) -> Choice | None:
+    """The first provider whose key is there; the others are the alternatives."""
+    choices = []
+    for facts in PROVIDERS.values():
+        variable, key = key_of(facts.name, env)
+        if facts.model and key:
+            choices.append(
+                Choice(
+                    model=facts.model, api_key=key, api_key_variable=variable, why=f"{variable} is in the environment"
+                )
+            )
+    if not choices:
+        return None
+    return replace(choices[0], alternatives=tuple(choice.model for choice in choices[1:]))
+
+
+def _embedded(env: Mapping[str, str]) -> Choice:
+    # The weights' module looks at disk and memory: only where it comes to that.
+    from nca.models.embedded import weights
+
+    installed = [name.removeprefix(f"{EMBEDDED}/") for name in weights.installed()]
+    wanted = env.get("NCA_EMBEDDED", "").strip() or weights.recommended().removeprefix(f"{EMBEDDED}/")
+    if installed and wanted not in installed:
+        wanted = installed[0]
+    why = "no key, no endpoint and no local server was found"
+    why += "; it is installed" if wanted in installed else "; its weights are still to be fetched (nca models get)"
+    others = tuple(f"{EMBEDDED}/{name}" for name in installed if name != wanted)
+    return Choice(model=f"{EMBEDDED}/{wanted}", why=why, alternatives=others)

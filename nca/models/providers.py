@@ -1,0 +1,131 @@
+"""The providers: where each one's key is, its address where it speaks OpenAI's protocol, and its sensible model.
+
+Names are litellm's. Models were the providers' general ones in litellm's price map when this was written: able with
+tools, neither the dearest nor the smallest; a test checks that each is still in the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFacts:
+    """One provider.
+
+    key_variables   the environment's variables for the key, the usual one first
+    title           for a person
+    model           what is chosen where only the key is there, "" where nothing is
+    openai_base     where it speaks OpenAI's chat protocol ("" for one that does not, or whose address varies)
+    reports_usage   a stream's usage comes by itself and must not be asked for
+    keeps_thoughts  wants its own reasoning sent back with tool calls
+    """
+
+    name: str
+    key_variables: tuple[str, ...]
+    title: str
+    model: str = ""
+    openai_base: str = ""
+    reports_usage: bool = False
+    keeps_thoughts: bool = False
+
+
+PROVIDERS: dict[str, ProviderFacts] = {
+    facts.name: facts
+    for facts in (
+        # The order is the order of choice where several keys are there.
+        ProviderFacts("openai", ("OPENAI_API_KEY",), "OpenAI", "openai/gpt-6.1-sol"),
+        ProviderFacts("anthropic", ("ANTHROPIC_API_KEY",), "Anthropic", "anthropic/claude-sonnet-5-5"),
+        ProviderFacts("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "Gemini", "gemini/gemini-pro-latest"),
+        ProviderFacts(
+            "mistral",
+            ("MISTRAL_API_KEY",),
+            "Mistral",
+            "mistral/mistral-medium-latest",
+            "https://api.mistral.ai/v1",
+            reports_usage=True,
+        ),
+        ProviderFacts(
+            "openrouter",
+            ("OPENROUTER_API_KEY",),
+            "OpenRouter",
+            "openrouter/anthropic/claude-sonnet-5.5",
+            "https://openrouter.ai/api/v1",
+        ),
+        ProviderFacts("groq", ("GROQ_API_KEY",), "Groq", "groq/openai/gpt-oss-120b", "https://api.groq.com/openai/v1"),
+        ProviderFacts(
+            "deepseek",
+            ("DEEPSEEK_API_KEY",),
+            "DeepSeek",
+            "deepseek/deepseek-v4-pro",
+            "https://api.deepseek.com/beta",
+            keeps_thoughts=True,
+        ),
+        ProviderFacts("xai", ("XAI_API_KEY",), "xAI", "xai/grok-4.7", "https://api.x.ai/v1"),
+        ProviderFacts(
+            "moonshot",
+            ("MOONSHOT_API_KEY",),
+            "Moonshot",
+            "moonshot/kimi-k3",
+            "https://api.moonshot.ai/v1",
+            keeps_thoughts=True,
+        ),
+        ProviderFacts("zai", ("ZAI_API_KEY",), "Z.ai", "zai/glm-5.3", "https://api.z.ai/api/paas/v4"),
+        ProviderFacts(
+            "cerebras", ("CEREBRAS_API_KEY",), "Cerebras", "cerebras/gpt-oss-120b", "https://api.cerebras.ai/v1"
+        ),
+        ProviderFacts(
+            "fireworks_ai",
+            ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+            "Fireworks",
+            "fireworks_ai/glm-5p3",
+            "https://api.fireworks.ai/inference/v1",
+        ),
+        ProviderFacts(
+            "together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY"), "Together", "", "https://api.together.ai/v1"
+        ),
+        ProviderFacts(
+            "dashscope",
+            ("DASHSCOPE_API_KEY",),
+            "DashScope",
+            "dashscope/qwen3.8-max",
+            "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        ),
+        ProviderFacts("azure", ("AZURE_API_KEY",), "Azure"),
+        ProviderFacts("bedrock", ("AWS_ACCESS_KEY_ID",), "Bedrock"),
+        ProviderFacts("vertex_ai", ("GOOGLE_APPLICATION_CREDENTIALS",), "Vertex AI"),
+        ProviderFacts("cohere", ("COHERE_API_KEY",), "Cohere"),
+        ProviderFacts("perplexity", ("PERPLEXITYAI_API_KEY",), "Perplexity"),
+        ProviderFacts("minimax", ("MINIMAX_API_KEY",), "MiniMax"),
+        ProviderFacts("huggingface", ("HF_TOKEN", "HUGGINGFACE_API_KEY"), "Hugging Face"),
+        ProviderFacts("lm_studio", ("LM_STUDIO_API_KEY",), "LM Studio", "", "http://127.0.0.1:1234/v1"),
+        ProviderFacts("hosted_vllm", ("HOSTED_VLLM_API_KEY",), "vLLM"),
+        ProviderFacts("litellm_proxy", ("LITELLM_PROXY_API_KEY",), "litellm proxy"),
+        ProviderFacts("llamafile", (), "llamafile", "", "http://127.0.0.1:8080/v1"),
+        ProviderFacts("ollama", (), "Ollama"),
+        ProviderFacts("ollama_chat", (), "Ollama"),
+    )
+}
+
+SPEAKS_OPENAI = frozenset(facts.name for facts in PROVIDERS.values() if facts.openai_base) | {
+    "openai",
+    "hosted_vllm",
+    "litellm_proxy",
+}
+"""Reached through one code path: OpenAI's protocol, read as it comes."""
+
+
+def provider_of(name: str) -> str:
+    """The provider that a model's name begins with, "" where it begins with none that is known."""
+    first = name.split("/", 1)[0].lower() if "/" in name else ""
+    return first if first in PROVIDERS else ""
+
+
+def key_of(provider: str, env: Mapping[str, str]) -> tuple[str, str]:
+    """The variable that holds the provider's key, and the key; the usual variable and "" where none is set."""
+    variables = PROVIDERS[provider].key_variables if provider in PROVIDERS else ()
+    for variable in variables:
+        if env.get(variable, "").strip():
+            return variable, env[variable].strip()
+    return (variables[0] if variables else ""), ""

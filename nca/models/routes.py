@@ -1,0 +1,57 @@
+"""How a model's name reaches litellm: the name there, the address, the key, and who reads the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, key_of, provider_of
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """is_direct: the connection is ours and the stream is read as the provider sends it (OpenAI's protocol).
+
+    litellm's translation of such streams loses errors, reasons and tool calls, so all of them go as openai/NAME
+    to the provider's address. api_base and api_key are "" where litellm knows.
+    """
+
+    model: str
+    provider: str
+    api_base: str = ""
+    api_key: str = field(default="", repr=False)
+    is_direct: bool = False
+    asks_for_usage: bool = True
+    keeps_thoughts: bool = False
+
+
+def route(name: str, *, api_base: str, api_key: str, env: Mapping[str, str], litellm: Any) -> Route:
+    """The route for a model. Names without a provider are litellm's to place (gpt-4.1 is OpenAI's)."""
+    provider = provider_of(name)
+    bare = name.split("/", 1)[1] if provider else name
+    if not provider:
+        try:
+            bare, provider, _, _ = litellm.get_llm_provider(model=name, api_base=api_base or None)
+        except litellm.BadRequestError:
+            # An unknown name at an address of the person's own: there OpenAI's protocol is what is spoken.
+            if not api_base:
+                raise
+            provider = "openai"
+    facts = PROVIDERS.get(provider)
+    if provider == "ollama":
+        # litellm's "ollama" writes prompts by itself; "ollama_chat" leaves templates and tools to the server.
+        return Route(f"ollama_chat/{bare}", provider, api_base, api_key)
+    base = api_base or (facts.openai_base if facts else "")
+    is_response_model = litellm.model_cost.get(bare, {}).get("mode") == "responses" and not api_base
+    if provider not in SPEAKS_OPENAI or (provider != "openai" and not base) or is_response_model:
+        return Route(name, provider, api_base, api_key)
+    return Route(
+        model=f"openai/{bare}",
+        provider=provider,
+        api_base=base,
+        api_key=api_key or key_of(provider, env)[1],
+        is_direct=True,
+        asks_for_usage=not (facts and facts.reports_usage and not api_base),
+        keeps_thoughts=bool(facts and facts.keeps_thoughts),
+    )

@@ -1,0 +1,317 @@
+"""A conversation from its way in: real store on disk, real tools, a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.errors import ConfigError, ProviderError, ProviderFailure
+from nca.events import (
+    ContextCompaction,
+    ContextWarning,
+    ErrorRaised,
+    Event,
+    RequestStarted,
+    TextDelta,
+    ToolFinished,
+    TurnFinished,
+    UsageReported,
+)
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.models.client import ModelRequest, Reply
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel, ScriptedReply
+
+SMALL = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
+LONG_ANSWER = "A long and varied answer about the question, with details. " * 10
+
+
+class Room:
+    """A directory with a store, and everything that a conversation told."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.store = Store.open(path / "sessions.db")
+        self.events: list[Event] = []
+
+    def open(
+        self,
+        replies: list[ScriptedReply],
+        *,
+        facts: ModelFacts = SMALL,
+        session: str | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> Conversation:
+        return Conversation.open(
+            defaults().with_values(settings or {}, "the test"),
+            store=self.store,
+            model=ScriptedModel(replies, facts=facts),
+            directory=self.path,
+            session=session,
+            listener=self.events.append,
+        )
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+def call(name: str, arguments: str, call_id: str = "c1") -> Message:
+    return Message("assistant", None, (ToolCall(call_id, name, arguments),))
+
+
+def summary_or(answer: str) -> Callable[[ModelRequest], str]:
+    """A model that summarizes when it is asked to, and else answers."""
+
+    def reply(request: ModelRequest) -> str:
+        if "<transcript>" in str(request.messages[-1]["content"]):
+            return "### 1. Goal and intent\nThe user asks many questions and wants short answers."
+        return answer
+
+    return reply
+
+
+async def test_a_turn_with_a_tool_is_whole_in_the_log(room: Room) -> None:
+    (room.path / "a.txt").write_text("hello world\n")
+    conversation = room.open([call("read_file", '{"path": "a.txt"}'), "It says hello."])
+    finished = await conversation.send("What is in a.txt?")
+    assert (finished.reason, finished.text, finished.steps) == ("answered", "It says hello.", 2)
+    roles = [entry.message.role for entry in conversation.entries]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    assert "hello world" in conversation.entries[2].message.text
+    assert "".join(event.text for event in room.of(TextDelta)) == "It says hello."
+    assert [event.is_error for event in room.of(ToolFinished)] == [False]
+    assert room.events[-1] == finished
+
+
+async def test_the_text_is_on_disk_before_the_model_is_asked(room: Room) -> None:
+    seen: list[list[str]] = []
+
+    def look(_: ModelRequest) -> str:
+        session = room.store.find(conversation.info.id)
+        with Store.open(room.path / "sessions.db", read_only=True) as other:
+            reader = other.open_session(session.id, read_only=True)
+            seen.append([entry.message.text for entry in reader.entries()])
+        return "Yes."
+
+    conversation = room.open([look])
+    await conversation.send("Is it safe?")
+    assert seen == [["Is it safe?"]]
+
+
+async def test_sixty_turns_in_a_small_window_never_overflow(room: Room) -> None:
+    conversation = room.open([summary_or(LONG_ANSWER)] * 120)
+    for number in range(60):
+        finished = await conversation.send(f"Question {number}: please never use tabs. " + "And more words. " * 8)
+        assert finished.reason == "answered"
+    assert all(event.used_tokens <= event.budget_tokens for event in room.of(RequestStarted))
+    completed = [event for event in room.of(ContextCompaction) if event.phase == "completed"]
+    records = conversation.history()
+    assert len(completed) == len(records) >= 3
+    for event, record in zip(completed, records, strict=True):
+        assert (event.tokens_before, event.tokens_after) == (record.tokens_before, record.tokens_after)
+        assert f"{event.tokens_before:,} → {event.tokens_after:,} tokens" in event.message
+    starting = [event for event in room.of(ContextCompaction) if event.phase == "starting"]
+    assert len(starting) == len(completed)
+    assert conversation.stats().summaries <= 6
+    assert "never use tabs" in str(conversation.effective_history())
+
+
+async def test_numbers_of_event_record_and_stats_agree(room: Room) -> None:
+    conversation = room.open([summary_or(LONG_ANSWER)] * 40)
+    for number in range(6):
+        await conversation.send(f"Question {number}")
+    before = conversation.stats().used_tokens
+    outcome = await conversation.compact()
+    assert outcome.compacted
+    assert outcome.tokens_before == before == conversation.history()[-1].tokens_before
+    assert outcome.tokens_after == conversation.stats().used_tokens == conversation.history()[-1].tokens_after
+    assert sum(conversation.stats().breakdown.values()) == conversation.stats().used_tokens
+
+
+async def test_undo_and_redo_give_the_exact_view(room: Room) -> None:
+    conversation = room.open([summary_or(LONG_ANSWER)] * 40)
+    for number in range(6):
+        await conversation.send(f"Question {number}")
+    before = conversation.effective_history()
+    assert (await conversation.compact()).compacted
+    after = conversation.effective_history()
+    assert after != before
+    assert conversation.undo() is not None
+    assert conversation.effective_history() == before
+    await conversation.send("Later")
+    assert conversation.effective_history()[: len(before)] == before
+    assert conversation.undo() is None
+
+
+async def test_clear_is_undoable(room: Room) -> None:
+    conversation = room.open(["One.", "Two."])
+    await conversation.send("First")
+    before = conversation.effective_history()
+    assert conversation.clear() is not None
+    assert conversation.clear() is None
+    assert [row["role"] for row in conversation.effective_history()] == ["system", "user"]
+    conversation.undo()
+    assert conversation.effective_history() == before
+
+
+async def test_notices_once_for_each_crossing(room: Room) -> None:
+    conversation = room.open([LONG_ANSWER] * 30, settings={"context.auto": "off"})
+    for number in range(30):
+        if (await conversation.send(f"Question {number}")).reason == "failed":
+            break
+    warnings = room.of(ContextWarning)
+    assert [event.level for event in warnings] == ["info", "warning"]
+    assert warnings[0].message == f"Context: {warnings[0].usage:.0%} used"
+    assert warnings[1].message.startswith(f"Context usage: {warnings[1].usage:.0%} of budget (")
+    assert "Auto-compaction is off" in warnings[1].message
+    assert not room.of(ContextCompaction)
+    error = room.of(ErrorRaised)[-1]
+    assert "Nothing was sent" in error.message
+    assert error.exit_code == 4
+
+
+async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> None:
+    failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=3_000)
+    facts = ModelFacts(name="scripted/unknown", provider="scripted", window_tokens=128_000, window_is_assumed=True)
+    replies: list[ScriptedReply] = [LONG_ANSWER] * 12
+    conversation = room.open(
+        [*replies, ProviderError("too long", failure=failure), summary_or(LONG_ANSWER), "Done."], facts=facts
+    )
+    for number in range(12):
+        await conversation.send(f"Question {number}")
+    finished = await conversation.send("One more")
+    assert finished.reason == "answered"
+    assert conversation.stats().window_tokens == 3_000
+    assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
+    assert room.store.learned("scripted/unknown").window_tokens == 3_000
+
+
+async def test_a_failed_turn_keeps_the_text_and_sends_it_once(room: Room) -> None:
+    conversation = room.open([ProviderError("no key", advice="Set one."), "Now."])
+    finished = await conversation.send("Hello")
+    assert finished.reason == "failed"
+    assert room.of(ErrorRaised)[-1] == ErrorRaised("no key", "Set one.", 3)
+    assert (await conversation.send("Hello")).reason == "answered"
+    assert [entry.message.text for entry in conversation.entries] == ["Hello", "Now."]
+
+
+async def test_an_interrupted_answer_is_kept_and_marked(room: Room) -> None:
+    conversation = room.open([LONG_ANSWER * 50, "Fine."])
+    enough = asyncio.Event()
+    conversation.subscribe(lambda event: enough.set() if isinstance(event, TextDelta) else None)
+    sending = asyncio.ensure_future(conversation.send("Tell me all"))
+    await enough.wait()
+    sending.cancel()
+    finished = await sending
+    assert finished.reason == "interrupted"
+    last = conversation.entries[-1].message
+    assert last.is_interrupted
+    assert LONG_ANSWER.startswith(last.text[:10])
+    assert (await conversation.send("Go on")).reason == "answered"
+
+
+async def test_the_step_limit_closes_every_pair(room: Room) -> None:
+    loops = [call("list_directory", "{}", f"c{number}") for number in range(3)]
+    conversation = room.open([*loops, "Fine."], settings={"agent.max_steps": 3})
+    finished = await conversation.send("Look around forever")
+    assert finished.reason == "max_steps"
+    assert "limit of 3 steps" in conversation.entries[-1].message.text
+    assert (await conversation.send("And now?")).reason == "answered"
+
+
+async def test_calls_cut_by_length_are_not_run(room: Room) -> None:
+    cut = Reply(call("list_directory", '{"path": "'), finish_reason="length")
+    conversation = room.open([cut, "I see."])
+    finished = await conversation.send("Look")
+    assert finished.text == "I see."
+    assert "not run" in conversation.entries[2].message.text
+    sent = conversation.model.requests[1].messages  # type: ignore[attr-defined]
+    assert sent[2]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+async def test_a_resumed_session_has_everything_and_the_same_number(room: Room) -> None:
+    conversation = room.open([summary_or(LONG_ANSWER)] * 30)
+    for number in range(6):
+        await conversation.send(f"Question {number}")
+    await conversation.compact()
+    await conversation.send("After")
+    used, sent, session = conversation.stats().used_tokens, conversation.effective_history(), conversation.info.id
+    await conversation.close()
+    again = room.open(["Yes."], session=session)
+    assert again.effective_history() == sent
+    assert again.stats().used_tokens == used
+    assert again.undo() is not None
+
+
+async def test_attachments_come_along_within_their_budget(room: Room) -> None:
+    (room.path / "big.txt").write_text("A sentence of a long file. " * 2_000)
+    conversation = room.open(["Read."])
+    finished = await conversation.send("Summarize @big.txt please")
+    assert finished.reason == "answered"
+    part = conversation.entries[0].message.attachments[0]
+    assert part.path == "big.txt"
+    assert part.is_cut
+    assert part.original_bytes == 54_000
+    assert "File truncated from 54000 bytes" in part.text
+    stats = room.of(RequestStarted)[0]
+    assert stats.used_tokens <= stats.budget_tokens
+
+
+@pytest.mark.parametrize("text", ["Look at @missing/file.py", "See @folder", "See @image.bin"])
+async def test_what_cannot_be_attached_is_not_sent(room: Room, text: str) -> None:
+    (room.path / "folder").mkdir()
+    (room.path / "image.bin").write_bytes(b"\0\1\2")
+    conversation = room.open([])
+    finished = await conversation.send(text)
+    assert finished.reason == "failed"
+    assert "Nothing was sent" in room.of(ErrorRaised)[-1].advice
+    assert conversation.entries == ()
+
+
+async def test_settings_change_at_once_or_not_at_all(room: Room) -> None:
+    conversation = room.open(["Yes."])
+    assert conversation.set("agent_max_context_tokens", "2000") == "context.max_tokens"
+    assert conversation.stats().budget_tokens == 2_000
+    with pytest.raises(ConfigError):
+        conversation.set("context.compact_threshold", "1.5")
+    with pytest.raises(ConfigError):
+        conversation.set("model.max_output_tokens", "999999")
+    assert conversation.stats().budget_tokens == 2_000
+
+
+async def test_usage_is_reported_for_every_request(room: Room) -> None:
+    conversation = room.open(["Yes.", "No."])
+    await conversation.send("One")
+    await conversation.send("Two")
+    assert len(room.of(UsageReported)) == 2
+    assert conversation.costs().prompt_tokens == sum(event.usage.prompt_tokens for event in room.of(UsageReported))
+    assert [event.reason for event in room.of(TurnFinished)] == ["answered", "answered"]
+
+
+async def test_a_large_result_is_cut_and_kept_whole_beside(room: Room) -> None:
+    (room.path / "big.txt").write_text("".join(f"line {number}\n" for number in range(5_000)))
+    conversation = room.open([call("read_file", '{"path": "big.txt", "limit": 2000}'), "Read."])
+    await conversation.send("Read it")
+    text = conversation.entries[2].message.text
+    assert "[Output truncated from" in text
+    whole = Path(text.rsplit("The whole output is in ", 1)[1].rstrip("]"))
+    assert "line 1500" in whole.read_text()
+    assert whole.stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_empty_session_leaves_nothing_behind(room: Room) -> None:
+    conversation = room.open([])
+    await conversation.close()
+    assert room.store.list() == []

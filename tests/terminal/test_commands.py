@@ -1,0 +1,200 @@
+"""Every slash command, over a real conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.config.saving import save_value
+from nca.errors import ConfigError, UsageError
+from nca.models.catalog import ModelFacts
+from nca.terminal.commands import COMMANDS, Leave, find_command, nearest_command
+from nca.testing.scripted import ScriptedModel
+from tests.terminal.stage import Stage, a_stage
+
+LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 40
+
+SUMMARY = "## Goal and intent\n\nFix src/parse.py, which fails at line 12 with ValueError: bad token."
+
+
+async def a_long_chat(stage: Stage) -> None:
+    for number in range(6):
+        await stage.conversation.send(f"Question {number}: {LONG}")
+    stage.take()
+
+
+def replies(count: int) -> list[str]:
+    return [f"Answer {number}. {LONG}" for number in range(count)]
+
+
+async def test_help_names_every_command_and_one_in_detail(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        text = await stage.command("/help")
+        for command in COMMANDS:
+            if command.name != "help":
+                assert command.usage.split("\n")[0] in text
+        assert "Ctrl-D" in text
+        assert "/context compact" in await stage.command("/help context")
+        assert "/context undo" in await stage.command("/help /ctx")
+        with pytest.raises(UsageError, match="no command /nothing"):
+            await stage.command("/help nothing")
+
+
+async def test_context_shows_the_one_usage(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Hello."]) as stage:
+        await stage.conversation.send("Hi.")
+        stats = stage.conversation.stats()
+        text = await stage.command("/context")
+        assert f"Context: {stats.usage_ratio:.0%} used" in text
+        assert f"{stats.used_tokens:,} of {stats.budget_tokens:,} tokens" in text
+        for row in ("system prompt", "tool definitions", "conversation", "attachments", "free", "reserve"):
+            assert row in text
+        assert "2 messages in 1 turn." in text
+        assert stats.next_rung in text.replace("\n", " ")
+
+
+async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        assert "No compaction so far." in await stage.command("/context history")
+        before = stage.conversation.effective_history()
+        text = await stage.command("/context compact the parser")
+        (record,) = stage.conversation.history()
+        numbers = f"{record.tokens_before:,} → {record.tokens_after:,}"
+        assert f"Compacted {numbers} tokens" in text
+        assert "compacted" in await stage.command("/context")
+        assert numbers in await stage.command("/context history")
+        after = stage.conversation.effective_history()
+        text = await stage.command("/context undo")
+        assert text.startswith("Undone")
+        assert f"{stage.conversation.stats().used_tokens:,}" in text
+        assert stage.conversation.effective_history() == before
+        assert "(undone)" in await stage.command("/context history")
+        assert (await stage.command("/context redo")).startswith("Done again")
+        assert stage.conversation.effective_history() == after
+        with pytest.raises(UsageError, match="nothing to redo"):
+            await stage.command("/context redo")
+
+
+async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Hello."]) as stage:
+        with pytest.raises(UsageError, match="empty already"):
+            await stage.command("/context clear")
+        with pytest.raises(UsageError, match="no compaction to undo"):
+            await stage.command("/context undo")
+        await stage.conversation.send("Hi.")
+        before = stage.conversation.effective_history()
+        assert "/context undo" in await stage.command("/context clear")
+        assert stage.conversation.effective_history() != before
+        await stage.command("/context undo")
+        assert stage.conversation.effective_history() == before
+        with pytest.raises(UsageError, match="is not known"):
+            await stage.command("/context claer")
+
+
+async def test_compact_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Hello."]) as stage:
+        await stage.conversation.send("Hi.")
+        assert "Nothing to compact" in await stage.command("/compact")
+
+
+async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        everything = await stage.command("/config")
+        assert "context.compact_threshold" in everything
+        assert "0.8" in everything
+        one = await stage.command("/config context.target_ratio")
+        assert "context.target_ratio = 0.5" in one
+        assert "Valid: a share" in one
+        assert "context.compact_threshold = 0.7" in await stage.command("/config context.compact_threshold 70%")
+        assert stage.conversation.loaded.settings.context.compact_threshold == pytest.approx(0.7)
+        assert "set in this chat" in await stage.command("/config context.compact_threshold")
+        seed = await stage.command("/config contextCompaction.threshold 0.6")
+        assert "contextCompaction.threshold is context.compact_threshold in nca" in seed
+        with pytest.raises(ConfigError, match="valid: a share"):
+            await stage.command("/config context.compact_threshold 3x")
+        with pytest.raises(ConfigError, match="no setting"):
+            await stage.command("/config context.compct_threshold")
+        assert 'model.summarizer = ""' in await stage.command('/config model.summarizer ""')
+
+
+async def test_config_saves_what_is_in_force(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+
+    def save(name: str, value: Any) -> Path:
+        save_value(path, name, value)
+        return path
+
+    with a_stage(tmp_path) as stage:
+        with pytest.raises(UsageError):
+            await stage.command("/config --save")
+        with pytest.raises(UsageError, match="no place"):
+            await stage.command("/config context.target_ratio --save")
+        stage.context.save_setting = save
+        said = await stage.command("/config context.target_ratio 40% --save")
+        assert "Saved in" in said
+        await stage.command("/config context.stages summarize,truncate --save")
+        assert path.read_text() == '[context]\ntarget_ratio = 0.4\nstages = [\n    "summarize",\n    "truncate",\n]\n'
+
+
+async def test_model_shows_and_switches(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert "scripted/model · window 10,000 tokens" in await stage.command("/model")
+        with pytest.raises(UsageError):
+            await stage.command("/model other")
+
+        async def switch(name: str) -> str:
+            facts = ModelFacts(name=name, provider="scripted", window_source="the script", window_tokens=20_000)
+            await stage.conversation.use_model(ScriptedModel([], facts=facts))
+            return f"{name} answers from now on."
+
+        stage.context.switch_model = switch
+        assert "scripted/other answers" in await stage.command("/model scripted/other")
+        assert "scripted/other · window 20,000" in await stage.command("/model")
+
+
+async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Hello."]) as stage:
+        await stage.conversation.send("What is \x1b[2J this?")
+        listed = await stage.command("/sessions")
+        assert "(this) What is this?" in listed
+        assert stage.conversation.info.id[:8] in listed
+        used = stage.conversation.costs()
+        assert f"{used.prompt_tokens:,} tokens in" in await stage.command("/cost")
+        assert await stage.command("/clear") == ""
+        with pytest.raises(Leave) as leave:
+            await stage.command("/exit")
+        assert leave.value.exit_code == 0
+        stage.context.store = None
+        with pytest.raises(UsageError):
+            await stage.command("/sessions")
+
+
+def test_names_are_found_and_mistyped_ones_suggested() -> None:
+    assert find_command("CONTEXT") is find_command("ctx")
+    assert nearest_command("contxt") == "context"
+    assert nearest_command("con") in ("context", "config")
+    assert nearest_command("zzzzzz") is None
+    assert nearest_command("") is None
+
+
+@pytest.mark.parametrize(
+    ("command", "argument", "expected"),
+    [
+        ("context", "un", "undo"),
+        ("config", "threshold", "context.compact_threshold"),
+        ("config", "context.auto o", "off"),
+        ("config", "context.stages pr", "prune"),
+        ("config", "context.target_ratio 0", "0.5"),
+        ("config", "context.target_ratio 0.4 -", "--save"),
+        ("help", "mod", "model"),
+    ],
+)
+def test_arguments_are_completed(tmp_path: Path, command: str, argument: str, expected: str) -> None:
+    with a_stage(tmp_path) as stage:
+        found = find_command(command)
+        assert found is not None
+        assert expected in [suggestion.text for suggestion in found.complete(stage.context, argument)]
+        assert list(found.complete(stage.context, "zzz zzz")) == []
