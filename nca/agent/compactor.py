@@ -11,7 +11,7 @@ from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.plan import Compacting, Proposal, compact
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
-from nca.errors import ContextDoesNotFit, NcaError, ProviderError
+from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ContextWarning, Listener
 from nca.messages import Usage
 from nca.models.client import Model, ModelRequest
@@ -80,17 +80,22 @@ class Compactor:
         else:
             self._warned = {"info": False, "warning": False}
 
-    async def recover(self, asked_tokens: int | None, limit_tokens: int | None, *, share: float) -> bool:
-        """After an overflow that the provider reported: learn its limit, aim below it. False where nothing gave way."""
-        if limit_tokens:
-            self.window.learn_window(limit_tokens)
+    async def recover(self, failure: ProviderFailure, *, share: float) -> bool:
+        """After an overflow that the provider reported: learn its limit, aim below it.
+
+        False where the next request would be the same again.
+        """
+        is_news = self.window.learn_window(failure.limit_tokens or 0)
         measured = self.window.measure()
+        if failure.action == "lower_max_tokens_then_compact" and is_news and measured.fits:
+            # The answer's share was what did not fit; it has become smaller with the window.
+            return True
         limit = min(self.window.budget.budget_tokens, measured.used_tokens)
         # Where the provider counted more than we did, aim lower by as much.
-        excess = asked_tokens / measured.used_tokens if asked_tokens and measured.used_tokens else 1.0
-        target = int(share * limit / max(1.0, excess))
+        counted = failure.asked_tokens if failure.action == "compact" and failure.asked_tokens else 0
+        target = int(share * limit * min(1.0, measured.used_tokens / counted if counted else 1.0))
         outcome = await self.compact("overflow", target_tokens=target)
-        return outcome.compacted
+        return outcome.compacted or is_news
 
     async def compact(
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, preview: bool = False

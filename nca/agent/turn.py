@@ -116,7 +116,7 @@ class Turn:
     async def _recovered(self, failure: ProviderFailure, share: float) -> bool:
         if failure.action not in ("compact", "lower_max_tokens_then_compact") or not failure.is_overflow:
             return False
-        return await self.compactor.recover(failure.asked_tokens, failure.limit_tokens, share=share)
+        return await self.compactor.recover(failure, share=share)
 
     async def _ask(self) -> Reply:
         self._begin_answer()

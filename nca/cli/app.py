@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from importlib import metadata
+from typing import Any
 
 VERSION_FLAGS = ("--version", "-V")
-EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 """Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 130 interrupted."""
 
 
@@ -38,19 +39,22 @@ def run(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    import click
+    import typer
 
     from nca.cli.commands import build
 
-    app = build()
+    # Typer brings click inside itself or beside itself, depending on its version; this is the class it raises.
+    wrong_words: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
     try:
-        result = app(args=arguments or ["loop"], prog_name="nca", standalone_mode=False)
-    except click.ClickException as error:
+        result = build()(args=arguments or ["loop"], prog_name="nca", standalone_mode=False)
+    except wrong_words as error:
         print(f"nca: {_plain(error.format_message())} Try 'nca --help'.", file=sys.stderr)
-        return 2
-    except click.exceptions.Abort:
+        return EXIT_USAGE
+    except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except typer.Exit as leave:
+        return leave.exit_code
     return result if isinstance(result, int) else 0
 
 

@@ -59,7 +59,7 @@ def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int) -> list[Admi
     """Several files (path, text) within one budget, shared in proportion; each says what was cut or left out."""
     sizes = [len(text.encode("utf-8", "replace")) for _, text in files]
     wanted = [
-        PREVIEW_CHARS // 4 if size > PREVIEW_BYTES else _file_tokens(text)
+        _file_tokens(text[:PREVIEW_CHARS] if size > PREVIEW_BYTES else text)
         for (_, text), size in zip(files, sizes, strict=True)
     ]
     share = min(1.0, budget_tokens / max(1, sum(wanted)))

@@ -78,11 +78,11 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
     if name.startswith(f"{EMBEDDED}/"):
         return Choice(model=name, why=why)
     base = settings.api_base
-    if not base and _is_openai(name):
+    if not base and _provider(name) in ("openai", ""):
         base = _base(settings, env)[0]
-    has_provider = bool(provider_of(name)) or ("/" in name and name.split("/", 1)[0].lower() in price_map.providers())
-    model = name if has_provider or not base else f"openai/{name}"
-    variable, key = key_of(provider_of(model) or describe(model).provider, env)
+    has_prefix = "/" in name and bool(_provider(name))
+    model = name if has_prefix or not base else f"openai/{name}"
+    variable, key = key_of(_provider(model), env)
     return Choice(model=model, api_base=base, api_key=key, api_key_variable=variable, why=why)
 
 
@@ -101,7 +101,7 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
 
 def _require_key(choice: Choice) -> None:
     """Say that a key is missing before a request would; only where there is no other way to be let in."""
-    facts = PROVIDERS.get(provider_of(choice.model) or describe(choice.model).provider)
+    facts = PROVIDERS.get(_provider(choice.model))
     if facts is None or not facts.model or choice.api_base or choice.api_key:
         return
     raise ModelUnavailable(
@@ -120,10 +120,12 @@ def _base(settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def _is_openai(name: str) -> bool:
-    """Whether OpenAI's address in the environment is meant: OpenAI's models, and names nobody knows."""
-    provider = provider_of(name) or describe(name).provider
-    return provider in ("openai", "") and name.split("/", 1)[0].lower() not in price_map.providers() - {"openai"}
+def _provider(name: str) -> str:
+    """Whose model a name means: its prefix where that is a provider, else its maker's, "" where nobody knows."""
+    if "/" not in name:
+        return describe(name).provider
+    first = name.split("/", 1)[0].lower()
+    return first if provider_of(name) or first in price_map.providers() else ""
 
 
 def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
@@ -162,9 +164,8 @@ def _embedded(env: Mapping[str, str]) -> Choice:
     # The weights' module looks at disk and memory: only where it comes to that.
     from nca.models.embedded import weights
 
-    installed = [name.removeprefix(f"{EMBEDDED}/") for name in weights.installed()]
-    wanted = env.get("NCA_EMBEDDED", "").strip() or weights.recommended().removeprefix(f"{EMBEDDED}/")
-    if installed and wanted not in installed:
+    installed, wanted = weights.installed(env), weights.recommended(env)
+    if installed and wanted not in installed and not env.get(weights.VARIABLE, "").strip():
         wanted = installed[0]
     why = "no key, no endpoint and no local server was found"
     why += "; it is installed" if wanted in installed else "; its weights are still to be fetched (nca models get)"

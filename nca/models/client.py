@@ -62,12 +62,15 @@ class LitellmModel:
         """One answer, streamed. See Model.ask."""
         litellm = await warm()
         handed_on = 0
+        is_callers = False
 
         def hand_on(deltas: list[Delta]) -> None:
-            nonlocal handed_on
+            nonlocal handed_on, is_callers
             handed_on += len(deltas)
+            is_callers = True
             for delta in deltas:
                 on_delta(delta)
+            is_callers = False
 
         async def attempt() -> Reply:
             try:
@@ -75,6 +78,9 @@ class LitellmModel:
             except ProviderError:
                 raise
             except Exception as error:
+                if is_callers:
+                    # What on_delta raised is the caller's fault and not the provider's.
+                    raise
                 raise explain(error, model=self.facts.name, api_base=self._api_base) from error
 
         return await with_retries(
@@ -95,7 +101,7 @@ class LitellmModel:
         deadlines = Deadlines(self._settings, self.facts.name)
         assembler = Assembler()
         opened = await deadlines.opened(litellm.acompletion(**self._arguments(litellm, request)))
-        stream = AnswerStream(opened, self._endpoint.recorder if self._endpoint else None)
+        stream = AnswerStream(opened)
         try:
             chunks = stream.chunks()
             while (chunk := await deadlines.next_piece(chunks)) is not None:

@@ -59,16 +59,15 @@ class Recorder(httpx.AsyncByteStream):
 
 
 class Endpoint:
-    """One HTTP client for one model; `recorder` belongs to its latest response."""
+    """One HTTP client for one model; each response's bytes pass through a Recorder, which stands as its stream."""
 
     def __init__(self, *, api_base: str, api_key: str, total_seconds: float) -> None:
-        self.recorder: Recorder | None = None
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(total_seconds, connect=min(_CONNECT_SECONDS, total_seconds)),
             follow_redirects=True,
             # Compressed streams arrive late, and could not be kept as text.
             headers={"accept-encoding": "identity"},
-            event_hooks={"response": [self._record]},
+            event_hooks={"response": [_record]},
         )
         self.client = openai.AsyncOpenAI(
             # The client insists on a key; endpoints without one ignore it.
@@ -81,7 +80,7 @@ class Endpoint:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _record(self, response: httpx.Response) -> None:
-        if response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
-            self.recorder = Recorder(response.stream)
-            response.stream = self.recorder
+
+async def _record(response: httpx.Response) -> None:
+    if response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
+        response.stream = Recorder(response.stream)

@@ -16,7 +16,10 @@ from typing import Any
 MAX_DEPTH = 60
 """Gateways wrap errors in errors; each wrapping is two objects and a text, and eight wrappings were asked for."""
 
-_MAX_TEXT_CHARS = 200_000
+_MAX_BODY_CHARS = 200_000
+_MAX_SENTENCE_CHARS = 4_000
+_MAX_SENTENCES = 40
+"""An error says what it says in its first sentences; a page or a dump behind it must not cost time."""
 _MAX_OPENINGS = 8
 
 _CODE_KEYS = frozenset(
@@ -138,7 +141,7 @@ def _walk(value: object, key: str, depth: int, evidence: Evidence) -> None:
             _take_count(key, value, evidence)
         case str() | bytes():
             text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-            _take_text(text[:_MAX_TEXT_CHARS], key, depth, evidence)
+            _take_text(text[:_MAX_BODY_CHARS], key, depth, evidence)
         case Mapping():
             _take_mapping(value, depth, evidence)
         case list() | tuple():
@@ -164,7 +167,7 @@ def _take_status(value: int, evidence: Evidence) -> None:
 def _take_text(text: str, key: str, depth: int, evidence: Evidence) -> None:
     stripped = text.strip()
     if key in _CODE_KEYS and len(stripped) <= 100:
-        if stripped.isdigit():
+        if stripped.isascii() and stripped.isdecimal():
             _take_status(int(stripped), evidence)
         elif stripped:
             evidence.codes.add(stripped.lower())
@@ -177,7 +180,8 @@ def _take_text(text: str, key: str, depth: int, evidence: Evidence) -> None:
     rest = " ".join(_take_nested(stripped, depth, evidence).split())
     echo = _ECHO.search(rest)
     rest = rest[: echo.start()].strip() if echo else rest
-    if rest and key not in _NAME_KEYS:
+    rest = rest[:_MAX_SENTENCE_CHARS]
+    if rest and key not in _NAME_KEYS and len(evidence.texts) < _MAX_SENTENCES:
         # What stands around a nested body is the gateway's; the innermost sentence comes last.
         evidence.texts.insert(place, rest)
         if "{" in rest:

@@ -13,12 +13,17 @@ import threading
 import warnings
 from typing import Any
 
+from nca.errors import ModelUnavailable
+
 _lock = threading.Lock()
 _loaded: list[Any] = []
 
 
 async def warm() -> Any:
-    """The litellm module; imported in a thread the first time. Cancelling leaves the import to finish by itself."""
+    """The litellm module; imported in a thread the first time. Cancelling leaves the import to finish by itself.
+
+    Raises ModelUnavailable where the installation is broken.
+    """
     if _loaded:
         return _loaded[0]
     loop = asyncio.get_running_loop()
@@ -37,7 +42,7 @@ async def warm() -> Any:
         try:
             module = load()
         except ImportError as missing:
-            error = missing
+            error = ModelUnavailable(f"litellm cannot be imported: {missing}.", advice="Install nca again.")
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, module, error)
 

@@ -54,7 +54,7 @@ OnDelta = Callable[[Delta], None]
 
 @runtime_checkable
 class Model(Protocol):
-    """Something that answers. One conversation may ask one request at a time."""
+    """Something that answers. Requests may overlap: a summary in the background, and the chat's next."""
 
     facts: ModelFacts
 

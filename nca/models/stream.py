@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 
 class AnswerStream:
-    """What `litellm.acompletion(stream=True)` gave. `recorder` is there where the connection is ours."""
+    """What `litellm.acompletion(stream=True)` gave."""
 
-    def __init__(self, stream: Any, recorder: Recorder | None) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._raw = getattr(stream, "completion_stream", None)
-        # A stream of the openai package carries its HTTP response; litellm's own iterators do not.
-        self._recorder = recorder if hasattr(self._raw, "response") else None
+        self._recorder = _recorder_of(self._raw)
 
     async def chunks(self) -> AsyncIterator[Any]:
         """The chunks as they come. Raises BrokenStream where one cannot be read, and what the connection raises."""
@@ -73,6 +72,13 @@ class AnswerStream:
         if not received:
             raise EmptyAnswer
         assembler.set_finish_reason(reason if isinstance(reason, str) else "")
+
+
+def _recorder_of(raw: Any) -> Recorder | None:
+    """The recorder that `Endpoint` put around the response's bytes; None where the connection is litellm's."""
+    # A stream of the openai package carries its HTTP response; litellm's own iterators do not.
+    body = getattr(getattr(raw, "response", None), "stream", None)
+    return body if hasattr(body, "completion") else None
 
 
 def as_dict(chunk: Any) -> Mapping[str, Any]:

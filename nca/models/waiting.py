@@ -13,7 +13,7 @@ LONGEST_SECONDS = 30.0
 
 _IN_TEXT = re.compile(
     r"(?:retry(?:[ _-]?after|delay|[ _]in)?|try again (?:in|after)|wait)\W{0,6}(?:for )?(?P<number>\d+(?:\.\d+)?)\s*"
-    r"(?P<unit>ms|milliseconds|s|sec|seconds?|m|min|minutes?|h|hours?)?\b(?:(?P<seconds>\d+(?:\.\d+)?)s)?",
+    r"(?P<unit>ms|milliseconds|s|sec|seconds?|m|min|minutes?|h|hours?)?(?:(?P<seconds>\d+(?:\.\d+)?)s)?\b",
     re.IGNORECASE,
 )
 _UNITS = {"ms": 0.001, "mi": 60.0, "m": 60.0, "h": 3600.0, "s": 1.0}

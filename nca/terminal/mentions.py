@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 SEARCH_SECONDS = 0.06
@@ -37,11 +38,12 @@ class FileFinder:
 
     def find(self, wanted: str) -> list[str]:
         """Paths for what was typed: those that begin with it, then whose name does, then that contain it."""
-        if wanted.startswith(("/", "~", "..")):
-            return list(_in_folder(wanted))[:MAX_SUGGESTIONS]
-        word = wanted.removeprefix("./").lower()
+        bare = wanted.removeprefix('"')
+        if bare.startswith(("/", "~", "..")):
+            return [_quoted(path) for path in islice(_in_folder(bare), MAX_SUGGESTIONS)]
+        word = bare.removeprefix("./").lower()
         ranked = sorted((rank, len(path), path) for path in self._paths() if (rank := _rank(path.lower(), word)) < 4)
-        return [path for _, _, path in ranked[:MAX_SUGGESTIONS]]
+        return [_quoted(path) for _, _, path in ranked[:MAX_SUGGESTIONS]]
 
     def _paths(self) -> list[str]:
         now = time.monotonic()
@@ -49,6 +51,11 @@ class FileFinder:
             self._files = list(_walk(self._directory, now + SEARCH_SECONDS))
             self._walked_at = time.monotonic()
         return self._files
+
+
+def _quoted(path: str) -> str:
+    """As it is written behind an @."""
+    return f'"{path}"' if _NEEDS_QUOTES.search(path) else path
 
 
 def _rank(path: str, word: str) -> int:
@@ -64,7 +71,7 @@ def _rank(path: str, word: str) -> int:
 
 
 def _walk(top: Path, deadline: float) -> Iterator[str]:
-    """Relative paths of files, nearer ones first. Names that cannot be typed (blanks, controls) are left out."""
+    """Relative paths of files, nearer ones first. Names that cannot be typed are left out."""
     folders = [""]
     count = 0
     while folders:
@@ -72,7 +79,7 @@ def _walk(top: Path, deadline: float) -> Iterator[str]:
         for folder in folders:
             for entry in _entries(top / folder):
                 path = f"{folder}{entry.name}"
-                if entry.name in _SKIPPED or not path.isprintable() or " " in entry.name:
+                if entry.name in _SKIPPED or not _can_be_typed(entry.name):
                     continue
                 if _is_folder(entry):
                     deeper.append(f"{path}/")
@@ -89,7 +96,7 @@ def _in_folder(wanted: str) -> Iterator[str]:
     shown_folder, _, beginning = wanted.rpartition("/")
     folder = Path(f"{shown_folder}/").expanduser()
     for entry in _entries(folder):
-        if entry.name.startswith(beginning) and entry.name.isprintable() and " " not in entry.name:
+        if entry.name.startswith(beginning) and _can_be_typed(entry.name):
             yield f"{shown_folder}/{entry.name}{'/' if _is_folder(entry) else ''}"
 
 
@@ -99,6 +106,10 @@ def _entries(folder: Path) -> Iterable[os.DirEntry[str]]:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return ()
+
+
+def _can_be_typed(name: str) -> bool:
+    return name.isprintable() and '"' not in name
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -11,7 +12,8 @@ from dataclasses import dataclass, field
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, has_selection, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -19,7 +21,7 @@ from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output import ColorDepth, Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
@@ -188,6 +190,10 @@ class Prompt:
         def new_line(event: KeyPressEvent) -> None:
             event.current_buffer.newline(copy_margin=False)
 
+        @bindings.add("tab", filter=~is_searching)
+        def complete(event: KeyPressEvent) -> None:
+            _complete(event.current_buffer)
+
         @bindings.add(Keys.BracketedPaste)
         def paste(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text(self._pastes.fold(event.data))
@@ -218,6 +224,20 @@ class Prompt:
         self.redraw()
 
 
+def _complete(buffer: Buffer) -> None:
+    """The only completion at once, else the next one; computed here, for who presses Tab before the menu is open."""
+    state = buffer.complete_state
+    if state is not None and len(state.completions) > 1:
+        buffer.complete_next()
+        return
+    found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
+    if len(found) == 1:
+        buffer.cancel_completion()
+        buffer.apply_completion(found[0])
+    else:
+        buffer.start_completion(select_first=True)
+
+
 async def _in_terminal(write: Callable[[], None]) -> None:
     await run_in_terminal(write)
 
@@ -225,6 +245,7 @@ async def _in_terminal(write: Callable[[], None]) -> None:
 def _output() -> Output:
     if sys.platform == "win32":
         return create_output()
-    output = _NoQuestions.from_pty(sys.stdout)
+    depth = ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None
+    output = _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
     output.enable_cpr = False
     return output

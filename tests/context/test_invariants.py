@@ -20,8 +20,12 @@ from nca.messages import Message
 from tests.context.logs import history_of, logs
 
 windows = st.sampled_from([600, 1_000, 2_000, 4_000, 8_000, 128_000])
-stage_sets = st.one_of(st.just(STAGES), st.sampled_from([(stage,) for stage in STAGES]), st.permutations(STAGES).map(tuple))
-many = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+stage_sets = st.one_of(
+    st.just(STAGES), st.sampled_from([(stage,) for stage in STAGES]), st.permutations(STAGES).map(tuple)
+)
+many = settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 def summarizers(kind: str) -> object:

@@ -35,7 +35,10 @@ class SlowModel(ScriptedModel):
             await asyncio.sleep(60)
         if last.startswith("PAUSE"):
             await asyncio.sleep(1)
-        return await super().ask(request, on_delta)
+        try:
+            return await super().ask(request, on_delta)
+        except IndexError as over:
+            raise ProviderError(f"The script is over: {over}.") from over
 
 
 def _reply(value: Any) -> Any:

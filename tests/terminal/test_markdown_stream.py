@@ -54,7 +54,20 @@ after the fence
 """
 
 PIECES = [
-    *("word ", "*em* ", "\n", "\n\n", "```", "```py\n", "~~~\n", "- item\n", "  indented\n", "1. x\n", "# h\n", "> q\n"),
+    *(
+        "word ",
+        "*em* ",
+        "\n",
+        "\n\n",
+        "```",
+        "```py\n",
+        "~~~\n",
+        "- item\n",
+        "  indented\n",
+        "1. x\n",
+        "# h\n",
+        "> q\n",
+    ),
     *("| a | b |\n", "|---|---|\n", "[l](http://u)", "`c`", "x" * 300, "\r\n", "\x1b[31m", "\t", "    code\n", "<b>"),
     "&#x202e;",
 ]

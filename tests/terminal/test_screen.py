@@ -15,11 +15,13 @@ class Glass(io.StringIO):
 
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
+        self.raw = ""
         self.emulator = pyte.HistoryScreen(columns, rows, history=1_000)
         self.emulator.set_mode(pyte.modes.LNM)
         self._stream = pyte.Stream(self.emulator)
 
     def write(self, text: str) -> int:
+        self.raw += text
         self._stream.feed(text)
         return len(text)
 

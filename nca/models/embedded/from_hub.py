@@ -1,0 +1,76 @@
+"""Weights from Hugging Face, through the library that litellm already brings."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from nca.errors import ModelUnavailable
+from nca.models.embedded.known import KnownModel
+
+_MOST_CHARS = 200
+
+
+def folder_of(part: Path) -> Path:
+    """Where the library works, and keeps what it has of an interrupted download."""
+    return part.with_name(f"{part.name}.hub")
+
+
+def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Mapping[str, str]) -> None:
+    """Download the whole file to `part`. Goes on with what an earlier try left. Raises ModelUnavailable.
+
+    `env` is there because every source has it; the library reads the process's own.
+    """
+    try:
+        # Heavy, and needed by nobody else.
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.utils import logging
+    except ImportError as error:
+        raise ModelUnavailable(
+            "The library huggingface_hub is not installed.", advice="Take the other source: --source pip."
+        ) from error
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    hub = model.hub
+    try:
+        path = hf_hub_download(
+            hub.repository,
+            hub.filename,
+            revision=hub.revision,
+            local_dir=folder_of(part),
+            # The file is public: a person's token has no business there.
+            token=False,
+            tqdm_class=_meter(report),
+        )
+    # Its errors and httpx's share no other base; all mean that the file did not come.
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ModelUnavailable(
+            f"{hub.repository} could not be downloaded from Hugging Face: {_one_line(error)}",
+            advice="Check the network, or take the other source: --source pip.",
+        ) from error
+    Path(path).replace(part)
+    shutil.rmtree(folder_of(part), ignore_errors=True)
+
+
+def _meter(report: Callable[[int], None]) -> Any:
+    """A progress bar's stand-in that draws nothing and reports."""
+    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+    class Meter(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            options.pop("name", None)
+            super().__init__(*args, **options | {"disable": True})
+            self._arrived = int(options.get("initial") or 0)
+
+        def update(self, n: float | None = 1) -> None:
+            self._arrived += int(n or 0)
+            report(self._arrived)
+
+    return Meter
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_MOST_CHARS] or type(error).__name__

@@ -1,0 +1,190 @@
+"""The child process that runs llama.cpp's server, seen from nca: start it, know whether and why it ended, stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from nca.errors import ModelUnavailable
+from nca.models.embedded.known import KnownModel
+
+CHILD = Path(__file__).with_name("child.py")
+_STOP_SECONDS = 3.0
+_LOG_CHARS = 200
+
+_ADVICE = {
+    "libgomp": "Install the system's libgomp (Debian and Ubuntu: apt install libgomp1; "
+    "Fedora: dnf install libgomp), then try again.",
+    "runtime": "Install it with: pip install 'nca[local]'",
+    "load": "Fetch the weights again (nca models get), or lower model.context_window.",
+}
+_WHAT = {
+    "libgomp": "The embedded model's runtime needs libgomp.so.1, which this system does not have.",
+    "runtime": "The embedded model's runtime is not installed",
+    "load": "The embedded model could not be loaded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens and the key it wants; `api_base` is as an OpenAI client needs it."""
+
+    api_base: str
+    api_key: str
+
+
+class EmbeddedServer:
+    """One model in one child process. Starts when asked to, ends with `stop` or with this process.
+
+    log_path: what llama.cpp says goes there, anew at each start.
+    """
+
+    def __init__(self, model: KnownModel, weights: Path, *, window_tokens: int, log_path: Path) -> None:
+        self.model = model
+        self._weights = weights
+        self._window_tokens = window_tokens
+        self._log_path = log_path
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    async def start(self) -> Address:
+        """Load the model; a second or two. Cancelling ends the child. Raises ModelUnavailable."""
+        self.stop()
+        api_key = secrets.token_urlsafe(24)
+        process = self._process = self._spawn()
+        try:
+            line = await asyncio.to_thread(_converse, process, self._parameters(api_key))
+        except asyncio.CancelledError:
+            self.stop()
+            raise
+        try:
+            fact = json.loads(line)
+            return Address(api_base=f"{fact['url']}/v1", api_key=api_key)
+        except (ValueError, KeyError):
+            error = self._explain(line)
+            self.stop()
+            raise error from None
+
+    def stop(self) -> None:
+        """End the child; idempotent. It has nothing to save, so it is not asked."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            _close(pipe)
+
+    def how_it_ended(self) -> str:
+        """Why a child that is no longer alive ended, one line; "" while it lives."""
+        code = self._process.poll() if self._process else None
+        if code is None:
+            return ""
+        if code == -signal.SIGKILL:
+            return "it was killed, most likely because memory ran out"
+        if code < 0:
+            return f"it ended by signal {-code} ({signal.strsignal(-code)})"
+        return f"it ended with code {code}{self._last_words()}"
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own interpreter and a fixed command
+                [sys.executable, "-P", str(CHILD)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=_without_keys(os.environ),
+                # The working directory may be removed while the chat goes on.
+                cwd=CHILD.parent,
+                # Ctrl-C and Ctrl-Z in the terminal are for nca.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ModelUnavailable(f"The embedded model's process cannot be started: {error}.") from error
+
+    def _parameters(self, api_key: str) -> bytes:
+        template = CHILD.with_name(self.model.template).read_text(encoding="utf-8") if self.model.template else ""
+        parameters = {
+            "model_path": str(self._weights),
+            "alias": self.model.name,
+            "template": template,
+            "window_tokens": self._window_tokens,
+            "temperature": self.model.temperature,
+            "api_key": api_key,
+            "log_path": str(self._log_path),
+        }
+        return json.dumps(parameters).encode() + b"\n"
+
+    def _explain(self, line: bytes) -> ModelUnavailable:
+        """Why the child did not come up: its own word, or how it ended."""
+        try:
+            fact = json.loads(line)
+            kind, said = str(fact["kind"]), str(fact["error"])
+        except (ValueError, KeyError):
+            if self._process is not None:
+                _wait_for_end(self._process)
+            kind, said = "load", self.how_it_ended()
+        what = _WHAT.get(kind, _WHAT["load"])
+        detail = "" if kind == "libgomp" else f": {' '.join(said.split())[:_LOG_CHARS]}{self._last_words()}."
+        return ModelUnavailable(f"{what}{detail}", advice=_ADVICE.get(kind, _ADVICE["load"]))
+
+    def _last_words(self) -> str:
+        """The last line of the log, in brackets; "" where there is none."""
+        try:
+            lines = self._log_path.read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            return ""
+        said = [line.strip() for line in lines if line.strip()]
+        return f" ({said[-1][:_LOG_CHARS]})" if said else ""
+
+
+def _converse(process: subprocess.Popen[bytes], parameters: bytes) -> bytes:
+    """Hand the parameters over and wait for the one line; b"" where the child ended."""
+    if process.stdin is None or process.stdout is None:
+        return b""
+    try:
+        process.stdin.write(parameters)
+        process.stdin.flush()
+        return process.stdout.readline()
+    except (OSError, ValueError):
+        return b""
+
+
+def _wait_for_end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(timeout=_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _close(pipe: IO[bytes] | None) -> None:
+    if pipe is None:
+        return
+    try:
+        pipe.close()
+    except OSError:
+        # The child is gone already, and what was not written is of no use.
+        return
+
+
+def _without_keys(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment without secrets: native code that reads untrusted text has no use for them."""
+    secret = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+    return {name: value for name, value in env.items() if not any(word in name.upper() for word in secret)}

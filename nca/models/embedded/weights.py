@@ -1,0 +1,90 @@
+"""The embedded model's weights on this machine: which are there, which to take, and how to get them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from nca.config.paths import data_dir
+from nca.errors import UsageError
+from nca.models.embedded import machine
+from nca.models.embedded.download import Progress, Source, fetch
+from nca.models.embedded.known import KNOWN, PREFIX, QWEN, SMOLLM, KnownModel, known
+
+__all__ = ["KNOWN", "KnownModel", "Progress", "get", "installed", "known", "models_dir", "path_of", "recommended"]
+
+VARIABLE = "NCA_EMBEDDED"
+"""The environment's word on which model to take; `recommended` and nothing mean: see what fits."""
+RECOMMENDED = "recommended"
+
+ENOUGH_DISK_BYTES = 3_500_000_000
+ENOUGH_RAM_BYTES = 3_000_000_000
+"""Qwen takes 1.1 GB of disk and 1.5 GB of memory; a machine that has just that has no room for its work."""
+
+
+def models_dir(env: Mapping[str, str] = os.environ) -> Path:
+    return data_dir(env) / "models"
+
+
+def installed(env: Mapping[str, str] = os.environ) -> list[str]:
+    """The names of the models whose weights are here, the best first."""
+    return [name for name in KNOWN if path_of(name, env) is not None]
+
+
+def path_of(name: str, env: Mapping[str, str] = os.environ) -> Path | None:
+    """The weights' file, None where it is not here or not of the right size."""
+    model = known(name)
+    path = models_dir(env) / model.filename
+    try:
+        return path if path.stat().st_size == model.size_bytes else None
+    except OSError:
+        return None
+
+
+def recommended(
+    env: Mapping[str, str] = os.environ, *, free_disk: int | None = None, available_ram: int | None = None
+) -> str:
+    """The model to take here: the able one, or the small one where disk or memory are short.
+
+    `free_disk` and `available_ram` are in bytes; None: looked up. NCA_EMBEDDED decides where it is set.
+    Raises UsageError where it names no model.
+    """
+    wanted = env.get(VARIABLE, "").strip()
+    if wanted and wanted != RECOMMENDED:
+        return _named_by_environment(wanted)
+    ram = machine.available_ram_bytes() if available_ram is None else available_ram
+    if ram is not None and ram < ENOUGH_RAM_BYTES:
+        return SMOLLM.name
+    if path_of(QWEN.name, env) is not None:
+        return QWEN.name
+    disk = machine.free_disk_bytes(models_dir(env)) if free_disk is None else free_disk
+    return SMOLLM.name if disk is not None and disk < ENOUGH_DISK_BYTES else QWEN.name
+
+
+def resolve(name: str, env: Mapping[str, str] = os.environ) -> KnownModel:
+    """The model of this name; "" and `recommended` mean the one that is."""
+    short = name.removeprefix(PREFIX)
+    return known(recommended(env) if short in ("", RECOMMENDED) else short)
+
+
+def get(
+    name: str,
+    *,
+    source: Source = "auto",
+    progress: Callable[[Progress], None],
+    env: Mapping[str, str] = os.environ,
+    directory: Path | None = None,
+) -> Path:
+    """The weights' file, fetched and checked where it is not here yet. Resumes what was begun.
+
+    Raises UsageError for an unknown name, ModelUnavailable where no source could give it, NcaError for the disk.
+    """
+    return fetch(resolve(name, env), directory or models_dir(env), source=source, progress=progress, env=env)
+
+
+def _named_by_environment(wanted: str) -> str:
+    try:
+        return known(wanted).name
+    except UsageError as error:
+        raise UsageError(f"{VARIABLE}: {error.message}", advice=error.advice) from error

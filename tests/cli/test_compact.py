@@ -1,0 +1,115 @@
+"""nca compact, as a process, on real transcripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.context.validate import CHECKS, validate_request
+from tests.cli.command import nca
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def conversations() -> list[list[dict[str, Any]]]:
+    lines = (DATA / "airline-support.jsonl").read_text().splitlines()
+    return [json.loads(line)["messages"] for line in lines]
+
+
+def compacted(home: Path, source: str, *flags: str, stdin: str = "") -> dict[str, Any]:
+    done = nca("compact", source, "--summarizer", "none", "--json", *flags, home=home, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def newest_user(messages: list[dict[str, Any]]) -> Any:
+    return [row["content"] for row in messages if row["role"] == "user"][-1]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_airline_conversations_land_on_target(tmp_path: Path, number: int) -> None:
+    messages = conversations()[number]
+    result = compacted(tmp_path, "-", "--context-window", "6000", stdin=json.dumps(messages))
+    assert result["tokens_after"] <= result["target_tokens"] <= result["budget_tokens"]
+    assert result["messages"][0] == messages[0]
+    assert newest_user(result["messages"]) == newest_user(messages)
+    for provider in CHECKS:
+        assert validate_request(result["messages"], provider) == []
+    again = compacted(tmp_path, "-", "--context-window", "6000", stdin=json.dumps(result["messages"]))
+    assert not again["compacted"]
+    assert again["messages"] == result["messages"]
+
+
+def test_a_coding_session_in_lines_with_notes_between(tmp_path: Path) -> None:
+    result = compacted(tmp_path, str(DATA / "coding-session.jsonl"), "--context-window", "16000")
+    assert result["compacted"]
+    assert result["tokens_after"] <= result["target_tokens"]
+    assert result["tokens_saved"] == result["tokens_before"] - result["tokens_after"]
+    assert all(not key.startswith("_") for row in result["messages"] for key in row)
+    for provider in CHECKS:
+        assert validate_request(result["messages"], provider) == []
+
+
+def test_without_json_the_messages_are_lines_and_the_numbers_on_stderr(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    done = nca(
+        "compact", str(DATA / "coding-session.jsonl"), "--context-window", "16000", "--out", str(out), home=tmp_path
+    )
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert "Compacted" in done.stderr
+    assert all(json.loads(line)["role"] for line in out.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("stdin", "flags", "says"),
+    [
+        ("not json", (), "standard input: is not JSON"),
+        ("", (), "standard input: is empty"),
+        ("[]", (), "the list is empty"),
+        ("{}", (), "holds no messages"),
+        ('[{"role": "robot", "content": "x"}]', (), "message 1: role 'robot' is not known; valid: system"),
+        ('[{"role": "user", "content": 5}]', (), "message 1: content is a number; valid: text"),
+        ('[{"role": "user"}]', (), "message 1: a user message has no content"),
+        (
+            '[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}]',
+            (),
+            "message 1, tool call 1: the id is missing",
+        ),
+        ('{"role": "user", "content": "a"}\n{oops', (), "line 2: is not JSON"),
+        ('[{"role": "user", "content": "x"}]', ("--context-window", "-1"), "--context-window"),
+        ('[{"role": "user", "content": "x"}]', ("--target", "1.5"), "above 0 up to 1"),
+        ('[{"role": "user", "content": "x"}]', ("--target", "lots"), "above 0 up to 1"),
+        ('[{"role": "user", "content": "x"}]', ("--stages", "shrink"), "prune, deduplicate, summarize, truncate"),
+        (
+            '[{"role": "user", "content": "x"}]',
+            ("--context-window", "4000", "--max-output-tokens", "4000"),
+            "does not fit the window",
+        ),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(
+    tmp_path: Path, stdin: str, flags: tuple[str, ...], says: str
+) -> None:
+    done = nca("compact", "-", *flags, home=tmp_path, stdin=stdin)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert says in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    done = nca("compact", "nowhere.json", home=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere.json: cannot be read" in done.stderr
+
+
+def test_what_cannot_fit_exits_with_4(tmp_path: Path) -> None:
+    messages = [{"role": "system", "content": "rule " * 9_000}, {"role": "user", "content": "Hi"}]
+    done = nca("compact", "-", "--context-window", "4000", home=tmp_path, stdin=json.dumps(messages))
+    assert done.returncode == 4
+    assert "even after compaction" in done.stderr

@@ -1,0 +1,147 @@
+"""nca run, as a process, against a provider on loopback through litellm."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.context.validate import validate_request
+from nca.testing.provider import Provider
+from nca.testing.script import Answer
+from tests.cli.command import environment, nca
+
+
+def check(request: dict[str, Any]) -> list[str]:
+    return validate_request(request["messages"], "openai", tools=request.get("tools"))
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(window_tokens=4_000, check=check) as running:
+        yield running
+        assert running.violations == []
+
+
+def run(provider: Provider, home: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    model = more.pop("model", "openai/test-model")
+    return nca("run", *arguments, "-m", model, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, **more)
+
+
+def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda _: "Forty-two."
+    done = run(provider, tmp_path, "What is it?", "--context-window", "4000")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Forty-two.\n", "")
+    assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "What is it?"}
+
+
+def test_stdin_is_added_and_json_is_one_object(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda _: "Short."
+    done = run(provider, tmp_path, "Summarize:", "--json", "--context-window", "4000", stdin="a long text")
+    result = json.loads(done.stdout)
+    assert result["text"] == "Short."
+    assert result["reason"] == "answered"
+    assert result["context"]["budget_tokens"] == 2_600
+    assert provider.requests[0]["messages"][-1]["content"] == "Summarize:\n\na long text"
+
+
+def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Hello", "--stream", "ndjson", "--context-window", "4000")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event["type"] for event in events]
+    assert kinds[0] == "turn_started"
+    assert kinds[-1] == "turn_finished"
+    assert {"request_started", "text_delta", "usage_reported"} <= set(kinds)
+
+
+def test_a_session_goes_on_and_its_tools_run(provider: Provider, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("The code is 7319.\n")
+    calls = [{"id": "c1", "name": "read_file", "arguments": '{"path": "notes.txt"}'}]
+    script = iter([Answer(tool_calls=calls), Answer(text="It is 7319."), Answer(text="I said 7319.")])
+    provider.script = lambda _: next(script)
+    first = run(provider, tmp_path, "What is the code?", "--json", "--context-window", "4000")
+    session = json.loads(first.stdout)["session_id"]
+    second = run(provider, tmp_path, "What did you say?", "--session", session, "--context-window", "4000")
+    assert second.stdout == "I said 7319.\n"
+    texts = [str(row["content"]) for row in provider.requests[-1]["messages"]]
+    assert any("7319" in text for text in texts[1:-1])
+
+
+def test_an_unknown_window_is_learned_from_the_overflow(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Hello")
+    assert done.returncode == 0
+    assert len(provider.overflows) == 1
+    again = run(provider, tmp_path, "Hello again")
+    assert again.returncode == 0
+    assert len(provider.overflows) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [("openai/wrong-key", "OPENAI_API_KEY"), ("openai/no-such-model", "is not known"), ("openai/no-money", "credit")],
+)
+def test_failures_are_one_line_with_what_to_do_and_exit_3(
+    provider: Provider, tmp_path: Path, model: str, says: str
+) -> None:
+    done = run(provider, tmp_path, "Hello", "--context-window", "4000", model=model)
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert says in done.stderr
+
+
+def test_an_unreachable_endpoint_is_named(tmp_path: Path) -> None:
+    done = nca(
+        "run",
+        "Hello",
+        "-m",
+        "openai/x",
+        home=tmp_path,
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE="http://127.0.0.1:9/v1",
+        NCA_MODEL__MAX_RETRIES="0",
+    )
+    assert done.returncode == 3
+    assert "127.0.0.1:9" in done.stderr
+
+
+def test_nothing_to_say_and_wrong_words_exit_2(tmp_path: Path) -> None:
+    assert nca("run", home=tmp_path).returncode == 2
+    assert nca("run", "x", "--stream", "xml", home=tmp_path).returncode == 2
+    assert nca("run", "x", "--max-steps", "many", home=tmp_path).returncode == 2
+    assert nca("nonsense", home=tmp_path).returncode == 2
+
+
+def test_a_kill_in_the_middle_of_an_answer_loses_nothing(provider: Provider, tmp_path: Path) -> None:
+    provider.token_seconds = 0.01
+    provider.script = lambda _: "word " * 2_000
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nca", "run", "Tell me", "-m", "openai/test-model", "--context-window", "100000"],
+        env=environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url),
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    provider.window_tokens = 0
+    assert process.stdout is not None
+    process.stdout.read(1)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    listed = json.loads(nca("sessions", "list", "--json", home=tmp_path).stdout)
+    session = listed[0]["id"]
+    provider.script = lambda _: "Yes."
+    provider.token_seconds = 0
+    done = run(provider, tmp_path, "Go on", "--session", session, "--context-window", "100000")
+    assert done.stdout == "Yes.\n"
+    assert "marked as interrupted" in done.stderr
+    sent = provider.requests[-1]["messages"]
+    assert [row["role"] for row in sent] == ["system", "user", "assistant", "user"]
+    assert sent[2]["content"].startswith("word word")

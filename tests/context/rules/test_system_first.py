@@ -1,0 +1,26 @@
+"""System messages first, byte-identical, in their order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from nca.context.rules.system_first import SystemFirst
+from nca.messages import Message
+from tests.context.logs import logs
+from tests.context.samples import assistant, user
+
+RULE = SystemFirst()
+
+
+def test_a_late_one_goes_right_behind_the_leading_ones() -> None:
+    one, two = Message("system", "One."), Message("system", "Two.")
+    assert RULE.repair([one, user(), two, assistant()]) == [one, two, user(), assistant()]
+
+
+@given(logs())
+def test_only_system_messages_move(messages: list[Message]) -> None:
+    repaired = RULE.repair(messages)
+    system = [message for message in messages if message.role == "system"]
+    assert repaired[: len(system)] == system
+    assert repaired[len(system) :] == [message for message in messages if message.role != "system"]
+    assert list(RULE.spans(messages)) == []

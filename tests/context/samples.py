@@ -1,0 +1,104 @@
+"""Conversations that several tests use, and the shortest way to compact one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nca.config.schema import STAGES, ContextSettings
+from nca.context.budget import Budget
+from nca.context.draft import Draft
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.plan import Proposal, compact, no_summarizer, run
+from nca.context.request import request_messages
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.messages import Message, ToolCall
+from tests.context.logs import history_of
+
+PROSE = (
+    "### 1. Goal and intent\nTo test the engine with care, from one end to the other, and to leave nothing out."
+    "\n### 9. Next step\nGo on."
+)
+
+
+def user(text: str = "Go on.") -> Message:
+    return Message("user", text)
+
+
+def assistant(text: str = "Done.") -> Message:
+    return Message("assistant", text)
+
+
+def call(id: str, name: str = "read_file", **arguments: Any) -> ToolCall:
+    return ToolCall(id, name, json.dumps(arguments))
+
+
+def calling(*calls: ToolCall, text: str | None = None) -> Message:
+    return Message("assistant", text, calls)
+
+
+def result(id: str, text: str = "done", *, name: str = "", is_error: bool = False) -> Message:
+    return Message("tool", text, tool_call_id=id, name=name, is_error=is_error)
+
+
+def step(
+    id: str, text: str = "done", name: str = "read_file", *, is_error: bool = False, **arguments: Any
+) -> list[Message]:
+    """One call and its result."""
+    return [calling(call(id, name, **arguments)), result(id, text, is_error=is_error)]
+
+
+def talk(turns: int, words: int = 40, *, start: int = 1) -> list[Message]:
+    """Turns of a question and an answer, each of about `words` words."""
+    messages = []
+    for number in range(start, start + turns):
+        messages += [user(f"Question {number}: " + "why " * words), assistant(f"Answer {number}: " + "so " * words)]
+    return messages
+
+
+def agent_turn(steps: int, words: int = 40, *, name: str = "turn") -> list[Message]:
+    """One turn with many steps and no final answer yet."""
+    messages = [user(f"Do {name}.")]
+    for number in range(steps):
+        messages += step(f"{name}_{number}", f"out {number} " + "line " * words, "shell", command=f"make {number}")
+    return messages
+
+
+def draft_of(messages: Iterable[Message], pins: set[int] | None = None) -> Draft:
+    return Draft(history_of(list(messages), pins), Meter())
+
+
+def answering(text: str = PROSE) -> Any:
+    """A summarizer that always says the same."""
+
+    def answer(_: SummaryRequest) -> SummaryReply | SummaryFailure:
+        return SummaryReply(text, "tester")
+
+    return answer
+
+
+def compacted(
+    history: History,
+    window: int,
+    *,
+    settings: ContextSettings | None = None,
+    stages: Sequence[str] = STAGES,
+    summarizer: Any = no_summarizer,
+    meter: Meter | None = None,
+    **asked: Any,
+) -> Proposal:
+    """Plan a compaction and commit it."""
+    settings = settings or ContextSettings(stages=tuple(stages))
+    proposal = run(compact(history, meter or Meter(), Budget.of(window), settings, **asked), summarizer)
+    history.view = proposal.view
+    return proposal
+
+
+def sent(history: History, provider: str = "") -> list[dict[str, Any]]:
+    return request_messages(history, provider=provider)
+
+
+def contents(history: History) -> list[Any]:
+    return [row["content"] for row in sent(history)]

@@ -1,0 +1,122 @@
+"""Old tool results give way to a placeholder; ids, error marks and what is recent stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.config.schema import ContextSettings, PruneSettings
+from nca.context.draft import Draft
+from nca.context.stages.prune import CLEARED, prune, stub_text
+from nca.context.view import Stub
+from nca.messages import Message
+from tests.context.logs import logs
+from tests.context.samples import agent_turn, call, calling, draft_of, result, step, talk, user
+
+FREELY = PruneSettings(protect_tokens=0, keep_results=0, minimum_savings_tokens=0)
+
+
+def pruned(
+    messages: list[Message], settings: PruneSettings = FREELY, *, target: int = 0, budget: int = 100_000
+) -> Draft:
+    draft = draft_of(messages)
+    prune(draft, settings, target_tokens=target, budget_tokens=budget)
+    return draft
+
+
+def stubs(draft: Draft) -> dict[int, str]:
+    return {item.seq: item.text for item in draft.view().items if isinstance(item, Stub)}
+
+
+def test_the_texts_and_numbers_of_the_spec() -> None:
+    assert CLEARED == "[Tool result cleared]"
+    settings = ContextSettings().prune
+    assert (settings.protect_tokens, settings.keep_results, settings.minimum_savings_tokens) == (40_000, 2, 20_000)
+    assert settings.protected_tools == ("skill",)
+
+
+def test_results_become_placeholders_oldest_first_until_the_target_is_met() -> None:
+    log = [*agent_turn(6, 100), user()]
+    everything = pruned(log)
+    assert list(stubs(everything)) == [3, 5, 7, 9, 11, 13]
+    assert set(stubs(everything).values()) == {CLEARED}
+    whole = draft_of(log).tokens
+    some = pruned(log, target=whole - 200)
+    assert list(stubs(some)) == [3, 5]
+    assert some.tokens <= whole - 200
+
+
+@pytest.mark.parametrize("keep", [0, 1, 2, 5])
+def test_the_newest_results_stay_by_number(keep: int) -> None:
+    assert len(stubs(pruned([*agent_turn(6), user()], replace(FREELY, keep_results=keep)))) == 6 - keep
+
+
+def test_the_newest_tokens_stay_but_at_most_a_quarter_of_the_budget() -> None:
+    log = [*agent_turn(10, 100), user()]
+    cost = draft_of(log).meter.scaled(draft_of(log).history.run_tokens(3, 3))
+    protecting = replace(FREELY, protect_tokens=cost * 4 + 5)
+    assert len(stubs(pruned(log, protecting))) == 6
+    assert len(stubs(pruned(log, protecting, budget=(cost * 2 + 5) * 4))) == 8
+
+
+def test_nothing_where_too_little_would_be_saved() -> None:
+    log = [*agent_turn(10, 100), user()]
+    demanding = replace(FREELY, minimum_savings_tokens=20_000)
+    assert stubs(pruned(log, demanding)) == {}
+    assert len(stubs(pruned(log, demanding, budget=5_000))) == 10
+    needed = draft_of(log).tokens - 50
+    assert len(stubs(pruned(log, demanding, target=needed))) == 1
+
+
+def test_protected_tools_stay_by_the_result_s_name_or_the_call_s() -> None:
+    log = [
+        user(),
+        *step("a", "long " * 50, "skill"),
+        calling(call("b"), call("c", "skill")),
+        result("b", "long " * 50, name="skill"),
+        result("c", "long " * 50),
+        *step("d", "long " * 50, "shell"),
+        user(),
+    ]
+    assert list(stubs(pruned(log))) == [8]
+
+
+def test_an_error_keeps_its_first_line_and_its_mark() -> None:
+    failed = result("a", "\n  Error: no such file  \n" + "trace\n" * 100, is_error=True)
+    assert stub_text(failed) == f"{CLEARED} Error: no such file"
+    assert stub_text(result("a", "x" * 900, is_error=True)) == f"{CLEARED} " + "x" * 200
+    assert stub_text(result("a", "fine")) == CLEARED
+    assert stub_text(result("a", "", is_error=True)) == CLEARED
+    draft = pruned([user(), calling(call("a")), failed, user()])
+    assert draft.shown(draft.blocks()[1])[1] == Message(
+        "tool", f"{CLEARED} Error: no such file", tool_call_id="a", is_error=True
+    )
+
+
+def test_only_where_the_stub_is_smaller_and_never_an_open_step() -> None:
+    assert stubs(pruned([user(), *step("a", "ok"), *step("b", "x" * 16), user()])) == {}
+    waiting = [user(), calling(call("a"), call("b")), result("a", "long " * 100)]
+    assert stubs(pruned(waiting)) == {}
+
+
+def test_a_pinned_result_stays() -> None:
+    draft = draft_of([*agent_turn(3, 100), user()], pins={5})
+    prune(draft, FREELY, target_tokens=0, budget_tokens=100_000)
+    assert list(stubs(draft)) == [3, 7]
+
+
+@given(logs(), st.integers(0, 2_000))
+def test_it_only_saves_and_touches_only_results(messages: list[Message], target: int) -> None:
+    before, draft = draft_of(messages), pruned(messages, target=target)
+    assert draft.tokens <= before.tokens
+    assert all(messages[seq - 1].role == "tool" for seq in stubs(draft))
+    assert draft.settle() <= before.settle()
+    if before.tokens <= target:
+        assert stubs(draft) == {}
+
+
+def test_talk_is_left_alone() -> None:
+    assert stubs(pruned(talk(5))) == {}

@@ -1,0 +1,139 @@
+"""Sizes at the door: tool outputs and attached files, cut on character boundaries and said."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.admission import (
+    FILE_RATIO,
+    MAX_OUTPUT_BYTES,
+    MAX_OUTPUT_LINES,
+    PREVIEW_BYTES,
+    PREVIEW_CHARS,
+    admit_output,
+    file_token_budget,
+    fit_files,
+)
+from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+
+directions = st.sampled_from(["both", "head", "tail"])
+wide = st.text(alphabet=st.sampled_from("aé日🦀\n"), min_size=1, max_size=600)
+NOTICE = re.compile(r"\n\[Output truncated from (\d+) bytes to (\d+) bytes\]\Z")
+SEAM_BYTES = len("\n[…]\n".encode())
+
+
+def test_the_constants_of_the_spec() -> None:
+    assert (MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES) == (51_200, 2_000)
+    assert (FILE_RATIO, PREVIEW_BYTES, PREVIEW_CHARS) == (0.6, 5_242_880, 2_000)
+
+
+@given(wide, st.integers(40, 400), directions)
+def test_bytes_are_cut_on_character_boundaries(text: str, most: int, direction: str) -> None:
+    admitted = admit_output(text, max_bytes=most, max_lines=10_000, direction=direction)
+    size = len(text.encode())
+    assert admitted.original_bytes == size
+    assert admitted.is_cut == (size > most)
+    if not admitted.is_cut:
+        assert admitted.text == text
+        return
+    notice = NOTICE.search(admitted.text)
+    assert notice
+    kept = admitted.text[: notice.start()]
+    assert "\ufffd" not in kept
+    assert (int(notice[1]), int(notice[2])) == (size, len(kept.encode()))
+    assert len(kept.encode()) <= most + SEAM_BYTES
+    head, seam, tail = kept.partition("\n[…]\n") if direction == "both" else (kept, "seam", kept)
+    assert seam
+    if direction != "tail":
+        assert text.startswith(head)
+    if direction != "head":
+        assert text.endswith(tail)
+
+
+@given(st.integers(1, 60), st.integers(10, 40), directions)
+def test_lines_are_limited(count: int, most: int, direction: str) -> None:
+    text = "".join(f"line {number}\n" for number in range(count))
+    admitted = admit_output(text, max_lines=most, direction=direction)
+    assert admitted.is_cut == (count > most)
+    if count > most:
+        kept = re.findall(r"line \d+", admitted.text)
+        assert len(kept) == most
+        assert (kept[0] == "line 0") == (direction != "tail")
+        assert (kept[-1] == f"line {count - 1}") == (direction != "head")
+
+
+def test_a_quarter_is_head_and_three_quarters_are_tail() -> None:
+    text = "".join(f"line {number}\n" for number in range(100))
+    kept = re.findall(r"line (\d+)", admit_output(text, max_lines=40).text)
+    assert [int(number) for number in kept] == [*range(10), *range(70, 100)]
+
+
+def test_the_exact_notice() -> None:
+    admitted = admit_output("x" * 1_000, max_bytes=200, direction="head")
+    assert admitted.text == "x" * 200 + "\n[Output truncated from 1000 bytes to 200 bytes]"
+
+
+def test_at_its_limits_an_output_is_whole() -> None:
+    exactly = "x" * MAX_OUTPUT_BYTES
+    assert admit_output(exactly).text == exactly
+    lines = "x\n" * MAX_OUTPUT_LINES
+    assert admit_output(lines).text == lines
+    assert admit_output(exactly + "x").is_cut
+    assert admit_output(lines + "x").is_cut
+    assert admit_output("").text == ""
+
+
+def test_a_lone_surrogate_does_not_break_the_cut() -> None:
+    assert admit_output("\ud800" * 500, max_bytes=200).is_cut
+
+
+@pytest.mark.parametrize(
+    ("window", "used", "reserve", "budget"),
+    [(128_000, 28_000, 40_000, 36_000), (8_000, 4_001, 2_000, 1_199), (1_000, 900, 200, 0)],
+)
+def test_file_budget_is_the_floor_of_60_percent_of_what_is_free(
+    window: int, used: int, reserve: int, budget: int
+) -> None:
+    assert file_token_budget(window, used, reserve) == budget
+
+
+@given(
+    st.lists(st.text(max_size=3_000).map(lambda text: text.replace("\ud800", "")), max_size=5), st.integers(0, 3_000)
+)
+def test_files_share_one_budget(texts: list[str], budget: int) -> None:
+    admitted = fit_files([(f"{number}.txt", text) for number, text in enumerate(texts)], budget)
+    assert len(admitted) == len(texts)
+    for one, text in zip(admitted, texts, strict=True):
+        if one.is_cut:
+            body, _, notice = one.text.rpartition("\n[")
+            assert text.startswith(body)
+            assert re.fullmatch(r"File truncated from \d+ bytes to \d+ bytes\]", notice)
+            assert f"to {len(body.encode())} bytes" in notice
+        else:
+            assert one.text == text
+    bodies = sum(text_tokens(one.text.rpartition("\n[")[0] if one.is_cut else one.text, 3.5) for one in admitted)
+    assert bodies <= max(budget, 0)
+
+
+def test_what_fits_is_whole_whatever_its_size() -> None:
+    files = [("a.txt", "A sentence. " * 5_000), ("b.txt", "word " * 100)]
+    assert not any(one.is_cut for one in fit_files(files, 100_000))
+
+
+def test_shares_are_in_proportion_and_cut_at_sentence_ends() -> None:
+    large, small = "This is one sentence. " * 900, "This is one sentence. " * 300
+    one, two = fit_files([("large", large), ("small", small)], 3_000)
+    assert one.text.rpartition("\n[")[0].rstrip().endswith("sentence.")
+    assert len(one.text) / len(two.text) == pytest.approx(3, rel=0.1)
+
+
+def test_a_huge_file_is_a_preview() -> None:
+    huge = "word " * (PREVIEW_BYTES // 5 + 1)
+    (one,) = fit_files([("huge.log", huge)], 1_000_000)
+    assert one.is_cut
+    assert one.text.startswith(huge[:PREVIEW_CHARS] + "\n[File truncated from ")
+    assert text_tokens(one.text, RESULT_CHARS_PER_TOKEN) < 700

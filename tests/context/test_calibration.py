@@ -1,0 +1,59 @@
+"""What a report may teach, and whom an anchor speaks for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.calibration import HIGHEST_RATIO, LOWEST_RATIO, Anchor, Calibration, tokens_used
+
+raws = st.integers(0, 3_000_000)
+
+
+def test_unlearned_is_multiplier_times_safety_margin() -> None:
+    assert Calibration.unlearned().ratio == 1.15
+    assert Calibration.unlearned("anthropic").ratio == pytest.approx(1.23 * 1.15)
+
+
+def test_the_first_report_is_taken_whole_and_later_ones_move_the_average() -> None:
+    first = Calibration.unlearned().learn(1_000, 900)
+    assert first == Calibration(0.9, 1)
+    second = first.learn(1_000, 1_000)
+    assert 0.9 < second.ratio < 1.0
+    assert second.samples == 2
+
+
+@given(raws, st.integers(-5, 9_000_000))
+def test_the_ratio_stays_within_its_clamps(raw: int, reported: int) -> None:
+    before = Calibration(1.0, 3)
+    after = before.learn(raw, reported)
+    assert LOWEST_RATIO <= after.ratio <= HIGHEST_RATIO
+    believable = raw >= 200 and LOWEST_RATIO <= reported / raw <= HIGHEST_RATIO
+    assert (after is before) == (not believable)
+
+
+@given(st.floats(LOWEST_RATIO, HIGHEST_RATIO))
+def test_it_settles_on_what_is_reported(truth: float) -> None:
+    calibration = Calibration.unlearned()
+    for raw in range(10_000, 60_000, 1_000):
+        calibration = calibration.learn(raw, max(1, round(raw * truth)))
+    assert calibration.ratio == pytest.approx(truth, rel=0.01)
+
+
+@given(raws, raws)
+def test_from_the_anchor_on_only_what_came_after_is_estimated(anchored: int, more: int) -> None:
+    anchor = Anchor("view", anchored, 12_345)
+    calibration = Calibration(0.8, 9)
+    assert tokens_used(anchored, calibration, anchor, "view") == 12_345
+    assert tokens_used(anchored + more, calibration, anchor, "view") == 12_345 + round(more * 0.8)
+
+
+@given(raws, raws)
+def test_an_anchor_of_another_subject_or_of_a_longer_request_is_not_used(anchored: int, raw: int) -> None:
+    anchor = Anchor("view", anchored, 12_345)
+    calibration = Calibration(0.8, 9)
+    assert tokens_used(raw, calibration, anchor, "another") == round(raw * 0.8)
+    assert tokens_used(raw, calibration, None, "view") == round(raw * 0.8)
+    if raw < anchored:
+        assert tokens_used(raw, calibration, anchor, "view") == round(raw * 0.8)

@@ -1,0 +1,107 @@
+"""One number for the next request, its breakdown, and what reports teach."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.budget import Budget
+from nca.context.calibration import Calibration
+from nca.context.meter import Meter
+from nca.context.request import repair, resolve
+from nca.context.tokens import CONVERSATION_TOKENS, message_tokens
+from nca.context.view import Marker, View
+from nca.messages import AttachmentPart, Entry, Message, TextPart
+from tests.context.logs import history_of, logs
+from tests.context.samples import call, calling, result, talk, user
+
+BUDGET = Budget.of(8_000)
+TOOLS = [{"type": "function", "function": {"name": "grep", "description": "Search in files."}}]
+
+
+@given(logs())
+def test_used_is_what_the_request_costs(messages: list[Message]) -> None:
+    history, meter = history_of(messages), Meter()
+    cost = sum(map(message_tokens, repair(resolve(history))))
+    assert meter.raw(history) == cost + CONVERSATION_TOKENS
+    assert meter.used(history) == meter.scaled(cost + CONVERSATION_TOKENS) == meter.used_with(history, history.view)
+
+
+@given(logs(), st.booleans(), st.booleans())
+def test_the_breakdown_sums_to_used(messages: list[Message], has_prompt: bool, has_tools: bool) -> None:
+    meter = Meter(system_prompt="You are a test." if has_prompt else "", tools=TOOLS if has_tools else ())
+    measured = meter.measure(history_of(messages), BUDGET)
+    assert sum(measured.breakdown.values()) == measured.used_tokens
+    assert set(measured.breakdown) == {
+        "system_prompt", "tool_definitions", "conversation", "current_input", "attachments",
+    }  # fmt: skip
+    assert (measured.breakdown["system_prompt"] > 0) == has_prompt
+    assert (measured.breakdown["tool_definitions"] > 0) == has_tools
+    assert measured.is_estimate
+
+
+@given(st.floats(0.41, 2.9), st.floats(0.41, 2.9))
+def test_the_breakdown_sums_to_used_under_an_anchor_too(learned: float, reported: float) -> None:
+    meter = Meter(calibration=Calibration(learned, 5), system_prompt="word " * 3_000, tools=TOOLS)
+    history = history_of([*talk(3), user()])
+    raw = meter.raw(history)
+    meter.learn(raw, history, round(raw * reported))
+    measured = meter.measure(history, BUDGET)
+    assert measured.used_tokens == round(raw * reported)
+    assert sum(measured.breakdown.values()) == measured.used_tokens
+    assert min(measured.breakdown.values()) >= 0
+    assert not measured.is_estimate
+
+
+def test_input_and_attachments_are_told_apart_while_they_are_new() -> None:
+    attached = Message("user", (TextPart("Look at this. " * 20), AttachmentPart("a.txt", "data " * 200, 1_000)))
+    history, meter = history_of([*talk(2), attached]), Meter()
+    fresh = meter.measure(history, BUDGET).breakdown
+    assert fresh["attachments"] > fresh["current_input"] > 50
+    history.append(Entry(history.head + 1, Message("assistant", "I see.")))
+    answered = meter.measure(history, BUDGET).breakdown
+    assert (answered["attachments"], answered["current_input"]) == (0, 0)
+
+
+def test_an_anchor_counts_only_what_came_after() -> None:
+    history, meter = history_of(talk(10)), Meter()
+    raw = meter.raw(history)
+    meter.learn(raw, history, 2_000)
+    assert meter.used(history) == 2_000
+    history.append(Entry(history.head + 1, user("And more? " * 10)))
+    assert meter.used(history) == 2_000 + meter.scaled(message_tokens(history.message(history.head)))
+
+
+@pytest.mark.parametrize("change", ["view", "model", "prompt", "tools"])
+def test_an_anchor_of_another_subject_is_not_used(change: str) -> None:
+    history, meter = history_of(talk(10)), Meter(model="a", system_prompt="You are a test.")
+    meter.learn(meter.raw(history), history, 2_000)
+    if change == "view":
+        history.view = View((Marker("m", ((1, 2),), "[out]"),), 3)
+        assert meter.used(history) == meter.scaled(meter.raw(history))
+        return
+    other = Meter(
+        model="b" if change == "model" else "a",
+        system_prompt="You are another." if change == "prompt" else "You are a test.",
+        tools=TOOLS if change == "tools" else (),
+        calibration=meter.calibration,
+    )
+    other.anchor = meter.anchor
+    assert other.used(history) == other.scaled(other.raw(history))
+    assert other.measure(history, BUDGET).is_estimate
+
+
+def test_a_report_that_cannot_be_about_this_request_teaches_nothing() -> None:
+    history, meter = history_of(talk(10)), Meter()
+    before = meter.calibration
+    meter.learn(meter.raw(history), history, 10)
+    assert meter.calibration is before
+    assert meter.anchor is None
+
+
+def test_the_repair_of_a_broken_log_is_counted() -> None:
+    broken = history_of([user(), calling(call("a")), user("And?")])
+    assert Meter().raw(broken) > CONVERSATION_TOKENS + broken.view_tokens
+    doubled = history_of([user(), calling(call("a")), result("a"), result("a", "again " * 50), user("And?")])
+    assert Meter().raw(doubled) < CONVERSATION_TOKENS + doubled.view_tokens

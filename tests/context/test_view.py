@@ -1,0 +1,84 @@
+"""The view partitions the log, and every hidden message names what stands for it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.view import (
+    Item,
+    Marker,
+    Stub,
+    Summary,
+    Verbatim,
+    View,
+    check_partition,
+    hidden_by,
+    merge_ranges,
+    ranges_of,
+    seqs,
+)
+
+VIEW = View(
+    (
+        Summary("s", ((1, 2), (5, 5)), "a summary", ledger={"Files read": ["a"]}, rank=2),
+        Verbatim(3, 4),
+        Stub(6, "[Tool result cleared]", "prune"),
+        Marker("m", ((7, 8),), "[out]"),
+    ),
+    9,
+)
+
+
+def test_a_partition_is_accepted() -> None:
+    check_partition(VIEW)
+    check_partition(View())
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        View((Verbatim(1, 2),), 4),
+        View((Verbatim(1, 2),), 2),
+        View((Verbatim(1, 2), Stub(2, "x", "prune")), 3),
+        View((Verbatim(2, 3),), 4),
+        View((Verbatim(1, 1), Verbatim(3, 3)), 4),
+        View((Verbatim(2, 1),), 2),
+        View((Marker("m", ((1, 1), (1, 1)), ""),), 2),
+        View((), 2),
+    ],
+)
+def test_gaps_overlaps_and_wrong_tails_are_refused(view: View) -> None:
+    with pytest.raises(ValueError, match=r"partition|tail"):
+        check_partition(view)
+
+
+@given(st.sets(st.integers(1, 60)))
+def test_merged_ranges_cover_the_same_and_nothing_twice(wanted: set[int]) -> None:
+    merged = merge_ranges((seq, seq) for seq in wanted)
+    assert list(seqs(merged)) == sorted(wanted)
+    assert all(two[0] > one[1] + 1 for one, two in pairwise(merged))
+
+
+def test_overlapping_ranges_become_one() -> None:
+    assert merge_ranges([(4, 9), (1, 5), (2, 3)]) == ((1, 9),)
+
+
+@pytest.mark.parametrize("item", VIEW.items)
+def test_ranges_of_an_item(item: Item) -> None:
+    covered = set(seqs(ranges_of(item)))
+    hidden = isinstance(item, Summary | Marker)
+    assert covered
+    assert all((hidden_by(VIEW, seq) is item) == hidden for seq in covered)
+
+
+def test_the_tail_is_not_hidden() -> None:
+    assert hidden_by(VIEW, 9) is None
+
+
+def test_a_view_goes_through_json_and_comes_back() -> None:
+    assert msgspec.json.decode(msgspec.json.encode(VIEW), type=View) == VIEW

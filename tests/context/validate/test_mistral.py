@@ -1,0 +1,29 @@
+"""Mistral's rules, each broken once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nca.context.validate.mistral import check
+from tests.context.validate.test_openai import FINE, USER, answered, called
+
+
+def test_a_valid_request() -> None:
+    assert check(FINE, ()) == []
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ([USER, called(), answered(), USER], "code 3230"),
+        ([USER, answered()], "a tool message behind user"),
+        ([answered()], "a tool message behind nothing"),
+        ([USER, {"role": "assistant", "content": ""}], "neither content nor tool calls"),
+        ([USER, called(arguments="no"), answered()], "not a JSON object"),
+        ([USER, {"role": "system", "content": "Late."}], "a system message stands behind others"),
+    ],
+)
+def test_each_rule_broken(messages: list[dict[str, Any]], problem: str) -> None:
+    assert any(problem in line for line in check(messages, ()))

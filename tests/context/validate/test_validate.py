@@ -1,0 +1,40 @@
+"""Which rules a provider's name stands for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from nca.context.request import repair
+from nca.context.validate import CHECKS, FAMILIES, validate_request
+from nca.errors import UsageError
+from nca.messages import Message
+from nca.wire import message_to_dict
+from tests.context.logs import logs
+
+LATE = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Late."}]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "Gemini", "google-ai", "vertex_ai", "codestral"])
+def test_families(provider: str) -> None:
+    assert validate_request(LATE, provider)
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure", "somebody", "groq"])
+def test_all_others_speak_openai(provider: str) -> None:
+    assert validate_request(LATE, provider) == []
+    assert validate_request(LATE, provider, tools=[{}] * 129)
+
+
+def test_a_missing_provider_is_refused_with_what_is_valid() -> None:
+    with pytest.raises(UsageError, match="valid: openai, anthropic, gemini, mistral"):
+        validate_request(LATE, "")
+
+
+@given(logs())
+def test_a_repaired_log_is_valid_for_all_and_for_each_that_is_named(messages: list[Message]) -> None:
+    for_all = [message_to_dict(message) for message in repair(messages)]
+    for provider in (*CHECKS, *FAMILIES):
+        assert validate_request(for_all, provider) == []
+        for_one = [message_to_dict(message) for message in repair(messages, provider)]
+        assert validate_request(for_one, provider) == []

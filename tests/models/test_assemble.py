@@ -1,0 +1,102 @@
+from typing import Any
+
+import pytest
+
+from nca.errors import ProviderError
+from nca.messages import Usage
+from nca.models.assemble import Assembler
+from nca.models.explain import BrokenStream, EmptyAnswer
+
+
+def _chunk(delta: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+
+
+def _fed(*chunks: dict[str, Any]) -> tuple[Assembler, str]:
+    assembler = Assembler()
+    shown = [delta.text for chunk in chunks for delta in assembler.add(chunk)]
+    return assembler, "".join(shown)
+
+
+def test_text_reasoning_and_usage_come_together() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
+    assembler, shown = _fed(
+        _chunk({"reasoning_content": "hm"}),
+        _chunk({"content": "Hel"}),
+        _chunk({"content": "lo\ud83d"}),
+        _chunk({}, "stop"),
+        {"choices": [], "usage": usage},
+    )
+    reply = assembler.finish()
+    assert shown == reply.message.text == "Hello\ufffd"
+    assert reply.message.reasoning == "hm"
+    assert reply.usage == Usage(prompt_tokens=9, completion_tokens=3, cache_read_tokens=4)
+    assert reply.finish_reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("reason", "ours"),
+    [("end_turn", "stop"), ("MAX_TOKENS", "length"), ("SAFETY", "content_filter"), ("because", "because")],
+)
+def test_finish_reasons_in_our_words(reason: str, ours: str) -> None:
+    assembler, _ = _fed(_chunk({"content": "Hi"}), _chunk({}, reason))
+    assert assembler.finish().finish_reason == ours
+
+
+def test_calls_end_as_tool_calls_unless_cut() -> None:
+    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": "{}"}}]}
+    assert _fed(_chunk(call), _chunk({}, "stop"))[0].finish().finish_reason == "tool_calls"
+    assert _fed(_chunk(call), _chunk({}, "length"))[0].finish().finish_reason == "length"
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": -1}, {"prompt_tokens": 0}, {"prompt_tokens": 10**12}, 7])
+def test_usage_that_cannot_be_believed_is_none(usage: Any) -> None:
+    assembler, _ = _fed(_chunk({"content": "Hi"}, "stop", usage=usage))
+    assert assembler.finish().usage is None
+
+
+def test_content_in_parts_is_read() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Hi"}]
+    reply = _fed(_chunk({"content": parts}, "stop"))[0].finish()
+    assert (reply.message.text, reply.message.reasoning) == ("Hi", "hm")
+
+
+def test_a_refusal_is_its_text() -> None:
+    reply = _fed(_chunk({"refusal": "I cannot."}), _chunk({}, "stop"))[0].finish()
+    assert (reply.message.text, reply.finish_reason) == ("I cannot.", "refusal")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error"),
+    [
+        ([_chunk({"content": "Hi"})], BrokenStream),
+        ([_chunk({"content": ""}, "stop")], EmptyAnswer),
+        ([_chunk({"reasoning_content": "hm"}), _chunk({}, "stop")], EmptyAnswer),
+        ([_chunk({}, "length"), {"usage": {"prompt_tokens": 8, "completion_tokens": 5}}], ProviderError),
+        ([_chunk({}, "length"), {"usage": {"prompt_tokens": 8, "completion_tokens": 0}}], EmptyAnswer),
+        ([_chunk({}, "content_filter")], ProviderError),
+        ([_chunk({}, "model_context_window_exceeded")], EmptyAnswer),
+        ([_chunk({"content": '{"message": "Too many tokens, please wait."}'}, "error_finish")], EmptyAnswer),
+        ([_chunk({"content": "ERROR: The prompt size exceeds the context window size."}, "stop")], EmptyAnswer),
+    ],
+)
+def test_what_is_no_answer(chunks: list[dict[str, Any]], error: type[Exception]) -> None:
+    assembler, _ = _fed(*chunks)
+    with pytest.raises(error):
+        assembler.finish()
+
+
+def test_an_answer_that_begins_like_an_error_is_held_until_it_is_known() -> None:
+    text = '{"message": "the user asked for JSON"}'
+    assembler, shown = _fed(_chunk({"content": text}), _chunk({}, "stop"))
+    assert shown == ""
+    assert assembler.finish().message.text == text
+    assert "".join(delta.text for delta in assembler.release()) == text
+    _, shown = _fed(_chunk({"content": "{" + "x" * 400}))
+    assert len(shown) == 401
+
+
+@pytest.mark.parametrize("chunk", [{}, {"choices": None}, {"choices": []}, _chunk(None), {"choices": [None]}])
+def test_empty_chunks_are_left_out(chunk: dict[str, Any]) -> None:
+    assembler, _ = _fed(chunk, _chunk({"content": "Hi"}, "stop"))
+    assert assembler.finish().message.text == "Hi"

@@ -1,0 +1,84 @@
+import pytest
+
+from nca.messages import Usage
+from nca.models import price_map
+from nca.models.catalog import ModelFacts, describe
+from nca.models.costs import cost_of
+from nca.models.windows import MODEL_WINDOWS
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("gpt-4", 8_192),
+        ("GPT-4o", 128_000),
+        ("openai/gpt-4o-2099-01-01", 128_000),
+        ("gpt-4.1-nano", 1_047_576),
+        ("openrouter/anthropic/claude-sonnet-4.5", 200_000),
+        ("anthropic/claude-sonnet-4-5-20991231", 200_000),
+        ("claude-3-5-sonnet-latest", 200_000),
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000),
+        ("ollama/llama3:8b", 8_192),
+        ("o1-mini", 128_000),
+        ("gemini/gemini-2.5-flash", 1_048_576),
+        ("google-ai/gemini-1.5-pro", 2_097_152),
+    ],
+)
+def test_the_window_of_a_known_model(name: str, window: int) -> None:
+    facts = describe(name)
+    assert facts.window_tokens == window
+    assert not facts.window_is_assumed
+
+
+def test_a_version_with_a_dot_is_another_model() -> None:
+    # gpt-4 has 8,192 tokens; nothing of it may be said of an unknown gpt-4.x.
+    assert describe("gpt-4.9").window_tokens == 128_000
+    assert describe("gpt-4.9").window_is_assumed
+
+
+def test_an_unknown_model_of_a_known_provider_has_its_default() -> None:
+    facts = describe("mistral/some-new-one")
+    assert (facts.window_tokens, facts.window_is_assumed) == (128_000, False)
+    assert describe("huggingface/some/model").window_tokens == 32_000
+
+
+def test_an_unknown_model_is_assumed_and_says_so() -> None:
+    facts = describe("my-own-model")
+    assert (facts.window_tokens, facts.window_is_assumed, facts.can_use_tools) == (128_000, True, True)
+    assert (facts.input_cost, facts.max_output_tokens) == (None, None)
+
+
+def test_an_embedding_model_is_not_a_chat_model() -> None:
+    assert describe("text-embedding-3-small").window_is_assumed
+
+
+def test_the_persons_word_wins() -> None:
+    facts = describe("gpt-4", context_window=32_000)
+    assert (facts.window_tokens, facts.window_source) == (32_000, "model.context_window")
+    assert facts.max_output_tokens == 4_096
+
+
+def test_prices_belong_to_the_seller() -> None:
+    assert describe("gpt-4o").input_cost == pytest.approx(2.5e-06)
+    assert describe("openai/gpt-4o").input_cost == pytest.approx(2.5e-06)
+    assert describe("some_gateway/gpt-4o").input_cost is None
+    assert describe("ollama/qwen3:8b").input_cost == 0.0
+
+
+def test_every_name_of_the_table_has_a_window_without_being_assumed() -> None:
+    for name in MODEL_WINDOWS:
+        assert not describe(name).window_is_assumed, name
+
+
+def test_the_map_is_read_without_importing_litellm() -> None:
+    path = price_map.locate()
+    assert path is not None
+    assert path.name == price_map.FILE_NAME
+    assert len(price_map.load()) > 1_000
+
+
+def test_cost_counts_cached_tokens_at_their_own_price() -> None:
+    facts = ModelFacts("m", input_cost=2.0, output_cost=10.0, cache_read_cost=0.5, cache_write_cost=3.0)
+    usage = Usage(prompt_tokens=10, completion_tokens=2, cache_read_tokens=4, cache_write_tokens=1)
+    assert cost_of(facts, usage) == 5 * 2.0 + 4 * 0.5 + 1 * 3.0 + 2 * 10.0
+    assert cost_of(ModelFacts("m"), usage) is None

@@ -1,0 +1,166 @@
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.config.schema import ModelSettings
+from nca.errors import ModelUnavailable
+from nca.models.catalog import describe
+from nca.models.choose import Choice, choose, named, open_model
+from nca.models.client import LitellmModel
+from nca.models.local_servers import LocalServer, find_servers
+from nca.models.providers import PROVIDERS
+from nca.testing.provider import Provider
+
+NOTHING = ModelSettings()
+
+
+class Doorbell:
+    """A port that counts who rings."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.rings = 0
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.rings += 1
+            connection.close()
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+
+@pytest.fixture
+def doorbell() -> Iterator[Doorbell]:
+    bell = Doorbell()
+    yield bell
+    bell.close()
+
+
+def _server(port: int, *, prefix: str = "openai", path: str = "/v1/models") -> LocalServer:
+    base = f"http://127.0.0.1:{port}"
+    return LocalServer("A server", base + path, prefix, base + "/v1")
+
+
+def test_what_is_configured_wins_and_nobody_is_asked(doorbell: Doorbell) -> None:
+    settings = ModelSettings(name="mistral/mistral-large-latest")
+    choice = choose(settings, {"OPENAI_API_KEY": "o", "MISTRAL_API_KEY": "m"}, servers=[_server(doorbell.port)])
+    assert (choice.model, choice.api_key, choice.api_key_variable) == (settings.name, "m", "MISTRAL_API_KEY")
+    assert "configured" in choice.why
+    assert "m'" not in repr(choice)
+    assert doorbell.rings == 0
+
+
+@pytest.mark.parametrize(
+    ("variable", "prefix"),
+    [
+        ("OPENAI_API_KEY", "openai/"),
+        ("ANTHROPIC_API_KEY", "anthropic/"),
+        ("GEMINI_API_KEY", "gemini/"),
+        ("GOOGLE_API_KEY", "gemini/"),
+        ("MISTRAL_API_KEY", "mistral/"),
+        ("OPENROUTER_API_KEY", "openrouter/"),
+        ("GROQ_API_KEY", "groq/"),
+        ("DEEPSEEK_API_KEY", "deepseek/"),
+        ("XAI_API_KEY", "xai/"),
+    ],
+)
+def test_a_key_decides_and_nobody_is_asked(variable: str, prefix: str, doorbell: Doorbell) -> None:
+    choice = choose(NOTHING, {variable: " key "}, servers=[_server(doorbell.port)])
+    assert choice.model.startswith(prefix)
+    assert (choice.api_key, choice.api_key_variable) == ("key", variable)
+    assert variable in choice.why
+    assert doorbell.rings == 0
+
+
+def test_other_keys_are_alternatives() -> None:
+    choice = choose(NOTHING, {"GROQ_API_KEY": "g", "OPENAI_API_KEY": "o"}, servers=[])
+    assert choice.model == PROVIDERS["openai"].model
+    assert choice.alternatives == (PROVIDERS["groq"].model,)
+
+
+@pytest.mark.parametrize("facts", [facts for facts in PROVIDERS.values() if facts.model], ids=lambda facts: facts.name)
+def test_every_chosen_model_is_known_and_able(facts: object) -> None:
+    known = describe(PROVIDERS[facts.name].model)  # type: ignore[attr-defined]
+    assert known.window_source.startswith("litellm's entry")
+    assert known.can_use_tools
+    assert known.window_tokens >= 100_000
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
+def test_an_endpoint_in_the_environment_is_asked_for_its_model(variable: str) -> None:
+    with Provider(models=["their-model"]) as provider:
+        choice = choose(NOTHING, {variable: provider.url, "OPENAI_API_KEY": "k"}, servers=[])
+    assert (choice.model, choice.api_base, choice.api_key) == ("openai/their-model", provider.url, "k")
+    assert variable in choice.why
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "base"),
+    [
+        ("gpt-4o", "openai/gpt-4o", "http://there/v1"),
+        ("openai/gpt-4o", "openai/gpt-4o", "http://there/v1"),
+        ("their-model", "openai/their-model", "http://there/v1"),
+        ("their/model", "openai/their/model", "http://there/v1"),
+        ("groq/openai/gpt-oss-120b", "groq/openai/gpt-oss-120b", ""),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5", ""),
+        ("embedded/smollm2-135m", "embedded/smollm2-135m", ""),
+    ],
+)
+def test_openais_address_is_for_openais_models_and_unknown_ones(name: str, model: str, base: str) -> None:
+    choice = named(name, NOTHING, {"OPENAI_API_BASE": "http://there/v1"})
+    assert (choice.model, choice.api_base) == (model, base)
+
+
+def test_a_configured_address_is_for_every_model() -> None:
+    settings = ModelSettings(api_base="http://there/v1")
+    assert named("anything", settings, {}).model == "openai/anything"
+    assert named("mistral/x", settings, {}) == Choice("mistral/x", "http://there/v1", "", "MISTRAL_API_KEY", "chosen")
+    assert named("gpt-4o", NOTHING, {}).model == "gpt-4o"
+
+
+def test_a_local_server_that_answers_is_taken() -> None:
+    with Provider(models=["nomic-embed-text", "qwen3:8b", "llama3"]) as provider:
+        closed = _server(1)
+        ollama = _server(provider.port, prefix="ollama_chat", path="/api/tags")
+        choice = choose(NOTHING, {}, servers=[closed, ollama, _server(provider.port)])
+    assert choice.model == "ollama_chat/qwen3:8b"
+    assert choice.alternatives == ("ollama_chat/llama3", "openai/qwen3:8b")
+    assert choice.api_key_variable == ""
+
+
+def test_a_server_that_does_not_speak_is_not_there(doorbell: Doorbell) -> None:
+    assert find_servers([_server(doorbell.port), _server(1)]) == []
+    assert doorbell.rings == 1
+
+
+def test_at_last_there_is_the_embedded_model(tmp_path: Path) -> None:
+    env = {"NCA_HOME": str(tmp_path), "NCA_EMBEDDED": "smollm2-135m"}
+    choice = choose(NOTHING, env, servers=[])
+    assert (choice.model, choice.is_embedded, choice.api_key_variable) == ("embedded/smollm2-135m", True, "")
+    assert "nca models get" in choice.why
+
+
+async def test_a_missing_key_is_said_before_a_request() -> None:
+    with pytest.raises(ModelUnavailable, match="MISTRAL_API_KEY is not set"):
+        await open_model(NOTHING, named("mistral/mistral-large-latest", NOTHING, {}), print)
+
+
+async def test_a_choice_opens_to_a_model() -> None:
+    settings = ModelSettings(context_window=9_000, api_base="http://there/v1")
+    model = await open_model(settings, named("gpt-4o", settings, {}), print)
+    assert isinstance(model, LitellmModel)
+    assert (model.facts.name, model.facts.window_tokens) == ("openai/gpt-4o", 9_000)
+    await model.close()

@@ -1,0 +1,225 @@
+"""The whole way through litellm to a real server on loopback, and back."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from nca.config.schema import ModelSettings
+from nca.errors import ModelUnavailable, ProviderError
+from nca.events import RetryScheduled
+from nca.models.catalog import describe
+from nca.models.client import Delta, LitellmModel, Model, ModelRequest, Reply
+from nca.testing.faults import FAULTS
+from nca.testing.provider import Provider
+from nca.testing.script import Answer, in_order
+
+REQUEST = ModelRequest([{"role": "user", "content": "Hello there"}], max_output_tokens=500)
+TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {}}}}
+
+
+class Asked:
+    """One request to a model of the provider: the reply or the error, what was seen, and the retries."""
+
+    def __init__(self, provider: Provider, name: str, **settings: Any) -> None:
+        self.seen: list[Delta] = []
+        self.retries: list[RetryScheduled] = []
+        chosen = ModelSettings(**{"api_base": provider.url, **settings})
+        self.model = LitellmModel(describe(name), chosen, self.retries.append, api_key="key")
+
+    async def reply(self, request: ModelRequest = REQUEST) -> Reply:
+        try:
+            return await self.model.ask(request, self.seen.append)
+        finally:
+            await self.model.close()
+
+    @property
+    def text(self) -> str:
+        return "".join(delta.text for delta in self.seen)
+
+
+async def test_an_answer_is_streamed_with_the_providers_own_usage() -> None:
+    with Provider(in_order(Answer(text="One two three.", reasoning="Hm."))) as provider:
+        asked = Asked(provider, "openai/gpt-4o")
+        reply = await asked.reply()
+    assert isinstance(asked.model, Model)
+    assert asked.text == reply.message.text == "One two three."
+    assert len(asked.seen) > 3
+    assert reply.message.reasoning == "Hm."
+    assert reply.usage is not None
+    assert (reply.usage.prompt_tokens, reply.finish_reason) == (9, "stop")
+    assert reply.usage.cost == pytest.approx(9 * 2.5e-06 + reply.usage.completion_tokens * 1e-05)
+
+
+async def test_the_request_arrives_as_it_was_made() -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Read a."},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": "hm",
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "text"},
+    ]
+    request = ModelRequest(json.loads(json.dumps(messages)), tools=[TOOL], max_output_tokens=77, temperature=0.5)
+    with Provider() as provider:
+        await Asked(provider, "openai/test-model").reply(request)
+    (received,) = provider.requests
+    assert request.messages == messages
+    # What a model thought is not sent back where nobody wants it.
+    assert [sorted(message) for message in received["messages"]] == [
+        ["content", "role"],
+        ["content", "role"],
+        ["role", "tool_calls"],
+        ["content", "role", "tool_call_id"],
+    ]
+    assert received["tools"] == [TOOL]
+    assert (received["max_tokens"], received["temperature"], received["model"]) == (77, 0.5, "test-model")
+
+
+async def test_tool_calls_come_back() -> None:
+    script = in_order(Answer(tool_calls=[("read_file", {"path": "a"}), ("read_file", {"path": "b"})]))
+    with Provider(script) as provider:
+        reply = await Asked(provider, "openai/test-model").reply()
+    assert [json.loads(call.arguments) for call in reply.message.tool_calls] == [{"path": "a"}, {"path": "b"}]
+    assert reply.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if "stall" not in name])
+async def test_every_fault_ends_as_it_should(name: str) -> None:
+    await _run_fault(name)
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTS if "stall" in name])
+async def test_every_stall_ends_by_a_deadline(name: str) -> None:
+    await _run_fault(name, first_token_seconds=0.5, idle_seconds=0.5)
+
+
+async def _run_fault(name: str, **settings: float) -> None:
+    fault = FAULTS[name]
+    with Provider(in_order("A whole answer.")) as provider:
+        asked = Asked(provider, f"openai/{name}", **settings)
+        if fault.outcome == "answer":
+            reply = await asked.reply()
+            assert reply.message.tool_calls or reply.message.text == (fault.shown or "A whole answer.")
+            assert asked.text == reply.message.text
+        else:
+            with pytest.raises(ProviderError) as raised:
+                await asked.reply()
+            assert fault.says.lower() in str(raised.value).lower()
+            assert "\n" not in str(raised.value)
+            assert asked.text == fault.shown
+    assert len(provider.requests) == fault.requests
+    assert len(asked.retries) == fault.requests - 1
+
+
+async def test_a_usage_that_litellm_makes_up_is_not_believed() -> None:
+    with Provider() as provider:
+        reply = await Asked(provider, "openai/no-usage").reply()
+    assert reply.usage is None
+
+
+async def test_an_overflow_brings_its_numbers() -> None:
+    with Provider(window_tokens=100) as provider, pytest.raises(ProviderError) as raised:
+        await Asked(provider, "openai/test-model").reply()
+    failure = raised.value.failure
+    assert failure.is_overflow
+    assert (failure.action, failure.asked_tokens, failure.limit_tokens) == ("lower_max_tokens_then_compact", 509, 100)
+    assert len(provider.requests) == 1
+
+
+async def test_a_wrong_key_names_its_variable() -> None:
+    with Provider(api_key="right") as provider, pytest.raises(ModelUnavailable) as raised:
+        await Asked(provider, "groq/some-model").reply()
+    assert "GROQ_API_KEY" in str(raised.value)
+
+
+async def test_an_unreachable_endpoint_names_its_address() -> None:
+    with Provider() as provider:
+        url = provider.url
+    asked = Asked(provider, "openai/test-model", api_base=url, max_retries=1)
+    with pytest.raises(ProviderError) as raised:
+        await asked.reply()
+    assert url in str(raised.value)
+    assert len(asked.retries) == 1
+
+
+@pytest.mark.parametrize("name", ["groq/m", "mistral/m", "deepseek/m", "openrouter/a/m", "xai/m", "hosted_vllm/m", "m"])
+async def test_whoever_speaks_openais_protocol_is_read_directly(name: str) -> None:
+    with Provider(in_order("Hello.")) as provider:
+        reply = await Asked(provider, name).reply()
+    assert reply.message.text == "Hello."
+    assert provider.requests[0]["model"] == name.split("/", 1)[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("plain", "answer"),
+        ("no-usage", "answer"),
+        ("rate-limited", "answer"),
+        ("wrong-key", "key"),
+        ("nothing", "empty"),
+    ],
+)
+async def test_other_providers_are_read_through_litellm(name: str, outcome: str) -> None:
+    with Provider(in_order("Hello.")) as provider:
+        asked = Asked(provider, f"sambanova/{name}")
+        if outcome == "answer":
+            reply = await asked.reply()
+            assert reply.message.text == asked.text == "Hello."
+            assert (reply.usage is None) == (name == "no-usage")
+        else:
+            with pytest.raises(ProviderError, match=outcome):
+                await asked.reply()
+
+
+@pytest.mark.parametrize("name", ["stalls-at-first", "stalls-in-the-middle"])
+async def test_cancelling_ends_the_call_and_the_model_stays_usable(name: str) -> None:
+    with Provider(in_order("Hello.")) as provider:
+        asked = Asked(provider, f"openai/{name}")
+        task = asyncio.create_task(asked.model.ask(REQUEST, asked.seen.append))
+        while not provider.requests or (name == "stalls-in-the-middle" and "of" not in asked.text):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asked.model.close()
+        other = await Asked(provider, "openai/plain").reply()
+    assert other.message.text == "Hello."
+
+
+async def test_what_the_listener_raises_is_not_the_providers() -> None:
+    def refuse(delta: Delta) -> None:
+        raise KeyError("listener")
+
+    with Provider() as provider:
+        asked = Asked(provider, "openai/test-model")
+        with pytest.raises(KeyError, match="listener"):
+            await asked.model.ask(REQUEST, refuse)
+        await asked.model.close()
+    assert len(provider.requests) == 1
+
+
+async def test_requests_may_overlap() -> None:
+    with Provider(lambda request: str(request["messages"][0]["content"]) * 20, token_seconds=0.001) as provider:
+        model = Asked(provider, "openai/test-model").model
+        requests = [ModelRequest([{"role": "user", "content": f"Say {n}. "}]) for n in range(4)]
+        replies = await asyncio.gather(*(model.ask(request, lambda delta: None) for request in requests))
+        await model.close()
+    assert [reply.message.text for reply in replies] == [f"Say {n}. " * 20 for n in range(4)]
+
+
+async def test_cancelling_ends_a_wait_between_tries() -> None:
+    with Provider() as provider:
+        provider.closing.set()
+        asked = Asked(provider, "openai/nothing")
+        task = asyncio.create_task(asked.reply())
+        while not asked.retries:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task

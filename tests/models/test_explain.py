@@ -1,0 +1,57 @@
+import pytest
+
+from nca.errors import ModelUnavailable
+from nca.models.explain import BrokenStream, EmptyAnswer, explain
+from nca.models.retry import PassingFailure
+
+
+class Refused(Exception):
+    """An error as the openai package has them."""
+
+    def __init__(self, status_code: int, message: str) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "advice"),
+    [
+        (Refused(401, "bad key"), "The key for mistral/m was refused", "MISTRAL_API_KEY"),
+        (Refused(403, "not for you"), "may not use mistral/m", "/model"),
+        (Refused(404, "model 'm' not found"), "mistral/m is not known", "--model"),
+        (Refused(402, "pay"), "no credit", "billing"),
+        (Refused(400, "The prompt is too long: 9 tokens > 8 maximum"), "does not fit", "/compact"),
+        (
+            Refused(400, "max_tokens is too large: 9. This model supports at most 8 completion tokens"),
+            "fewer",
+            "/config",
+        ),
+        (Refused(400, "roles must alternate"), "form", "/compact"),
+        (Refused(413, "Request Entity Too Large"), "too large in bytes", "attachments"),
+        (Refused(400, "temperature is odd"), "refused the request (status 400)", "/model"),
+        (Refused(429, "slow down"), "over its rate limit (status 429)", "in a while"),
+        (Refused(503, "try again in 2 hours"), "passing failure (status 503)", "2 hours"),
+        (EmptyAnswer(), "sent an empty answer", "/model"),
+        (EmptyAnswer("<html>Sign in</html>"), "does not speak the chat protocol", "model.api_base"),
+        (BrokenStream("The answer broke off."), "broke off", "Try again"),
+        (TimeoutError("It stood still (model.idle_seconds)."), "model.idle_seconds", "/config"),
+        (ConnectionRefusedError("[Errno 111]"), "Nothing answers at http://there/v1", "model.api_base"),
+    ],
+)
+def test_every_failure_is_one_line_with_advice(error: Exception, said: str, advice: str) -> None:
+    explained = explain(error, model="mistral/m", api_base="http://there/v1")
+    assert said in explained.message
+    assert advice in explained.advice
+    assert "\n" not in str(explained)
+    assert isinstance(explained, PassingFailure) == (explained.failure.action == "backoff")
+
+
+def test_what_is_not_there_is_its_own_error() -> None:
+    assert isinstance(explain(Refused(401, ""), model="m"), ModelUnavailable)
+    assert isinstance(explain(Refused(404, ""), model="m"), ModelUnavailable)
+
+
+def test_a_providers_text_is_bounded_and_on_one_line() -> None:
+    explained = explain(Refused(400, "word\n" * 1_000), model="m")
+    assert len(str(explained)) < 300
+    assert "\n" not in str(explained)

@@ -1,0 +1,148 @@
+"""The classifier, on an excerpt of real replies (see errors.README.md) and on what gateways do to them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nca.models.failures import (
+    classify_provider_error,
+    context_overflow_provider,
+    is_context_overflow_error,
+    shorten,
+)
+
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in Path(__file__).with_name("errors.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def _label(body: Any, row: dict[str, Any]) -> tuple[str, bool]:
+    failure = classify_provider_error(body, status=row["status"], provider=row["provider"])
+    return failure.action, failure.is_overflow
+
+
+def _nested(body: str, depth: int) -> str:
+    for _ in range(depth):
+        body = json.dumps({"error": {"message": body}})
+    return body
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row['provider']}-{row['kind']}" for row in ROWS])
+def test_every_reply_has_its_action(row: dict[str, Any]) -> None:
+    assert _label(row["body"], row) == (row["action"], row["is_overflow"])
+
+
+@given(st.sampled_from(ROWS), st.sampled_from(["upper", "lower", "swapcase"]), st.integers(0, 8), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_case_nesting_and_wrapping_change_no_label(
+    row: dict[str, Any], case: str, depth: int, is_wrapped: bool
+) -> None:
+    body = _nested(getattr(row["body"], case)(), depth)
+    if is_wrapped:
+        body = f"litellm.BadRequestError: SomeException - {body} (request id 123)"
+    assert _label(body, row) == (row["action"], row["is_overflow"])
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["status"] != 200 and row["body"].startswith("{")])
+def test_a_gateways_raw_field_is_read(row: dict[str, Any]) -> None:
+    body = {"error": {"message": "Provider returned error", "code": row["status"], "metadata": {"raw": row["body"]}}}
+    assert _label(body, row) == (row["action"], row["is_overflow"])
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "limit"),
+    [
+        ("prompt is too long: 210,244 tokens > 200,000 maximum", 210_244, 200_000),
+        ("input length and `max_tokens` exceed context limit: 189140 + 20000 > 204648, decrease", 209_140, 204_648),
+        ("Requested tokens (2290) exceed context window of 2048", 2_290, 2_048),
+        (
+            "The input token count (3475200) exceeds the maximum number of tokens allowed (1048576).",
+            3_475_200,
+            1_048_576,
+        ),
+        ("invalid params, context window exceeds limit (2013)", None, None),
+        ("prompt too long; exceeded max context length by 4 tokens", None, None),
+    ],
+)
+def test_the_numbers_are_read(text: str, asked: int | None, limit: int | None) -> None:
+    failure = classify_provider_error(text, status=400)
+    assert failure.is_overflow
+    assert (failure.asked_tokens, failure.limit_tokens) == (asked, limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "action"),
+    [
+        ("Too many tokens per day, please wait before trying again.", 429, "backoff"),
+        ("`max_tokens` must be greater than `thinking.budget_tokens`.", 400, "fail"),
+        ("Unable to submit request because it has a maxOutputTokens value of 65536", 400, "lower_max_tokens"),
+        ("messages.0: all messages must have non-empty content", 400, "repair_history"),
+        ("Tool call id was call_abc but must be a-z, A-Z, 0-9, with a length of 9.", 400, "repair_history"),
+        ("image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes", 400, "shrink_payload"),
+        ("Function name too long: maximum length is 64", 400, "fail"),
+        ("This model's maximum context length is 4096 tokens.", 429, "backoff"),
+        ("", 413, "shrink_payload"),
+        ("", 503, "backoff"),
+        ("", 400, "fail"),
+    ],
+)
+def test_what_only_sounds_like_an_overflow(text: str, status: int, action: str) -> None:
+    failure = classify_provider_error(text, status=status)
+    assert (failure.action, failure.is_overflow) == (action, False)
+
+
+def test_echoed_input_is_not_the_error() -> None:
+    echo = {"error": {"message": "content must be a string"}, "messages": [{"content": "prompt is too long: 9 > 8"}]}
+    assert not is_context_overflow_error(echo)
+    assert not is_context_overflow_error("Invalid: {'role': 'user', 'content': 'prompt is too long'}")
+
+
+def test_exceptions_are_read_with_their_causes() -> None:
+    try:
+        try:
+            raise ValueError("prompt is too long: 210244 tokens > 200000 maximum")
+        except ValueError as error:
+            raise RuntimeError("the call failed") from error
+    except RuntimeError as error:
+        failure = classify_provider_error(error)
+    assert (failure.action, failure.limit_tokens) == ("compact", 200_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "provider"),
+    [
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            "openai",
+        ),
+        ("prompt is too long: 210244 tokens > 200000 maximum", "anthropic"),
+        ("The input token count (9) exceeds the maximum number of tokens allowed (8).", "google"),
+        ("ValidationException: too many input tokens", "bedrock"),
+        ("content_length_exceeded", "azure"),
+        ("context_length_exceeded", "openrouter"),
+        ("Prompt contains 140310 tokens, too large for model with 131072 maximum context length", "mistral"),
+        ("the context size has been exceeded", None),
+        ("Rate limit reached", None),
+    ],
+)
+def test_whose_overflow_it_is(text: str, provider: str | None) -> None:
+    assert context_overflow_provider(text) == provider
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_nothing_makes_it_raise(error: Any) -> None:
+    assert classify_provider_error(error).action
+
+
+def test_a_providers_text_is_bounded() -> None:
+    assert len(classify_provider_error("x" * 10_000, status=400).message) == 200
+    assert shorten("one\n two") == "one two"

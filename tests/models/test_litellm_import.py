@@ -1,0 +1,42 @@
+"""What the import of litellm may do, seen from a fresh interpreter."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+WATCHED = """
+import sys
+opened = []
+network = ("socket.connect", "socket.getaddrinfo")
+sys.addaudithook(lambda event, args: opened.append(event) if event in network else None)
+"""
+
+
+def _run(code: str, directory: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED + code], cwd=directory, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_choosing_and_describing_do_not_import_it(tmp_path: Path) -> None:
+    code = """
+import nca.models.choose, nca.models.client
+nca.models.choose.describe("gpt-4o")
+print([name for name in ("litellm", "openai", "httpx", "pydantic") if name in sys.modules], opened)
+"""
+    assert _run(code, tmp_path) == "[] []"
+
+
+def test_the_import_is_quiet_and_takes_nothing_from_the_directory(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_API_BASE=http://evil.invalid/v1\n")
+    code = """
+import asyncio, os
+from nca.models.client import warm
+module = asyncio.run(warm())
+assert asyncio.run(warm()) is module
+print(module.__name__, os.environ.get("OPENAI_API_BASE"), opened)
+"""
+    assert _run(code, tmp_path) == "litellm None []"

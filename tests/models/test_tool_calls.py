@@ -1,0 +1,122 @@
+"""Calls in every shape that providers give them (reliability F30, F31)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.models.tool_calls import ToolCallAssembler
+
+A, B = '{"path": "a"}', '{"path": "b"}'
+
+
+def _piece(arguments: Any = None, *, name: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"function": {"name": name, "arguments": arguments}, **more}
+
+
+def _assembled(*pieces: Any, known: set[str] | None = None) -> list[tuple[str, str, str]]:
+    assembler = ToolCallAssembler()
+    for piece in pieces:
+        assembler.add(piece)
+    return [(call.id, call.name, call.arguments) for call in assembler.calls(known or set())]
+
+
+def test_pieces_of_parallel_calls_go_together() -> None:
+    assert _assembled(
+        [_piece("", name="read", id="c1", index=0)],
+        [_piece('{"path"', index=0), _piece("", name="grep", id="c2", index=1)],
+        [_piece(': "a"}', index=0), _piece(B, index=1)],
+    ) == [("c1", "read", A), ("c2", "grep", B)]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [_piece(A, name="read", id="c1"), _piece(B, name="read", id="c2")],
+        [_piece(A, name="read", id="c1", index=0), _piece(B, name="read", id="c2", index=0)],
+        [_piece(A, name="read", id="c1", index=0), _piece(B, name="read", id="c1", index=1)],
+        [_piece(A, name="read", id="c1", index=0), _piece(B, name="read", id="c1", index=0)],
+        [_piece(A, name="read", index=0), _piece(B, name="read", index=1)],
+        [_piece(A, name="read", id=""), _piece(B, name="read", id=None)],
+        [_piece(A + B, name="read", id="c1", index=0)],
+    ],
+    ids=["no index", "same index", "same id", "same both", "no ids", "nothing", "run together"],
+)
+def test_two_calls_stay_two(pieces: list[dict[str, Any]]) -> None:
+    calls = _assembled(*pieces)
+    assert [arguments for _, _, arguments in calls] == [A, B]
+    assert len({call_id for call_id, _, _ in calls}) == 2
+    assert all(call_id for call_id, _, _ in calls)
+
+
+def test_a_name_and_id_repeated_with_every_piece_is_one_call() -> None:
+    pieces = [_piece(text, name="read", id="c1", index=0) for text in ("", '{"pa', 'th": ', '"a"}')]
+    assert _assembled(*pieces) == [("c1", "read", A)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "whole"),
+    [
+        (None, "{}"),
+        ("", "{}"),
+        ("null", "{}"),
+        ({"path": "a"}, A),
+        ('"{\\"path\\": \\"a\\"}"', A),
+        ('{"path": "a', '{"path": "a'),
+        ("[1, 2]", "[1, 2]"),
+    ],
+)
+def test_arguments_become_text(arguments: Any, whole: str) -> None:
+    assert _assembled(_piece(arguments, name="read", id="c1", index=0)) == [("c1", "read", whole)]
+
+
+def test_a_repeated_call_is_one() -> None:
+    pieces = [_piece(text, name="read", id=f"c{n}", index=n) for n, text in enumerate([A, '{"path":"a"}', A, B])]
+    assert _assembled(*pieces) == [("c0", "read", A), ("c3", "read", B)]
+
+
+def test_ids_that_cannot_be_sent_back_or_are_taken_are_replaced() -> None:
+    (first, _, _), (second, _, _) = _assembled(
+        _piece(A, name="read", id="x" * 300, index=0), _piece(B, name="read", id="old", index=1), known={"old"}
+    )
+    assert first.startswith("call_")
+    assert second.startswith("call_")
+    signed = "call_1__thought__" + "Zm9v" * 40
+    assert _assembled(_piece(A, name="read", id=signed))[0][0] == signed
+
+
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [(" read_file ", "read_file"), ("functions.read", "read"), ("my tool", "my_tool"), (None, "unknown_tool")],
+)
+def test_names_are_made_sendable(name: str | None, clean: str) -> None:
+    assert _assembled(_piece(A, name=name, id="c1"))[0][1] == clean
+
+
+def test_a_legacy_function_call_is_read() -> None:
+    assert [call[1:] for call in _assembled({"name": "read", "arguments": A})] == [("read", A)]
+
+
+_anything = st.none() | st.text(max_size=5) | st.integers(0, 2) | st.just(A)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "index": _anything,
+                "id": _anything,
+                "function": _anything | st.fixed_dictionaries({}, optional={"name": _anything, "arguments": _anything}),
+            },
+        )
+        | _anything,
+        max_size=6,
+    )
+)
+def test_whatever_comes_the_calls_can_be_sent(pieces: list[Any]) -> None:
+    calls = _assembled(*pieces)
+    ids = [call_id for call_id, _, _ in calls]
+    assert len(set(ids)) == len(ids)
+    assert all(1 <= len(name) <= 64 for _, name, _ in calls)

@@ -1,0 +1,220 @@
+"""The chat in a real pseudo-terminal: turns, interrupts, signals, ends."""
+
+from __future__ import annotations
+
+import signal
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.sessions.session import Session
+from nca.sessions.store import Store
+from tests.terminal.tty import Tty, chat
+
+CTRL_C, CTRL_D = "\x03", "\x04"
+FILLER = "The parser reads the file and fails. " * 30
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Tty]]:
+    started: list[Tty] = []
+
+    def begin(*replies: Any, **options: Any) -> Tty:
+        tty = chat(*replies, **options)
+        started.append(tty)
+        tty.sees("›")
+        return tty
+
+    yield begin
+    for tty in started:
+        tty.close()
+
+
+def _last(store: Store) -> Session:
+    return store.open_session(store.list()[0].id, read_only=True)
+
+
+def test_a_chat_from_banner_to_exit(start: Callable[..., Tty]) -> None:
+    tty = start(
+        {"tool": "list_directory", "arguments": {"path": "nca/terminal/commands"}},
+        "It holds **commands**:\n\n- `help.py`\n- `exit.py`\n",
+        banner=["scripted/model, because the test says so.", "/model NAME switches."],
+    )
+    tty.line("what is there?")
+    whole = tty.sees("exit.py")
+    assert whole.startswith("scripted/model, because the test says so.\n/model NAME switches.\n")
+    assert "• list" in whole
+    tty.sees(" • help.py\n • exit.py")
+    tty.settle()
+    assert any("▓" in line and "6.5k" in line for line in tty.shown())
+    tty.line("exit")
+    assert tty.ends() == 0
+
+
+def test_notices_a_compaction_and_the_gauge(start: Callable[..., Tty]) -> None:
+    tty = start(*[{"text": FILLER, "times": 5}] * 3, "A summary.", "A summary.", "Fine.", window_tokens=8_000)
+    for _ in range(3):
+        tty.line("go on")
+        tty.settle()
+    whole = tty.sees("% of budget (")
+    assert "% used" in whole
+    tty.line("and now?")
+    tty.sees("Compacted")
+    tty.sees("Fine.")
+    tty.line("/context")
+    tty.sees("compacted")
+    tty.line("/context undo")
+    tty.sees("Undone")
+
+
+def test_ctrl_c_keeps_the_partial_answer_and_what_was_typed(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start("Again.", home=str(tmp_path))
+    tty.line("SLOW question")
+    tty.sees("The first piece.")
+    tty.send("the next one")
+    tty.sees("› the next one")
+    tty.send(CTRL_C)
+    tty.sees("Interrupted; what came so far is kept.")
+    tty.settle()
+    assert "› the next one" in tty.shown()[-8:] or "› the next one" in tty.text()
+    tty.send("\r")
+    tty.sees("Again.")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    with Store.open(tmp_path / "store.db") as store, _last(store) as session:
+        messages = [entry.message for entry in session.entries()]
+    assert [message.text.strip() for message in messages] == [
+        "SLOW question",
+        "The first piece.",
+        "the next one",
+        "Again.",
+    ]
+    assert messages[1].is_interrupted
+
+
+def test_a_second_ctrl_c_leaves(start: Callable[..., Tty]) -> None:
+    tty = start()
+    tty.line("SLOW question")
+    tty.sees("The first piece.")
+    tty.send(CTRL_C)
+    tty.sees("Ctrl-C again leaves")
+    tty.send(CTRL_C)
+    assert tty.ends() == 130
+
+
+def test_lines_typed_ahead_are_sent_one_after_the_other(start: Callable[..., Tty]) -> None:
+    tty = start("One.", "Two.", "Three.", "Four.")
+    tty.line("PAUSE first")
+    tty.sees("Thinking")
+    tty.send("second\rthird\r")
+    whole = tty.sees("Three.")
+    assert "› second\n\nTwo." in whole
+    assert "› third\n\nThree." in whole
+    tty.settle()
+    tty.line("PAUSE fourth")
+    tty.sees("Thinking")
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    assert "Four." in tty.text()
+
+
+def test_a_failed_turn_keeps_the_text_for_another_try(start: Callable[..., Tty]) -> None:
+    tty = start({"error": "The key was refused.", "advice": "Check OPENAI_API_KEY."}, "Now it works.")
+    tty.line("//etc/hosts, please")
+    whole = tty.sees("Check OPENAI_API_KEY.")
+    assert "The key was refused." in whole
+    tty.sees("› //etc/hosts, please", times=2)
+    tty.send("\r")
+    tty.sees("Now it works.")
+    tty.line("/context")
+    tty.sees("you: /etc/hosts, please")
+    tty.sees("2 messages in 1 turn")
+
+
+def test_unknown_commands_are_not_sent(start: Callable[..., Tty]) -> None:
+    tty = start()
+    tty.line("/contxt")
+    tty.sees("There is no command /contxt; nothing was sent.")
+    tty.sees("Did you mean /context?")
+    tty.line("/config context.compact_threshold 9x")
+    tty.sees("is not valid")
+    for word in ("quit", ":q"):
+        assert word  # both leave; one of them ends this program
+    tty.line(":q")
+    assert tty.ends() == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("is_working", [False, True])
+def test_signals_end_the_chat_and_restore_the_terminal(
+    start: Callable[..., Tty], tmp_path: Path, number: int, code: int, is_working: bool
+) -> None:
+    tty = start(home=str(tmp_path))
+    before = termios.tcgetattr(tty.process.child_fd)[3]
+    if is_working:
+        tty.line("SLOW question")
+        tty.sees("The first piece.")
+    else:
+        tty.settle()
+    tty.process.kill(number)
+    while tty._read(1):
+        pass
+    assert not before & (termios.ICANON | termios.ECHO)  # the prompt had them off
+    assert tty.ends() == code
+    assert b"Traceback" not in tty.raw
+    if is_working:
+        with (
+            Store.open(tmp_path / "store.db") as store,
+            store.open_session(store.list()[0].id, read_only=True) as session,
+        ):
+            assert session.entries()[-1].message.is_interrupted
+
+
+@pytest.mark.parametrize("is_working", [False, True])
+def test_a_terminal_that_is_closed_ends_the_chat(start: Callable[..., Tty], is_working: bool) -> None:
+    tty = start()
+    if is_working:
+        tty.line("SLOW question")
+        tty.sees("The first piece.")
+    else:
+        tty.settle()
+    tty.process.close(force=False)
+    assert not tty.process.isalive()
+
+
+def test_nothing_hostile_from_model_or_files_reaches_the_terminal(start: Callable[..., Tty]) -> None:
+    hostile = "a\x1b]52;c;aGFjaw==\x07b\x1b[2Jc\x9b31md\u202ee"
+    tty = start(hostile, {"tool": f"no{hostile}", "arguments": {}}, "Done.", {"error": hostile, "advice": hostile})
+    tty.line("one")
+    tty.sees("abc")
+    tty.line("two")
+    tty.sees("Done.")
+    tty.line("three")
+    tty.sees("three", times=2)
+    tty.settle()
+    for forbidden in (b"\x1b]52", b"\x1b[2J", b"\xc2\x9b", "\u202e".encode(), b"\x07"):
+        assert forbidden not in tty.raw
+
+
+def test_a_storm_of_resizes(start: Callable[..., Tty]) -> None:
+    tty = start({"text": FILLER + "\n\n", "times": 20}, "Still here.", window_tokens=200_000)
+    tty.line("go")
+    for step in range(40):
+        tty.resize(20 + step * 7 % 100, 3 + step * 5 % 40)
+    tty.resize(100, 30)
+    tty.settle()
+    tty.line("and now?")
+    tty.sees("Still here.")
+    assert b"Traceback" not in tty.raw
+
+
+def test_a_line_of_a_megabyte_is_drawn(start: Callable[..., Tty]) -> None:
+    tty = start({"text": "x" * 1_000, "times": 1_000}, "Still here.", window_tokens=2_000_000)
+    tty.line("go")
+    tty.settle()
+    tty.line("and now?")
+    tty.sees("Still here.")

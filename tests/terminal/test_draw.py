@@ -1,0 +1,181 @@
+"""Events on a screen: what a person sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from nca.events import (
+    ContextCompaction,
+    ContextWarning,
+    ErrorRaised,
+    Event,
+    Notice,
+    ReasoningDelta,
+    RequestStarted,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from nca.terminal.draw import Draw
+from nca.terminal.screen import Screen
+from tests.terminal.test_screen import Glass
+
+
+class Seen:
+    """A Draw, its emulated screen, and its bytes."""
+
+    def __init__(self, *, show_reasoning: bool = False, columns: int = 100, rows: int = 40) -> None:
+        self.glass = Glass(columns, rows)
+        screen = Screen(self.glass)
+        screen.console.size = (columns, rows)  # type: ignore[assignment]  # Rich takes any pair
+        self.draw = Draw(screen, show_reasoning=show_reasoning)
+
+    def lines(self, *events: Event) -> list[str]:
+        for event in events:
+            self.draw.on_event(event)
+        lines = self.glass.lines()
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    def style(self, text: str) -> tuple[str, bool]:
+        """The colour of the line with this text, and whether it is the quiet one."""
+        for y, line in enumerate(self.glass.emulator.display):
+            if text in line:
+                return self.glass.emulator.buffer[y][line.index(text)].fg, "\x1b[2m" in self.glass.raw
+        raise AssertionError(f"{text!r} is not on the screen")
+
+
+def finished(reason: str = "answered", steps: int = 1) -> TurnFinished:
+    return TurnFinished(reason, "", steps, 0.1)  # type: ignore[arg-type]  # a parameter of the tests
+
+
+COMPACTED = ContextCompaction(
+    phase="completed",
+    trigger="threshold",
+    stages=("prune", "summarize"),
+    tokens_before=166_000,
+    tokens_after=84_000,
+    kept_facts=41,
+    total_facts=44,
+    seconds=3.21,
+    message="Compacted 166,000 → 84,000 tokens (prune, summarize, kept 41 of 44 facts).",
+)
+
+
+def test_an_answer_with_tools_reads_from_top_to_bottom() -> None:
+    lines = Seen().lines(
+        RequestStarted(1, "m", 1, 2),
+        TextDelta("Let me "),
+        TextDelta("look.\n"),
+        ToolStarted("1", "read_file", "{}", "read src/a.py"),
+        ToolFinished("1", "read_file", is_error=False, summary="120 lines", seconds=0.1),
+        ToolStarted("2", "grep", "{}", "grep nothing"),
+        ToolFinished("2", "grep", is_error=True, summary="no such\nfolder", seconds=2.0),
+        TextDelta("It is **done**.\n\nReally."),
+        finished(),
+    )
+    assert lines == [
+        "Let me look.",
+        "",
+        "• read src/a.py → 120 lines",
+        "✗ grep nothing → no such folder · 2.0 s",
+        "",
+        "It is done.",
+        "",
+        "Really.",
+    ]
+
+
+def test_the_notices_are_exactly_the_message_in_grey_and_yellow() -> None:
+    seen = Seen()
+    info = ContextWarning("info", 0.65, 65, 100, "Context: 65% used")
+    warning = ContextWarning("warning", 0.83, 166, 200, "Context usage: 83% of budget (166,000 / 200,000 tokens)")
+    assert seen.lines(info, warning) == [info.message, warning.message]
+    assert seen.style(info.message) == ("default", True)
+    assert seen.style(warning.message)[0] == "brown"  # what pyte calls yellow
+
+
+def test_a_compaction_is_one_calm_line() -> None:
+    start = ContextCompaction("starting", "threshold", tokens_before=166_000)
+    assert Seen().lines(start, COMPACTED) == [f"{COMPACTED.message} · 3.2 s"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "message", "line"),
+    [
+        ("failed", "the disk is full", "Compaction failed, nothing changed: the disk is full"),
+        ("failed", "interrupted", "Compaction stopped, nothing changed."),
+        ("skipped", "Nothing to compact: 10 tokens are used.", "Nothing to compact: 10 tokens are used."),
+        ("insufficient", "Compaction does not help.", "Compaction does not help."),
+        ("preview", "Would compact 5 → 3 tokens.", "Would compact 5 → 3 tokens."),
+    ],
+)
+def test_every_phase_has_its_words(phase: str, message: str, line: str) -> None:
+    event = ContextCompaction(phase, "manual", message=message)  # type: ignore[arg-type]  # a parameter
+    assert Seen().lines(event) == [line]
+
+
+def test_errors_are_one_red_line_and_what_to_do() -> None:
+    seen = Seen()
+    assert seen.lines(ErrorRaised("The key was\nrefused.", "Check OPENAI_API_KEY.")) == [
+        "The key was refused.",
+        "Check OPENAI_API_KEY.",
+    ]
+    assert seen.style("The key")[0] == "red"
+
+
+def test_reasoning_is_shown_only_when_asked_for() -> None:
+    events: Sequence[Event] = (ReasoningDelta("Think\nmore"), TextDelta("Answer."), finished())
+    assert Seen().lines(*events) == ["Answer."]
+    assert Seen(show_reasoning=True).lines(*events) == ["Think", "more", "", "Answer."]
+
+
+def test_retries_notices_and_ends() -> None:
+    assert Seen().lines(
+        RetryScheduled(2, 1.5, "The provider is overloaded."), Notice("A note."), finished("max_steps", 15)
+    ) == [
+        "The provider is overloaded. Trying again in 1.5 s (try 2).",
+        "A note.",
+        "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
+    ]
+    assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
+        "Half an",
+        "",
+        "Interrupted; what came so far is kept. Ctrl-C again leaves.",
+    ]
+
+
+HOSTILE = "x\x1b]52;c;aGFjaw==\x07\x1b[2J\x9b31m\u202e\x00y"
+
+
+def test_nothing_hostile_reaches_the_terminal_through_any_event() -> None:
+    seen = Seen(show_reasoning=True)
+    seen.lines(
+        ReasoningDelta(HOSTILE),
+        TextDelta(HOSTILE),
+        ToolStarted("1", HOSTILE, HOSTILE, HOSTILE),
+        ToolFinished("1", HOSTILE, is_error=True, summary=HOSTILE, seconds=1.5),
+        ContextWarning("warning", 1.0, 1, 1, HOSTILE),
+        ContextCompaction("failed", "manual", message=HOSTILE, stages=(HOSTILE,)),
+        RetryScheduled(1, 1.0, HOSTILE),
+        Notice(HOSTILE),
+        ErrorRaised(HOSTILE, HOSTILE),
+        finished(),
+    )
+    for forbidden in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x00", "\x07"):
+        assert forbidden not in seen.glass.raw
+
+
+async def test_the_spinner_goes_when_the_work_ends() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        assert any("Thinking…" in line for line in seen.lines())
+        seen.draw.on_event(ToolStarted("1", "grep", "{}", "grep word"))
+        seen.draw.typed_ahead = lambda: "next\x1b[2J question"
+        seen.draw.on_event(TextDelta("Answer."))
+    assert seen.lines() == ["", "Answer."]

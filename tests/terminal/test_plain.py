@@ -1,0 +1,117 @@
+"""Line mode: pipes and dumb terminals, as a subprocess."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.terminal.tty import ROOT, Tty, chat
+
+
+def run(lines: str, *replies: Any, **script: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    return subprocess.run(
+        command, input=lines, capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+
+
+def test_answers_on_standard_output_the_rest_beside_it() -> None:
+    done = run(
+        "list\n\nagain\n/config context.target_ratio\n/nope\n",
+        {"tool": "list_directory", "arguments": {"path": "docs"}},
+        "Here \x1b[31mit\x1b[0m is.",
+        "Again.\nTwo lines.",
+        banner=["scripted/model answers."],
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = 0.5")
+    assert done.stderr.startswith("scripted/model answers.\nlist")
+    assert "There is no command /nope; nothing was sent.\n" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_failed_turn_makes_the_exit_code() -> None:
+    done = run("one\ntwo\n", {"error": "The key was refused.", "advice": "Check it."}, "Fine.")
+    assert done.returncode == 3
+    assert done.stdout == "Fine.\n"
+    assert "The key was refused.\nCheck it.\n" in done.stderr
+
+
+def test_leaving_words_backslashes_and_doubled_slashes() -> None:
+    done = run("//etc \\\nmore\nexit\nnever sent\n", "Got it.")
+    assert (done.returncode, done.stdout) == (0, "Got it.\n")
+    assert run("", "x").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["/help", "/context", "/config", "/model", "/sessions", "/cost", "/context history"]
+)
+def test_commands_without_escape_codes(command: str) -> None:
+    done = run(f"{command}\n")
+    assert done.returncode == 0
+    assert done.stdout.strip()
+    assert "\x1b" not in done.stdout + done.stderr
+    assert all(line == line.rstrip() for line in done.stdout.splitlines())
+
+
+def test_without_a_terminal_prompt_toolkit_is_not_loaded() -> None:
+    code = (
+        "import sys, json, asyncio; from tests.terminal.chat_program import main;"
+        "asyncio.run(main({'replies': ['Hi.']}));"
+        "print([name for name in ('prompt_toolkit', 'litellm') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="hi\n", capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    assert done.stdout == "Hi.\n[]\n"
+
+
+def test_a_dumb_terminal_gets_plain_lines_and_a_plain_prompt() -> None:
+    tty = chat("Hello **there**.", env={"TERM": "dumb"})
+    try:
+        tty.sees(">")
+        tty.line("hi")
+        tty.sees("Hello **there**.")
+        tty.line("SLOW question")
+        tty.sees("The first piece.")
+        tty.process.kill(signal.SIGINT)
+        tty.sees("Interrupted")
+        tty.sees(">", times=3)
+        tty.line("exit")
+        assert tty.ends() == 0
+        assert b"\x1b" not in tty.raw
+    finally:
+        tty.close()
+
+
+def test_a_reader_that_goes_away_ends_the_chat() -> None:
+    command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": ["One."] * 3})]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdout.close()
+        process.stdin.write("hi\nhi\nhi\n")
+        process.stdin.flush()
+        assert process.wait(30) == 141
+        assert process.stderr
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_ctrl_c_in_a_pipe_ends_it() -> None:
+    command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": []})]
+    tty = Tty(["/bin/sh", "-c", 'printf "SLOW one\\n" | "$@" | cat', "sh", *command])
+    try:
+        tty.sees("The first piece.")
+        tty.send("\x03")
+        tty.sees("left with 130")
+    finally:
+        tty.close()

@@ -1,0 +1,62 @@
+"""The toolbar fits every window, and its gauge is the one usage."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from nca.terminal.toolbar import Status, gauge, toolbar
+from nca.terminal.wording import duration, money, percent, short_tokens
+
+STATUS = Status("anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234)
+
+
+def text(status: Status, width: int) -> str:
+    return "".join(part for _, part in toolbar(status, width))
+
+
+def test_everything_is_there_where_there_is_room() -> None:
+    assert text(STATUS, 100) == " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  parser  $0.12"
+
+
+def test_names_give_way_first_and_the_share_stays() -> None:
+    shrinking = [text(STATUS, width) for width in range(100, 0, -1)]
+    assert " claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k" in shrinking
+    assert " ▓▓▓░░░ 43 % · 86k/200k" in shrinking
+    assert " ▓▓▓░░░ 43 %" in shrinking
+    assert " 43 %" in shrinking
+    assert shrinking[-1] == ""
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.floats(0, 3), st.integers(0, 250))
+def test_it_never_is_wider_than_the_window(model: str, session: str, ratio: float, width: int) -> None:
+    status = dataclasses.replace(STATUS, model=model, session=session, usage_ratio=ratio)
+    assert cell_len(text(status, width)) <= width
+    assert "\x1b" not in text(status, width)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "cells"),
+    [(0, "░░░░░░"), (0.001, "▓░░░░░"), (0.5, "▓▓▓░░░"), (0.99, "▓▓▓▓▓░"), (1, "▓▓▓▓▓▓"), (2.5, "▓▓▓▓▓▓")],
+)
+def test_gauge(ratio: float, cells: str) -> None:
+    assert gauge(ratio) == cells
+
+
+def test_numbers_as_people_read_them() -> None:
+    assert [short_tokens(n) for n in (0, 999, 1_000, 9_949, 9_950, 86_400, 999_499, 999_500, 2_000_000)] == [
+        *("0", "999", "1.0k", "9.9k", "10k", "86k", "999k", "1.0M", "2.0M")
+    ]
+    assert [percent(r) for r in (0, 0.001, 0.43, 1.2)] == ["0%", "<1%", "43%", "120%"]
+    assert [duration(s) for s in (0.04, 9.94, 12.3, 125)] == ["0.0 s", "9.9 s", "12 s", "2 min 05 s"]
+    assert [money(d) for d in (0, 0.0012, 0.5, 12)] == ["$0.00", "$0.0012", "$0.50", "$12.00"]
+
+
+def test_the_gauge_warns_from_the_threshold_on() -> None:
+    assert ("class:gauge", "▓▓▓░░░ 43 % · 86k/200k") in toolbar(STATUS, 100)
+    full = dataclasses.replace(STATUS, usage_ratio=0.8)
+    assert any(style == "class:gauge.high" for style, _ in toolbar(full, 100))
