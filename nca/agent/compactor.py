@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nca.agent.window import Window
 from nca.context.budget import Measurement
-from nca.context.plan import Compacting, Proposal, compact
+from nca.context.plan import Proposal, compact
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ContextWarning, Listener
@@ -102,11 +102,20 @@ class Compactor:
     ) -> CompactionOutcome:
         """Plan, summarize, commit. Raises ContextDoesNotFit; anything else that fails leaves the view as it was."""
         started = time.monotonic()
+        if preview or (self.window.context.auto == "preview" and trigger != "manual"):
+            proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
+            return self._close(proposal, trigger, "preview", time.monotonic() - started)
+        self.say_starting(trigger)
+        try:
+            proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
+            return self.finish(proposal, trigger, time.monotonic() - started)
+        except BaseException as error:
+            self.say_failed(trigger, str(error) if isinstance(error, NcaError) else "interrupted")
+            raise
+
+    async def plan(self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0) -> Proposal:
+        """A proposal, with its summary where it needs one; both tries of the summarizer within one deadline."""
         self._cost = None
-        mode = "preview" if preview or (self.window.context.auto == "preview" and trigger != "manual") else "real"
-        before = self.window.measure().used_tokens
-        if mode == "real":
-            self._say("starting", trigger, tokens_before=before)
         planning = compact(
             self.window.history,
             self.window.meter,
@@ -117,16 +126,31 @@ class Compactor:
             is_manual=trigger == "manual",
             summarizer_window=self.model.facts.window_tokens if not self._dedicated else 0,
         )
+        deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
         try:
-            proposal = await self._drive(planning, started)
-            if mode == "real" and proposal.compacted:
-                self._commit(proposal, trigger, time.monotonic() - started)
-        except BaseException as error:
-            if mode == "real":
-                reason = str(error) if isinstance(error, NcaError) else "interrupted"
-                self._say("failed", trigger, tokens_before=before, tokens_after=before, message=reason)
-            raise
-        return self._close(proposal, trigger, mode, time.monotonic() - started)
+            request = next(planning)
+            while True:
+                request = planning.send(await self._summary(request, deadline - time.monotonic()))
+        except StopIteration as done:
+            proposal: Proposal = done.value
+            return proposal
+
+    def finish(self, proposal: Proposal, trigger: Trigger, seconds: float) -> CompactionOutcome:
+        """Commit what was proposed and close its `starting`. Raises StoreError, and nothing has changed."""
+        if proposal.compacted:
+            self._commit(proposal, trigger, seconds)
+        return self._close(proposal, trigger, "real", seconds)
+
+    def say_starting(self, trigger: Trigger) -> None:
+        self._say("starting", trigger, tokens_before=self.window.measure().used_tokens)
+
+    def say_failed(self, trigger: Trigger, reason: str) -> None:
+        used = self.window.measure().used_tokens
+        self._say("failed", trigger, tokens_before=used, tokens_after=used, message=f"Compaction failed: {reason}")
+
+    def say_skipped(self, trigger: Trigger, reason: str) -> None:
+        used = self.window.measure().used_tokens
+        self._say("skipped", trigger, tokens_before=used, tokens_after=used, message=reason)
 
     async def close(self) -> None:
         if self._summarizer is not None:
@@ -145,17 +169,6 @@ class Compactor:
         if not measured.fits:
             return True
         return used >= self.window.budget.trigger_tokens(self.window.context) and used >= self.window.quiet_below
-
-    async def _drive(self, planning: Compacting, started: float) -> Proposal:
-        """Ask what the plan wants to know, both tries within one deadline."""
-        deadline = started + self.window.context.summarize.deadline_seconds
-        try:
-            request = next(planning)
-            while True:
-                request = planning.send(await self._summary(request, deadline - time.monotonic()))
-        except StopIteration as done:
-            proposal: Proposal = done.value
-            return proposal
 
     async def _summary(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:
         if self._dedicated == "none":

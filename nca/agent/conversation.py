@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from nca.agent.background import Background
 from nca.agent.compactor import CompactionOutcome, Compactor
 from nca.agent.instructions import system_prompt
 from nca.agent.mentions import mentioned, with_attachments
@@ -44,6 +45,7 @@ class Conversation:
         directory: Path,
         toolbox: Toolbox,
         listener: Listener | None,
+        prepares: bool,
     ) -> None:
         """For `open`, which programs call."""
         self.loaded = loaded
@@ -62,6 +64,7 @@ class Conversation:
             tools=toolbox.definitions() if model.facts.can_use_tools else (),
         )
         self._compactor = Compactor(self._window, model, self._emit, self._open_model)
+        self._background = Background(self._window, self._compactor) if prepares else None
 
     @classmethod
     def open(
@@ -74,16 +77,20 @@ class Conversation:
         session: str | None = None,
         listener: Listener | None = None,
         toolbox: Toolbox | None = None,
+        prepares: bool = False,
     ) -> Conversation:
         """Open `session` (an id or its beginning), or a new one; what was recovered or assumed goes to the listener.
 
+        `prepares`: compaction is prepared in the background after a turn at `context.idle_threshold`, for programs
+        in which a person reads and types between the turns.
         Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         opened = (
             store.open_session(session) if session else store.create(directory=str(directory), model=model.facts.name)
         )
         try:
-            conversation = cls(loaded, store, opened, model, directory, toolbox or default_toolbox(directory), listener)
+            tools = toolbox or default_toolbox(directory)
+            conversation = cls(loaded, store, opened, model, directory, tools, listener, prepares)
         except BaseException:
             opened.close()
             raise
@@ -104,6 +111,8 @@ class Conversation:
         turn = Turn(self._window, self._compactor, self.model, self._toolbox, self._emit, self._outputs())
         started = time.monotonic()
         try:
+            if self._background is not None:
+                await self._background.swap_in()
             self._enter(text, attachments)
             self._emit(TurnStarted(self.info.id, self.stats().turns))
             finished = await turn.run()
@@ -117,6 +126,8 @@ class Conversation:
             if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
                 raise
         self._compactor.after_turn()
+        if self._background is not None and finished.reason == "answered":
+            self._background.consider()
         self._emit(finished)
         return finished
 
@@ -127,8 +138,14 @@ class Conversation:
         measured = self._window.measure()
         return measured.used_tokens >= self._window.budget.trigger_tokens(self._window.context)
 
+    @property
+    def is_preparing(self) -> bool:
+        """A compaction is being prepared in the background."""
+        return self._background is not None and self._background.is_running
+
     async def compact(self, focus: str = "") -> CompactionOutcome:
         """Compact now, even below the threshold. Raises ContextDoesNotFit."""
+        await self._stop_preparing()
         return await self._compactor.compact("manual", focus=focus)
 
     async def preview(self, focus: str = "") -> CompactionOutcome:
@@ -182,6 +199,7 @@ class Conversation:
 
     async def use_model(self, model: Model) -> None:
         """Go on with another model; a smaller window compacts before the next request."""
+        await self._stop_preparing()
         self._window.tools = self._toolbox.definitions() if model.facts.can_use_tools else []
         self._window.use(self.loaded, model.facts)
         old, self.model = self.model, model
@@ -192,6 +210,7 @@ class Conversation:
 
     async def close(self) -> None:
         """Let go of the session and the model; a session without messages leaves nothing behind."""
+        await self._stop_preparing()
         await self._compactor.close()
         await self.model.close()
         session_id, is_empty = self._session.info.id, self._window.history.head == 0
@@ -219,6 +238,10 @@ class Conversation:
         for part in message.attachments:
             if part.is_cut:
                 self._emit(Notice(f"{part.path} was cut to fit: {part.original_bytes:,} bytes in all."))
+
+    async def _stop_preparing(self) -> None:
+        if self._background is not None:
+            await self._background.close()
 
     def _keep(self, turn: Turn) -> None:
         """Keep what a failed turn has seen; a store that fails too must not hide the first error."""

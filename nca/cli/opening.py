@@ -67,6 +67,7 @@ async def open_conversation(
     *,
     choice: Choice | None = None,
     session: str | None = None,
+    prepares: bool = False,
 ) -> Conversation:
     """The conversation with the chosen model. Raises ModelUnavailable, SessionNotFound, SessionLocked."""
     from nca.agent.conversation import Conversation
@@ -76,7 +77,13 @@ async def open_conversation(
     model = await open_model(loaded.for_model(choice.model).settings.model, choice, listener)
     try:
         return Conversation.open(
-            loaded, store=store, model=model, directory=Path.cwd(), session=session, listener=listener
+            loaded,
+            store=store,
+            model=model,
+            directory=Path.cwd(),
+            session=session,
+            listener=listener,
+            prepares=prepares,
         )
     except BaseException:
         await model.close()

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
 from nca.terminal.wording import percent
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from nca.agent.stats import ContextStats
 
 BAR_CELLS = 60
-_HEAVIEST = 5
+_SHOWN = 5
 
 # A glyph of its own for each, so that the bar can be read without colours too.
 _CATEGORIES = (
@@ -47,10 +49,8 @@ def context_panel(stats: ContextStats, width: int) -> RenderableType:
         Text(""),
         Text(_contents(stats)),
     ]
-    if heaviest := _list("Heaviest", stats.heaviest[:_HEAVIEST]):
-        rows.append(heaviest)
-    if by_tool := _list("By tool", stats.by_tool[:_HEAVIEST]):
-        rows.append(by_tool)
+    rows += _ranked("Heaviest", stats.heaviest)
+    rows += _ranked("By tool", stats.by_tool)
     if stats.next_rung:
         rows.append(Text(f"Next: {one_line(stats.next_rung)}", style="accent"))
     return Group(*rows)
@@ -91,7 +91,7 @@ def _bar(parts: Sequence[_Part], cells: int) -> Text:
 
 
 def _table(parts: Sequence[_Part], window_tokens: int) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = new_table(gap=1)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True)
@@ -117,12 +117,16 @@ def _contents(stats: ContextStats) -> str:
     return text + "."
 
 
-def _list(title: str, rows: Sequence[tuple[str, int]]) -> Text | None:
+def _ranked(title: str, rows: Sequence[tuple[str, int]]) -> list[RenderableType]:
+    """What weighs most, one a line."""
     if not rows:
-        return None
-    text = Text(f"{title}: ", style="quiet")
-    text.append(" · ".join(f"{one_line(label, 60)} {tokens:,}" for label, tokens in rows), style="none")
-    return text
+        return []
+    table = new_table(gap=1, indent=2)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="ellipsis", no_wrap=True)
+    for label, tokens in rows[:_SHOWN]:
+        table.add_row(f"{tokens:,}", Text(one_line(label, 80)))
+    return [Text(title, style="quiet"), table]
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -26,14 +27,17 @@ from nca.events import (
     TurnStarted,
 )
 from nca.terminal import wording
-from nca.terminal.markdown_blocks import MAX_LINE_CHARS
-from nca.terminal.markdown_stream import MarkdownStream
 from nca.terminal.sanitize import StreamSanitizer, one_line
 from nca.terminal.screen import Screen
-from nca.terminal.theme import code_theme
+
+if TYPE_CHECKING:
+    from nca.terminal.markdown_stream import MarkdownStream
 
 FRAME_SECONDS = 0.08
 """At most this often the tail is drawn again."""
+
+MAX_LINE_CHARS = 8_000
+"""A longer line of reasoning leaves in pieces."""
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -46,7 +50,7 @@ class Draw:
         self.show_reasoning = show_reasoning
         self.typed_ahead: Callable[[], str] = str
         """What the person typed while nca works; shown below everything."""
-        self._code_theme = code_theme(theme)
+        self._theme = theme
         self._answer: MarkdownStream | None = None
         self._thoughts: _Thoughts | None = None
         self._section = ""
@@ -148,10 +152,17 @@ class Draw:
             if not text.strip():
                 return
             self._begin("answer")
-            self._answer = MarkdownStream(self._code_theme)
+            self._answer = self._new_answer()
             self._status = ""
         finished = self._answer.feed(text)
         self._frame(finished, only_when_due=True)
+
+    def _new_answer(self) -> MarkdownStream:
+        # Imported here: parser and lexers are not needed before the first answer.
+        from nca.terminal.code_theme import code_theme
+        from nca.terminal.markdown_stream import MarkdownStream
+
+        return MarkdownStream(code_theme(self._theme))
 
     def _on_reasoning(self, text: str) -> None:
         if not self.show_reasoning:

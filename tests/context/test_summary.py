@@ -40,9 +40,7 @@ def written(
     input_tokens: int = 20_000,
 ) -> tuple[Written, list[SummaryRequest]]:
     asked: list[SummaryRequest] = []
-    writing = write(
-        messages, existing=existing, live=messages, focus=focus, max_tokens=most, input_tokens=input_tokens
-    )
+    writing = write(messages, existing=existing, live=messages, focus=focus, max_tokens=most, input_tokens=input_tokens)
     try:
         request = next(writing)
         while True:

@@ -31,7 +31,7 @@ class Seen:
     def __init__(self, *, show_reasoning: bool = False, columns: int = 100, rows: int = 40) -> None:
         self.glass = Glass(columns, rows)
         screen = Screen(self.glass)
-        screen.console.size = (columns, rows)  # type: ignore[assignment]  # Rich takes any pair
+        screen.console.size = (columns, rows)
         self.draw = Draw(screen, show_reasoning=show_reasoning)
 
     def lines(self, *events: Event) -> list[str]:

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from nca.terminal.code_theme import code_theme
 from nca.terminal.markdown import render_block
 from nca.terminal.markdown_blocks import MAX_BLOCK_CHARS, MAX_LINE_CHARS, Block, BlockSplitter
 from nca.terminal.markdown_stream import TAIL_CHARS, MarkdownStream
-from nca.terminal.theme import code_theme, plain_console, screen_console
+from nca.terminal.theme import plain_console, screen_console
 
 DOCUMENT = """# A title
 

@@ -33,7 +33,7 @@ class Glass(io.StringIO):
 def a_screen(columns: int = 20, rows: int = 6) -> tuple[Screen, Glass]:
     glass = Glass(columns, rows)
     screen = Screen(glass)
-    screen.console.size = (columns, rows)  # type: ignore[assignment]  # Rich takes any pair
+    screen.console.size = (columns, rows)
     return screen, glass
 
 

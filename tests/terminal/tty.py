@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,16 @@ WAIT_SECONDS = 30.0
 class Tty:
     """`sees` waits until a text is on the screen (or scrolled off it); `raw` is every byte that was written."""
 
-    def __init__(self, command: list[str], *, columns: int = 100, rows: int = 30, **environment: str) -> None:
+    def __init__(
+        self, command: list[str], *, columns: int = 100, rows: int = 30, environment: Mapping[str, str] | None = None
+    ) -> None:
         env = {
             "PATH": os.environ["PATH"],
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT),
             "PYTHONUTF8": "1",
-            **environment,
+            **(environment or {}),
         }
         self.raw = b""
         self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
@@ -97,4 +100,4 @@ class Tty:
 def chat(*replies: Any, columns: int = 100, rows: int = 30, env: dict[str, str] | None = None, **script: Any) -> Tty:
     """The chat program in a terminal; see chat_program for what a script may hold."""
     command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
-    return Tty(command, columns=columns, rows=rows, **(env or {}))
+    return Tty(command, columns=columns, rows=rows, environment=env)

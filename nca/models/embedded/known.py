@@ -44,7 +44,9 @@ class KnownModel:
     ram_bytes               what it takes while running, at the default window
     trained_window_tokens   no window may be larger
     template                a chat template beside this module, "" for the file's own
+    answer_tokens           the longest answer: a small model that repeats itself must end somewhere
     temperature             where neither the person nor the request says one
+    repeat_penalty          1: none; a function call has to repeat names as they are
     ability                 what to expect of it, one line for the banner
     """
 
@@ -59,7 +61,9 @@ class KnownModel:
     trained_window_tokens: int
     can_use_tools: bool
     can_summarize: bool
+    answer_tokens: int
     temperature: float
+    repeat_penalty: float
     ability: str
     template: str = ""
 
@@ -120,7 +124,9 @@ QWEN = KnownModel(
     trained_window_tokens=32_768,
     can_use_tools=True,
     can_summarize=True,
+    answer_tokens=2_048,
     temperature=0.2,
+    repeat_penalty=1.0,
     ability="Qwen2.5-Coder-1.5B runs on this machine: it reads files, makes small edits and summarises; "
     "check what it says.",
     template="qwen2.5-coder.jinja",
@@ -150,7 +156,9 @@ SMOLLM = KnownModel(
     trained_window_tokens=8_192,
     can_use_tools=False,
     can_summarize=False,
+    answer_tokens=512,
     temperature=0.2,
+    repeat_penalty=1.15,
     ability="SmolLM2-135M is small: no tools, no summaries; old turns are compacted by code.",
 )
 

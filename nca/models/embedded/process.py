@@ -126,6 +126,7 @@ class EmbeddedServer:
             "template": template,
             "window_tokens": self._window_tokens,
             "temperature": self.model.temperature,
+            "repeat_penalty": self.model.repeat_penalty,
             "api_key": api_key,
             "log_path": str(self._log_path),
         }

@@ -23,7 +23,7 @@ from nca.models.retry import OnRetry
 DEFAULT_WINDOW_TOKENS = 8_192
 SMALLEST_WINDOW_TOKENS = 512
 _ANSWER_SHARE = 4
-"""An answer may take a quarter of the window: a small model that repeats itself must end somewhere."""
+"""An answer may take a quarter of the window at most."""
 
 _END_LOOKS, _END_LOOK_SECONDS = 10, 0.05
 
@@ -43,7 +43,7 @@ def facts_of(model: KnownModel, context_window: int) -> ModelFacts:
         provider="embedded",
         window_tokens=window,
         window_source=source,
-        max_output_tokens=window // _ANSWER_SHARE,
+        max_output_tokens=min(model.answer_tokens, window // _ANSWER_SHARE),
         input_cost=0.0,
         output_cost=0.0,
         cache_read_cost=0.0,
@@ -136,7 +136,7 @@ class EmbeddedModel:
 
     def _bounded(self, request: ModelRequest) -> ModelRequest:
         """The request with a cap on the answer, and without tools where the model has no use for them."""
-        cap = self.facts.window_tokens // _ANSWER_SHARE
+        cap = self.facts.max_output_tokens or DEFAULT_WINDOW_TOKENS
         asked = request.max_output_tokens or cap
         tools = request.tools if self.facts.can_use_tools else []
         return replace(request, max_output_tokens=min(asked, cap), tools=tools)

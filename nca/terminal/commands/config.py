@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from nca.config.schema import KEYS
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _SAVE = "--save"
 
@@ -76,7 +79,7 @@ class ConfigCommand:
 
 def _all(context: CommandContext) -> Table:
     loaded = context.conversation.loaded
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = new_table(has_header=True)
     table.add_column("setting", overflow="fold")
     table.add_column("value", overflow="fold")
     table.add_column("from", overflow="fold")

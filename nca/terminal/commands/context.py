@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from nca.errors import UsageError
@@ -15,6 +14,7 @@ from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.commands.compact import compact
 from nca.terminal.context_panel import context_panel
 from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
 from nca.terminal.wording import duration, money, percent
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _show_history(context: CommandContext) -> None:
     if not records:
         context.output.show("No compaction so far.")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = new_table(has_header=True)
     for title in ("when", "cause", "stages"):
         table.add_column(title, overflow="fold")
     table.add_column("tokens", justify="right", no_wrap=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import Command, CommandContext, Suggestion
+from nca.terminal.tables import new_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _TYPING = (
     ("Enter", "send"),
@@ -53,7 +57,7 @@ class HelpCommand:
 
 
 def _rows(rows: Iterable[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = new_table()
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     for left, right in rows:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from rich.table import Table
 from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
 
 _SHOWN = 20
 
@@ -28,7 +28,7 @@ class SessionsCommand:
         if not found:
             context.output.show("No sessions yet.")
             return
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        table = new_table(has_header=True)
         table.add_column("id", no_wrap=True)
         table.add_column("last used", no_wrap=True)
         table.add_column("messages", justify="right")

@@ -71,17 +71,19 @@ def test_the_summarizer_reads_originals_not_stubs_and_never_a_summary_as_talk() 
     history = history_of(log)
     history.view = View((Verbatim(1, 42), Stub(43, "[Tool result cleared]", "prune")), 44)
     asked: list[str] = []
+    lives: list[tuple[Message, ...]] = []
 
     def answer(request: SummaryRequest) -> SummaryReply:
         asked.append(request.messages[0].text)
-        assert request.live == ()
+        lives.append(request.live)
         return SummaryReply(PROSE, "m")
 
-    compacted(history, 4_000, settings=ONLY, summarizer=answer)
+    compacted(history, 4_000, settings=ONLY, summarizer=answer, summarizer_window=32_000)
     assert "ORIGINAL" in asked[0]
     assert "[Tool result cleared]" not in asked[0]
+    assert lives == [()]
     grow(history, talk(40, start=41))
-    compacted(history, 4_000, settings=ONLY, summarizer=answer)
+    compacted(history, 4_000, settings=ONLY, summarizer=answer, summarizer_window=32_000)
     assert f"<existing_summary>\n{PROSE}\n</existing_summary>" in asked[1]
     assert HEADER not in asked[1]
     assert "ORIGINAL" not in asked[1]

@@ -1,0 +1,77 @@
+"""Compaction prepared while the person reads and types, and swapped in between two turns (spec 1, `idle_threshold`).
+
+Nobody waits for it and no half state is ever shown: until it is swapped in, nothing but the plan exists. When the
+history or the view has moved on, or the next turn begins before it is ready, it is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+from nca.agent.compactor import Compactor
+from nca.agent.window import Window
+from nca.context.plan import Proposal
+from nca.errors import NcaError
+
+MOVED_ON = "The conversation moved on before it was ready."
+
+
+class Background:
+    """At most one preparation at a time; every one that begins is closed by exactly one event."""
+
+    def __init__(self, window: Window, compactor: Compactor) -> None:
+        self._window = window
+        self._compactor = compactor
+        self._task: asyncio.Task[tuple[Proposal, float]] | None = None
+        self._planned_on: tuple[object, int] = (None, 0)
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def consider(self) -> None:
+        """After a turn: begin, where the usage is at the idle threshold and compaction may happen by itself."""
+        measured = self._window.measure()
+        settings = self._window.context
+        at = min(settings.idle_threshold * measured.budget.budget_tokens, measured.budget.trigger_tokens(settings))
+        if self._task is not None or settings.auto != "on":
+            return
+        if measured.used_tokens < max(at, self._window.quiet_below):
+            return
+        self._planned_on = (self._window.history.view, self._window.history.head)
+        self._compactor.say_starting("idle")
+        self._task = asyncio.ensure_future(self._prepare())
+
+    async def swap_in(self) -> None:
+        """Between two turns: put a finished preparation in force, or drop it."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        if not task.done() or self._planned_on != (self._window.history.view, self._window.history.head):
+            await self._drop(task)
+            return
+        error = task.exception() if not task.cancelled() else None
+        if task.cancelled() or error is not None:
+            self._compactor.say_failed("idle", str(error) if isinstance(error, NcaError) else MOVED_ON)
+            if error is not None and not isinstance(error, NcaError):
+                raise error
+            return
+        proposal, seconds = task.result()
+        self._compactor.finish(proposal, "idle", seconds)
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            await self._drop(task)
+
+    async def _prepare(self) -> tuple[Proposal, float]:
+        started = time.monotonic()
+        return await self._compactor.plan("idle"), time.monotonic() - started
+
+    async def _drop(self, task: asyncio.Task[tuple[Proposal, float]]) -> None:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, NcaError):
+            await task
+        self._compactor.say_skipped("idle", MOVED_ON)

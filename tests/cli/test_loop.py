@@ -1,0 +1,200 @@
+"""nca loop as a person starts it: in a pseudo-terminal or a pipe, against a provider on loopback."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.testing.provider import Provider
+from tests.cli.command import environment, nca
+from tests.terminal.tty import ROOT, Tty
+
+CTRL_D = "\x04"
+
+
+def echo(request: dict[str, Any]) -> str:
+    return f"You said: {request['messages'][-1]['content'][:40]}"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(echo, window_tokens=4_000) as running:
+        yield running
+
+
+@pytest.fixture
+def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
+    """Starts `nca` with arguments in a terminal and waits for its prompt."""
+    started: list[Tty] = []
+
+    def begin(*arguments: str, until: str = "›", **extra: str) -> Tty:
+        env = {**environment(tmp_path, **keys(provider), **extra), "PYTHONPATH": str(ROOT)}
+        tty = Tty([sys.executable, "-m", "nca", *arguments], environment=env)
+        started.append(tty)
+        tty.sees(until)
+        tty.settle()
+        return tty
+
+    yield begin
+    for tty in started:
+        tty.close()
+
+
+def keys(provider: Provider) -> dict[str, str]:
+    return {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k", "NCA_MODEL__CONTEXT_WINDOW": "4000"}
+
+
+def leave(tty: Tty) -> int:
+    tty.settle()
+    tty.send(CTRL_D)
+    return tty.ends()
+
+
+def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callable[..., Tty]) -> None:
+    tty = start("loop", "--model", "openai/test-model")
+    lines = tty.text().splitlines()
+    assert lines[0].startswith("nca · openai/test-model · window 4,000 tokens")
+    assert lines[1] == "Why this model: configured (model.name)."
+    assert "/model NAME" in lines[2]
+    assert lines[4].startswith("›") or lines[4] == ""
+    tty.line("hello")
+    tty.sees("You said: hello")
+    assert leave(tty) == 0
+    again = start("-m", "openai/test-model")
+    assert "Why this model" not in again.text()
+    assert leave(again) == 0
+
+
+def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None:
+    tty = start("loop", "-c")
+    assert "There is no earlier session" in tty.text()
+    tty.line("the first question")
+    tty.sees("You said: the first")
+    assert leave(tty) == 0
+    tty = start("loop", "--continue")
+    assert "Going on with “the first question” (2 messages)." in tty.text()
+    tty.line("/sessions")
+    session_id = tty.sees("(this)").partition("(this)")[0].split()[-4]
+    assert leave(tty) == 0
+    assert "2 messages" in start("loop", "--resume", session_id).text()
+    picking = start("loop", "-r", until="Enter for a new one")
+    picking.line("1")
+    picking.sees("Session" if "locked" in picking.text() else "first question")
+
+
+def test_flags_reach_the_engine(start: Callable[..., Tty]) -> None:
+    tty = start("loop", "--compact-threshold", "50%", "--disable-compaction", "--max-output-tokens", "1000")
+    tty.line("/config context.compact_threshold")
+    tty.sees("context.compact_threshold = 0.5  (flag --compact-threshold)")
+    tty.line("/config context.auto")
+    tty.sees("context.auto = off")
+    tty.line("/context")
+    tty.sees("of 3,000 tokens")
+
+
+def test_another_model_from_the_chat_and_a_saved_setting(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start()
+    tty.line("/model openai/other-model")
+    tty.sees("openai/other-model answers from now on.")
+    tty.line("hello")
+    tty.sees("You said: hello")
+    tty.line("/model mistral/mistral-medium-latest")
+    tty.sees("MISTRAL_API_KEY")
+    assert leave(tty) == 0
+
+
+def test_a_wrong_key_is_one_line_and_the_text_stays(provider: Provider, start: Callable[..., Tty]) -> None:
+    provider.api_key = "another"
+    tty = start()
+    tty.line("my question")
+    tty.sees("OPENAI_API_KEY")
+    tty.sees("› my question", times=2)
+    provider.api_key = ""
+    tty.send("\r")
+    tty.sees("You said: my question")
+    assert b"Traceback" not in tty.raw
+
+
+def test_a_home_that_cannot_be_written(start: Callable[..., Tty], tmp_path: Path) -> None:
+    (tmp_path / "nca").write_text("a file where the folder should be")
+    tty = start()
+    assert "kept in memory only" in tty.text()
+    tty.line("hello")
+    tty.sees("You said: hello")
+    assert leave(tty) == 0
+
+
+def test_lines_through_a_pipe(provider: Provider, tmp_path: Path) -> None:
+    done = nca(
+        "loop",
+        "-m",
+        "openai/test-model",
+        home=tmp_path,
+        stdin="hello\n/cost\n",
+        OPENAI_API_BASE=provider.url,
+        OPENAI_API_KEY="k",
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("You said: hello\n")
+    assert "tokens in" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["loop", "hello"], "nca run"),
+        (["loop", "--resume"], "needs an id"),
+        (["loop", "--resume", "nonesuch"], "nonesuch"),
+        (["loop", "-r", "-c"], "exclude each other"),
+        (["loop", "--compact-threshold", "7x"], "not valid"),
+        (["loop", "--config", "/no/such/file"], "no such file"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = nca(*arguments, home=tmp_path, OPENAI_API_KEY="k")
+    if arguments == ["loop", "--resume"]:
+        assert done.returncode == 2
+        return
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_prompt_needs_neither_litellm_nor_the_engine_of_the_embedded_model() -> None:
+    code = (
+        "import sys, nca.cli.loop; light = [n for n in ('prompt_toolkit', 'rich', 'litellm') if n in sys.modules];"
+        "import nca.terminal.at_prompt, nca.terminal.draw, nca.terminal.loop;"
+        "import nca.agent.conversation, nca.models.choose;"
+        "print(light, [n for n in ('litellm', 'openai', 'httpx', 'xllamacpp') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[] []\n"
+
+
+HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
+
+
+@pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed")
+def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
+    code = (
+        "from nca.cli.first_start import with_weights; from nca.models.choose import Choice;"
+        "print('chosen:', with_weights(Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found')))"
+    )
+    tty = Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)})
+    try:
+        tty.sees("1, 2 or 3 [1]:")
+        assert "1.1 GB" in tty.text()
+        tty.line("7")
+        tty.sees("1, 2 or 3 [1]:", times=2)
+        tty.line("3")
+        tty.sees("export OPENAI_API_KEY")
+        tty.sees("chosen: None")
+    finally:
+        tty.close()

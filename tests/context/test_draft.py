@@ -1,0 +1,96 @@
+"""A view being made: parts with their cost, counted as what they become is counted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.draft import Draft, covered
+from nca.context.meter import Meter
+from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
+from nca.messages import Message
+from tests.context.logs import history_of, logs
+from tests.context.samples import agent_turn, assistant, draft_of, step, talk, user
+
+
+@given(logs(), st.sets(st.integers(1, 20), max_size=3))
+def test_a_fresh_draft_is_the_history_s_view_at_its_cost(messages: list[Message], pins: set[int]) -> None:
+    draft = draft_of(messages, pins)
+    assert draft.view() == View()
+    assert draft.raw == draft.meter.raw(draft.history)
+    assert draft.settle() == draft.tokens == draft.meter.used(draft.history)
+    assert [seq for block in draft.blocks() for seq in block.seqs] == list(range(1, len(messages) + 1))
+    assert draft.fixed_tokens() <= draft.tokens + draft.meter.scaled(40 * len(messages))
+
+
+@given(logs(), st.data())
+def test_any_hiding_is_a_partition_and_settles_at_its_exact_cost(messages: list[Message], data: st.DataObject) -> None:
+    draft = draft_of(messages)
+    blocks = draft.blocks()
+    first = data.draw(st.integers(0, len(blocks) - 1))
+    last = data.draw(st.integers(first, len(blocks) - 1))
+    draft.replace(blocks[first : last + 1], Marker("m", covered(blocks[first : last + 1]), "[out]"))
+    view = draft.view()
+    check_partition(view)
+    draft.settle()
+    draft.history.view = view
+    assert draft.tokens == Meter().used(draft.history)
+    again = Draft(draft.history, Meter())
+    assert again.view() == view
+    assert again.tokens == draft.tokens
+
+
+def test_a_rich_view_comes_back_as_it_was() -> None:
+    history = history_of([*talk(4), *agent_turn(3), *talk(2)])
+    view = View(
+        (
+            Summary("s", ((1, 3), (6, 6)), "sum"),
+            Verbatim(4, 5),
+            Marker("c", ((7, 7),), ""),
+            Verbatim(8, 10),
+            Stub(11, "[Tool result cleared]", "prune"),
+        ),
+        12,
+    )
+    history.view = view
+    draft = Draft(history, Meter())
+    assert draft.view() == view
+    assert draft.tokens == Meter().used(history)
+    stubbed = [block for block in draft.blocks() if block.stubs]
+    assert [(block.first, block.last, list(block.stubs)) for block in stubbed] == [(10, 11, [11])]
+
+
+def test_turns_and_what_stands_before_them() -> None:
+    draft = draft_of([Message("system", "Rules."), assistant(), *talk(2), *agent_turn(2)])
+    assert [block.turn for block in draft.blocks()] == [0, 0, 1, 1, 2, 2, 3, 3, 3]
+    assert [[block.first for block in turn] for turn in draft.turns()] == [[3, 4], [5, 6], [7, 8, 10]]
+
+
+def test_a_synthetic_user_message_begins_no_turn() -> None:
+    draft = draft_of([user(), Message("user", "A record.", is_synthetic=True), assistant()])
+    assert [block.turn for block in draft.blocks()] == [1, 1, 1]
+
+
+def test_stubs_save_what_they_say() -> None:
+    draft = draft_of([user(), *step("a", "line " * 200), user()])
+    block = draft.blocks()[1]
+    before = draft.raw
+    promised = draft.saving(block, 3, "[gone]")
+    assert draft.put_stub(block, 3, "[gone]", "prune") == promised == before - draft.raw
+    assert draft.saving(block, 3, "[gone]") == 0
+    assert draft.saving(block, 3, "[gone] and more than that") < 0
+    assert draft.shown(block)[1].content == "[gone]"
+
+
+def test_fixed_is_prompt_pins_system_and_the_newest_user_message() -> None:
+    log = [Message("system", "Rules. " * 20), *talk(5), user("newest " * 20)]
+    history = history_of(log, {3})
+    draft = Draft(history, Meter(system_prompt="You are a test."))
+    meter = draft.meter
+    parts = history.run_tokens(1, 1) + history.run_tokens(3, 3) + history.run_tokens(12, 12)
+    assert draft.fixed_tokens() == meter.scaled(meter.fixed_raw + parts)
+
+
+def test_what_is_covered_is_merged() -> None:
+    draft = draft_of(talk(3))
+    assert covered([*draft.blocks()[:3], Marker("m", ((4, 4), (6, 6)), "")]) == ((1, 4), (6, 6))

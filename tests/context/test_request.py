@@ -1,0 +1,60 @@
+"""From a view to what is sent: valid for whom it is for, the same bytes for the same log."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from nca.context.request import PROVIDERS_WITHOUT_USER_AFTER_TOOL, repair, request_messages, resolve
+from nca.context.rules.turn_order import INTERRUPTED
+from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.messages import Message
+from tests.context.logs import history_of, logs
+from tests.context.samples import assistant, call, calling, result, step, talk, user
+
+
+def test_a_view_is_resolved_in_its_order() -> None:
+    history = history_of(talk(4))
+    view = View(
+        (Summary("s", ((1, 2),), "sum"), Stub(3, "cut", "truncate"), Verbatim(4, 4), Marker("m", ((5, 5),), "")), 6
+    )
+    assert [message.content for message in resolve(history, view)] == [
+        "sum",
+        "cut",
+        history.message(4).content,
+        *(history.message(seq).content for seq in (6, 7, 8)),
+    ]
+
+
+def test_the_system_prompt_comes_before_system_messages_of_the_log() -> None:
+    history = history_of([user(), assistant(), Message("system", "Late."), user()])
+    rows = request_messages(history, system_prompt="First.")
+    assert [row["content"] for row in rows[:2]] == ["First.", "Late."]
+
+
+@pytest.mark.parametrize("provider", ["", "openai", "anthropic", *PROVIDERS_WITHOUT_USER_AFTER_TOOL])
+def test_an_assistant_is_put_between_a_result_and_the_user_where_the_provider_wants_it(provider: str) -> None:
+    rows = request_messages(history_of([user(), *step("a"), user("Stop.")]), provider=provider)
+    wanted = provider in ("", "mistral", "codestral")
+    assert (INTERRUPTED in [row["content"] for row in rows]) == wanted
+
+
+@given(logs())
+def test_a_repair_changes_nothing_it_was_given_and_is_stable(messages: list[Message]) -> None:
+    before = msgspec.json.encode(messages)
+    once = repair(messages)
+    assert msgspec.json.encode(messages) == before
+    assert repair(once) == once
+
+
+@given(logs())
+def test_the_same_log_gives_the_same_bytes(messages: list[Message]) -> None:
+    one, two = request_messages(history_of(messages)), request_messages(history_of(messages))
+    assert msgspec.json.encode(one) == msgspec.json.encode(two)
+
+
+def test_results_in_another_order_and_a_repeat_are_put_right() -> None:
+    log = [user(), calling(call("a"), call("b")), result("b", "B"), user("hm"), result("a", "A"), result("a", "again")]
+    rows = request_messages(history_of(log), provider="openai")
+    assert [row["content"] for row in rows] == ["Go on.", None, "A", "B", "hm"]
