@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.layers import load as load_settings
-    from nca.context.budget import output_reserve
-    from nca.context.validate import validate_request
     from nca.errors import (
         ConfigError,
         ContextDoesNotFit,
@@ -27,19 +27,30 @@ if TYPE_CHECKING:
     from nca.library import (
         BudgetCheck,
         CompactionResult,
+        RepairResult,
+        TruncatedOutput,
+        TruncatedText,
         available_input_tokens,
         check_context_budget,
         compact,
         context_window_size,
+        estimate_messages_tokens,
+        estimate_tokens,
+        file_token_budget,
+        fit_files,
+        output_reserve,
+        repair_tool_pairs,
+        truncate_to_token_budget,
+        truncate_tool_output,
+        validate_request,
     )
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
+    from nca.strategies import Composite, SlidingWindow, Strategy, Summarization, ToolResultClearing
 
 _HOMES = {
     "Conversation": "nca.agent.conversation",
     "load_settings": "nca.config.layers:load",
-    "output_reserve": "nca.context.budget",
-    "validate_request": "nca.context.validate",
     "ConfigError": "nca.errors",
     "ContextDoesNotFit": "nca.errors",
     "InvalidMessages": "nca.errors",
@@ -51,19 +62,37 @@ _HOMES = {
     "UsageError": "nca.errors",
     "BudgetCheck": "nca.library",
     "CompactionResult": "nca.library",
+    "RepairResult": "nca.library",
+    "TruncatedOutput": "nca.library",
+    "TruncatedText": "nca.library",
     "available_input_tokens": "nca.library",
     "check_context_budget": "nca.library",
     "compact": "nca.library",
     "context_window_size": "nca.library",
+    "estimate_messages_tokens": "nca.library",
+    "estimate_tokens": "nca.library",
+    "file_token_budget": "nca.library",
+    "fit_files": "nca.library",
+    "output_reserve": "nca.library",
+    "repair_tool_pairs": "nca.library",
+    "truncate_to_token_budget": "nca.library",
+    "truncate_tool_output": "nca.library",
+    "validate_request": "nca.library",
     "classify_provider_error": "nca.models.failures",
     "context_overflow_provider": "nca.models.failures",
     "is_context_overflow_error": "nca.models.failures",
     "Store": "nca.sessions.store",
+    "Composite": "nca.strategies",
+    "SlidingWindow": "nca.strategies",
+    "Strategy": "nca.strategies",
+    "Summarization": "nca.strategies",
+    "ToolResultClearing": "nca.strategies",
 }
 
 __all__ = [
     "BudgetCheck",
     "CompactionResult",
+    "Composite",
     "ConfigError",
     "ContextDoesNotFit",
     "Conversation",
@@ -72,8 +101,15 @@ __all__ = [
     "NcaError",
     "ProviderError",
     "ProviderFailure",
+    "RepairResult",
+    "SlidingWindow",
     "Store",
     "StoreError",
+    "Strategy",
+    "Summarization",
+    "ToolResultClearing",
+    "TruncatedOutput",
+    "TruncatedText",
     "UsageError",
     "available_input_tokens",
     "check_context_budget",
@@ -81,9 +117,16 @@ __all__ = [
     "compact",
     "context_overflow_provider",
     "context_window_size",
+    "estimate_messages_tokens",
+    "estimate_tokens",
+    "file_token_budget",
+    "fit_files",
     "is_context_overflow_error",
     "load_settings",
     "output_reserve",
+    "repair_tool_pairs",
+    "truncate_to_token_budget",
+    "truncate_tool_output",
     "validate_request",
 ]
 

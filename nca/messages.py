@@ -23,10 +23,14 @@ def clean_text(text: str) -> str:
 
 
 class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """A stretch of text. `extra` holds a provider's own keys of the part (such as cache_control)."""
+    """A stretch of text. `extra` holds a provider's own keys of the part (such as cache_control).
+
+    is_synthetic  added by nca to what a person wrote (a reminder): sent, but not the person's word
+    """
 
     text: str
     extra: dict[str, Any] = {}
+    is_synthetic: bool = False
 
 
 class AttachmentPart(msgspec.Struct, frozen=True, tag_field="type", tag="attachment"):
@@ -82,14 +86,16 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """All text a person wrote or a model answered; attachments and media left out."""
+        """All text a person wrote or a model answered; attachments, media and reminders left out."""
         match self.content:
             case None:
                 return ""
             case str():
                 return self.content
             case _:
-                return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+                return "\n".join(
+                    part.text for part in self.content if isinstance(part, TextPart) and not part.is_synthetic
+                )
 
     @property
     def attachments(self) -> tuple[AttachmentPart, ...]:

@@ -80,12 +80,10 @@ def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, An
 
 
 def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
-    """Text stays text; parts become provider parts; text with attachments becomes one text."""
+    """Text stays text; parts become provider parts; text with attachments or reminders becomes one text."""
     if content is None or isinstance(content, str):
         return content
-    if any(isinstance(part, AttachmentPart) for part in content) and not any(
-        isinstance(part, MediaPart) for part in content
-    ):
+    if any(_is_beside_text(part) for part in content) and not any(isinstance(part, MediaPart) for part in content):
         return content_text(content)
     return [_part_to_wire(part) for part in content]
 
@@ -106,6 +104,10 @@ def part_text(part: Part) -> str:
             return f'<file path="{part.path}"{cut}>\n{part.text}\n</file>'
         case MediaPart(kind):
             return f"[{kind}, not shown]"
+
+
+def _is_beside_text(part: Part) -> bool:
+    return isinstance(part, AttachmentPart) or (isinstance(part, TextPart) and part.is_synthetic)
 
 
 def _part_to_wire(part: Part) -> dict[str, Any]:

@@ -77,7 +77,6 @@ SUMMARIZERS = {
     "longer": saying("blah " * 50_000),
     "echoes": lambda messages: messages[0]["content"],
     "lone surrogate": saying(PROSE + "\ud800"),
-    "not a function": 5,
 }
 
 
@@ -166,6 +165,7 @@ def test_the_focus_reaches_the_summarizer() -> None:
         ({"target": 0.0}, ConfigError),
         ({"target": -1}, ConfigError),
         ({"stages": ["shrink"]}, ConfigError),
+        ({"summarizer": 5}, UsageError),
         ({"settings": {"context.prune.keep": 5}}, ConfigError),
         ({"context_window": -5}, ConfigError),
         ({"max_output_tokens": 6_000}, ConfigError),
@@ -222,7 +222,7 @@ def test_budget_check_counts_prompt_input_tools_and_files() -> None:
     assert full.estimated_input_tokens == sum(full.breakdown.values()) > plain.estimated_input_tokens
     assert not plain.should_compact
     assert check_context_budget(ROWS[:5], context_window=WINDOW, threshold=0.01).should_compact
-    assert check_context_budget([], context_window=WINDOW).within_budget
+    assert check_context_budget([], context_window=WINDOW, current_prompt="Hi").within_budget
 
 
 def test_budget_check_refuses_files_without_text() -> None:

@@ -62,16 +62,17 @@ class Background:
         self._compactor.finish(proposal, "idle", seconds)
 
     async def close(self) -> None:
+        """Drop what is being prepared, without a word to the person."""
         task, self._task = self._task, None
         if task is not None:
-            await self._drop(task)
+            await self._drop(task, "")
 
     async def _prepare(self) -> tuple[Proposal, float]:
         started = time.monotonic()
         return await self._compactor.plan("idle"), time.monotonic() - started
 
-    async def _drop(self, task: asyncio.Task[tuple[Proposal, float]]) -> None:
+    async def _drop(self, task: asyncio.Task[tuple[Proposal, float]], reason: str = MOVED_ON) -> None:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError, NcaError):
             await task
-        self._compactor.say_skipped("idle", MOVED_ON)
+        self._compactor.say_skipped("idle", reason)

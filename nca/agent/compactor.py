@@ -123,6 +123,7 @@ class Compactor:
             self.window.context,
             focus=focus,
             target_tokens=target_tokens,
+            target_ratio=self.window.budget.aim_ratio(self.window.context),
             is_manual=trigger == "manual",
             summarizer_window=self.model.facts.window_tokens if not self._dedicated else 0,
         )

@@ -19,8 +19,10 @@ from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
 from nca.context.admission import file_token_budget
+from nca.context.budget import Measurement
+from nca.context.reminders import Reminders, told, with_reminders
 from nca.errors import NcaError
-from nca.events import ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
+from nca.events import ContextCompaction, ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
 from nca.models.choose import named, open_model
 from nca.models.client import Model
@@ -63,6 +65,8 @@ class Conversation:
             system_prompt=system_prompt(loaded.for_model(model.facts.name).settings, directory),
             tools=toolbox.definitions() if model.facts.can_use_tools else (),
         )
+        shown = [entry.message for entry in self._window.history.visible()]
+        self._reminders = Reminders(told(self._window.context.inject, shown))
         self._compactor = Compactor(self._window, model, self._emit, self._open_model)
         self._background = Background(self._window, self._compactor) if prepares else None
 
@@ -234,10 +238,15 @@ class Conversation:
         entries = self._window.history.entries
         if entries and entries[-1].message.role == "user" and entries[-1].message.text == message.text:
             return
-        self._window.append(message)
+        self._window.append(with_reminders(message, self._due_reminders(measured)))
         for part in message.attachments:
             if part.is_cut:
                 self._emit(Notice(f"{part.path} was cut to fit: {part.original_bytes:,} bytes in all."))
+
+    def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
+        users = sum(e.message.role == "user" and not e.message.is_synthetic for e in self._window.history.entries)
+        used, usage = measured.used_tokens, measured.usage_ratio
+        return self._reminders.due(self._window.context.inject, turn=users + 1, used_tokens=used, usage_ratio=usage)
 
     async def _stop_preparing(self) -> None:
         if self._background is not None:
@@ -276,5 +285,8 @@ class Conversation:
             )
 
     def _emit(self, event: Event) -> None:
+        if isinstance(event, ContextCompaction) and event.phase == "completed":
+            usage = event.tokens_after / self._window.budget.budget_tokens
+            self._reminders.observe(self._window.context.inject, used_tokens=event.tokens_after, usage_ratio=usage)
         for listener in tuple(self._listeners):
             listener(event)

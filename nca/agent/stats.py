@@ -54,7 +54,7 @@ def stats_of(window: Window) -> ContextStats:
         budget_tokens=budget.budget_tokens,
         window_tokens=budget.window_tokens,
         reserve_tokens=budget.reserve_tokens,
-        target_tokens=budget.target_tokens(fixed, window.context.target_ratio),
+        target_tokens=budget.target_tokens(fixed, budget.aim_ratio(window.context)),
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
         messages=history.head,

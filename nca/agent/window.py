@@ -59,7 +59,8 @@ class Window:
         self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
         self.settings: Settings = settings
         self.facts = facts
-        calibration = Calibration(learned.ratio, learned.samples) if learned.samples else None
+        unlearned = Calibration.unlearned(settings.context.count_as or facts.provider)
+        calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
         anchor = self.meter.anchor if self.meter.model == facts.name else None
         self.meter = Meter(
             model=facts.name,

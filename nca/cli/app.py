@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from importlib import metadata
 from typing import Any
+
+from nca import __version__
 
 VERSION_FLAGS = ("--version", "-V")
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -16,7 +17,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in VERSION_FLAGS:
         # Before anything is imported: asking for the version is instant.
-        print(f"nca {metadata.version('nca')}")
+        print(f"nca {__version__}")
         return
     sys.exit(run(arguments))
 

@@ -27,7 +27,7 @@ def show(
     _say_notes(loaded)
     if as_json:
         facts = {key: {"value": loaded.value(key), "origin": _printable(loaded.origin(key))} for key in KEYS}
-        typer.echo(json.dumps(facts, indent=2))
+        typer.echo(json.dumps(facts, indent=2, default=lambda row: row.plain()))
     elif sys.stdout.isatty():
         _show_table(loaded)
     else:

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ MAX_DEPTH = 12
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 # tomllib needs time and memory quadratic in a dotted key's parts, so a key with thousands of them is refused unread.
 _ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{200}}")
-_HEADER = re.compile(rf"\s*\[\[?\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
+_HEADER = re.compile(rf"\s*\[(\[?)\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
 _PART = re.compile(_KEY)
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -34,15 +35,22 @@ KeyPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file. `text` has no byte order mark; `lines` tells where a key is written, counted from 1."""
+    """A parsed file. `text` has no byte order mark; `lines` tells where a key is written, counted from 1.
+
+    A table of a list is found under the list's path and its number, counted from 1 too: ("context", "section", "2").
+    """
 
     path: Path
     text: str
     data: dict[str, Any]
     lines: dict[KeyPath, int] = field(default_factory=dict)
 
-    def place(self, path: KeyPath) -> str:
-        """`FILE:LINE` of a key, of the nearest table around it, or only the file where neither is found."""
+    def place(self, path: KeyPath, *inner: str) -> str:
+        """`FILE:LINE` of a key, of the nearest table around it, or only the file where neither is found.
+
+        `inner` leads on into a value that is a list of tables.
+        """
+        path = (*path, *inner)
         for length in range(len(path), 0, -1):
             if line := self.lines.get(path[:length]):
                 return f"{shown_path(self.path)}:{line}"
@@ -155,10 +163,15 @@ def _index(text: str) -> dict[KeyPath, int]:
     """The line of each table and key, by a look at the lines; only messages depend on it."""
     table: KeyPath = ()
     lines: dict[KeyPath, int] = {}
+    rows: Counter[KeyPath] = Counter()
     for number, line in enumerate(text.split("\n"), start=1):
         if match := _HEADER.match(line):
-            table = _parts(match[1])
+            table = _parts(match[2])
             lines.setdefault(table, number)
+            if match[1]:
+                rows[table] += 1
+                table = (*table, str(rows[table]))
+                lines[table] = number
         elif match := _ASSIGNMENT.match(line):
             lines.setdefault(table + _parts(match[1]), number)
     return lines

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from nca.config.names import SEEDS, Seed
-from nca.config.schema import KEYS, Key, Settings
+from nca.config.profiles import PROFILES
+from nca.config.schema import KEYS, Key, Settings, walk
+from nca.config.tables import Row
 
 EXAMPLE_FILE = Path(".nca", "config.toml.example")
 REFERENCE_FILE = Path("docs", "configuration.md")
@@ -44,13 +46,14 @@ This page is written from `nca/config/schema.py` by `python -m nca.config.exampl
 Later wins:
 
 1. the defaults below
-2. your own file, `~/.config/nca/config.toml` (with `NCA_HOME` set: `$NCA_HOME/config.toml`)
-3. the project's file, `.nca/config.toml`; with `--config FILE` that file instead
-4. tables of both files for the model in use: `[for."anthropic/*".context]`
-5. the environment: `NCA_` and the key, with two underscores for a dot, such as
+2. the profile, where one is named (`profile = "cowagent"`, see below)
+3. your own file, `~/.config/nca/config.toml` (with `NCA_HOME` set: `$NCA_HOME/config.toml`)
+4. the project's file, `.nca/config.toml`; with `--config FILE` that file instead
+5. tables of both files for the model in use: `[for."anthropic/*".context]`
+6. the environment: `NCA_` and the key, with two underscores for a dot, such as
    `NCA_CONTEXT__PRUNE__PROTECT_TOKENS=20000`
-6. flags, such as `--compact-threshold 0.7`
-7. `/config KEY VALUE` in the chat, for this session
+7. flags, such as `--compact-threshold 0.7`
+8. `/config KEY VALUE` in the chat, for this session
 
 `nca config show` lists every value and its origin, `nca config path` both files.
 `nca config set KEY VALUE` writes the project's file, with `--user` yours; `nca config init` writes
@@ -64,7 +67,8 @@ Numbers may be written as people do: `80_000` in TOML, `80k` or `80,000` in the 
 A share may be written `0.8`, `80` or `"80%"`.
 
 A setting marked *yours only* is ignored in a project's file, and nca says so: a project that you cloned must not
-redirect your requests or your keys.
+redirect your requests or your keys. For the same reason a file that a project's settings name must lie inside the
+project.
 
 `NCA_HOME` moves your file and nca's data under one folder. It and other `NCA_` variables without two
 underscores are no settings.
@@ -86,6 +90,18 @@ protect_tokens = 4_000
 ## Settings
 """
 
+_TABLE_HEAD = "| key | default | valid | meaning |\n| --- | --- | --- | --- |\n"
+
+_REFERENCE_PROFILES = """\
+## Profiles
+
+A profile sets the numbers, stages and texts of another program's document in place of nca's defaults; everything that
+you set yourself is stronger. `profile = "NAME"` stands at the top of a file, `NCA_PROFILE=NAME` in the environment,
+`--profile NAME` on the command line, `/config profile NAME` in the chat. The model that writes summaries is yours to
+choose (`model.summarizer`). What a profile does not name keeps its default.
+
+| key | """
+
 _REFERENCE_SEEDS = """\
 ## Names from other programs
 
@@ -102,7 +118,8 @@ def render_example() -> str:
     """The text of `.nca/config.toml.example`: valid TOML that sets nothing."""
     parts = [_EXAMPLE_HEAD]
     for section, keys in _sections():
-        parts.append(f"\n\n# {_about(section)}.\n[{section}]\n")
+        if section:
+            parts.append(f"\n\n# {_about(section)}.\n[{section}]\n")
         parts += [_example_entry(key) for key in keys]
     return "".join(parts) + "\n\n" + _EXAMPLE_TAIL
 
@@ -111,9 +128,14 @@ def render_reference() -> str:
     """The text of `docs/configuration.md`."""
     parts = [_REFERENCE_HEAD]
     for section, keys in _sections():
-        parts.append(f"\n### `[{section}]`\n\n{_about(section)}.\n\n| key | default | valid | meaning |\n")
-        parts.append("| --- | --- | --- | --- |\n")
+        title = f"### `[{section}]`\n\n{_about(section)}." if section else "### Above all tables"
+        parts.append(f"\n{title}\n\n{_TABLE_HEAD}")
         parts += [_reference_row(key) for key in keys]
+        for key in keys:
+            if key.kind.row is not None:
+                parts.append(f"\n#### `[[{key.name}]]`\n\n{key.about}\n\n{_TABLE_HEAD}")
+                parts += [_reference_row(field) for field in walk(key.kind.row)]
+    parts += ["\n", _REFERENCE_PROFILES, *_profile_rows()]
     parts += ["\n", _REFERENCE_SEEDS]
     parts += [_seed_row(seed) for seed in SEEDS]
     return "".join(parts)
@@ -128,10 +150,18 @@ def toml_value(value: Any) -> str:
             return f"{value:_}" if abs(value) >= 10_000 else str(value)
         case float():
             return repr(value)
+        case Row():
+            return toml_value(value.plain())
+        case dict():
+            return "{" + ", ".join(f"{toml_key(name)} = {toml_value(item)}" for name, item in value.items()) + "}"
         case str():
             return '"' + "".join(_escaped(char) for char in value) + '"'
         case _:
             return "[" + ", ".join(toml_value(item) for item in value) + "]"
+
+
+def toml_key(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else toml_value(name)
 
 
 def main() -> None:
@@ -169,6 +199,10 @@ def _example_entry(key: Key) -> str:
     text = f"{key.about}{unit}{valid}{own}"
     lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     last = key.name.rpartition(".")[2]
+    if key.kind.row is not None:
+        # Indented, because these lines are an example and not a default.
+        example = [f"[[{key.name}]]", *key.kind.row.EXAMPLE]
+        return "\n" + "".join(f"# {line}\n" for line in lines) + "".join(f"#     {line}\n" for line in example)
     return "\n" + "".join(f"# {line}\n" for line in lines) + f"# {last} = {toml_value(key.default)}\n"
 
 
@@ -176,6 +210,16 @@ def _reference_row(key: Key) -> str:
     unit = f" {key.unit}" if key.unit else ""
     own = " *Yours only.*" if key.trusted else ""
     return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.kind.valid} | {key.about}{own} |\n"
+
+
+def _profile_rows() -> Iterator[str]:
+    """One table: a key a row, a profile a column."""
+    names = [name for name, values in PROFILES.items() if values]
+    yield " | ".join(f"`{name}`" for name in names) + " |\n|" + " --- |" * (len(names) + 1) + "\n"
+    for key in KEYS:
+        if any(key in PROFILES[name] for name in names):
+            shown = [f"`{toml_value(PROFILES[name][key])}`" if key in PROFILES[name] else "" for name in names]
+            yield f"| `{key}` | " + " | ".join(shown) + " |\n"
 
 
 def _seed_row(seed: Seed) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
@@ -16,13 +17,33 @@ _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
 
+class Misfit(ValueError):
+    """A refusal that says more than what is valid.
+
+    The text follows right behind the setting's name; `path` leads to the place inside the value.
+    """
+
+    def __init__(self, text: str, *path: str) -> None:
+        super().__init__(text)
+        self.path = path
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`valid` is the phrase after "valid: "; `read` raises ValueError; `choices` feed completion."""
+    """What a setting accepts.
+
+    valid    the phrase after "valid: "
+    read     raises ValueError
+    choices  feed completion
+    confine  raises Misfit for a value that a project's own file may not give
+    row      the dataclass of a list of tables
+    """
 
     valid: str
     read: Callable[[Any], Any]
     choices: tuple[str, ...] = ()
+    confine: Callable[[Any], None] | None = None
+    row: Any = None
 
 
 def _refuse() -> ValueError:
@@ -49,6 +70,40 @@ def text() -> Kind:
         return value
 
     return Kind("text", read)
+
+
+def one_line() -> Kind:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise _refuse()
+        return value.strip()
+
+    return Kind("one line of text", read)
+
+
+def file_path() -> Kind:
+    """A file's path, relative to the project's directory or absolute; `~` is the person's home."""
+
+    def confine(value: str) -> None:
+        if not lies_inside(value):
+            raise Misfit(f" = {value!r}: {OUTSIDE}")
+
+    return Kind("a file's path", one_line().read, confine=confine)
+
+
+OUTSIDE = "a project's own file may only name files inside of the project."
+
+
+def lies_inside(name: str) -> bool:
+    """Whether a path, as it is written, stays in the directory it is relative to. Links are judged on opening."""
+    if name.startswith("~") or PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor:
+        return False
+    depth = 0
+    for part in PureWindowsPath(name).parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return False
+    return True
 
 
 def choice(*options: str, aliases: dict[Any, str] | None = None) -> Kind:

@@ -1,7 +1,7 @@
 """The layers of settings, read and laid on one another.
 
-Later wins: defaults, the user's file, the project's file, `[for."pattern"]` tables of both for the model in use,
-environment, flags, what was set in the chat (LoadedSettings.with_value).
+Later wins: defaults, the profile, the user's file, the project's file, `[for."pattern"]` tables of both for the
+model in use, environment, flags, what was set in the chat (LoadedSettings.with_value).
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from types import MappingProxyType
 from typing import Any
 
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
-from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes
+from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
 from nca.config.paths import project_config_file, user_config_file
 from nca.config.schema import KEYS
-from nca.config.wishes import Placed, Rank, Wish, apply_wishes, prefix
+from nca.config.wishes import Placed, Rank, Wish, apply_wishes, prefix, said
 from nca.errors import ConfigError
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]
 
 FLAGS = MappingProxyType(
     {
+        "profile": "--profile",
         "model.name": "--model",
         "model.context_window": "--context-window",
         "model.max_output_tokens": "--max-output-tokens",
@@ -55,45 +56,57 @@ def load(
     flags        settings by name; None means that the flag was not given
     config_file  read in the project file's place, and trusted like the user's own: the user named it
     """
-    draft = _Draft((user_file or user_config_file(env)).absolute())
-    draft.add_file(read_document(draft.user_file), Rank.USER)
+    user_path = (user_file or user_config_file(env)).absolute()
+    files = [(read_document(user_path), Rank.USER, True)]
     if config_file is not None:
         document = read_document(config_file.absolute())
         if document is None:
             raise ConfigError(f"{shown_path(config_file)}: there is no such file.")
-        draft.add_file(document, Rank.PROJECT)
+        files.append((document, Rank.PROJECT, True))
     elif project is not None:
         project_file = project_config_file(project.absolute())
         # At home with NCA_HOME=~/.nca both are one file, which the user's layer has already read.
-        if not _same(project_file, draft.user_file):
-            draft.add_file(read_document(project_file), Rank.PROJECT, trusted=False)
-    draft.add(_environment(env, draft.notes), Rank.ENVIRONMENT)
-    draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Rank.FLAG)
+        if not _same(project_file, user_path):
+            files.append((read_document(project_file), Rank.PROJECT, False))
+
+    def lay(start: Mapping[str, Placed]) -> _Draft:
+        draft = _Draft(user_path, start)
+        for document, rank, is_trusted in files:
+            draft.add_file(document, rank, is_trusted)
+        draft.add(_environment(env, draft.notes), Rank.ENVIRONMENT)
+        draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Rank.FLAG)
+        return draft
+
+    start = dict(defaults().base)
+    draft = lay(start)
+    if draft.base["profile"].rank > Rank.DEFAULT:
+        # Any layer may name the profile, but a switch such as enablePruning starts from what the profile sets.
+        draft = lay(profiled({**start, "profile": draft.base["profile"]}))
     return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", merged_notes((), draft.notes))
 
 
 class _Draft:
     """Settings while the layers are laid on one another."""
 
-    def __init__(self, user_file: Path) -> None:
+    def __init__(self, user_file: Path, start: Mapping[str, Placed]) -> None:
         self.user_file = user_file
-        self.base: dict[str, Placed] = dict(defaults().base)
+        self.base: dict[str, Placed] = dict(start)
         self.patterns: list[Pattern] = []
         self.notes: list[str] = []
 
     def add(self, wishes: list[Wish], rank: Rank) -> None:
         self.notes += apply_wishes(wishes, self.base, rank)
 
-    def add_file(self, document: Document | None, rank: Rank, *, trusted: bool = True) -> None:
+    def add_file(self, document: Document | None, rank: Rank, is_trusted: bool) -> None:
         if document is None:
             return
         general: list[Wish] = []
         tables: dict[str, list[Wish]] = {}
         for path, raw in leaves(document.data, document.path):
             if path[0] != _PATTERN_TABLE:
-                self._take(general, document, path, path, raw, trusted)
+                self._take(general, document, path, path, raw, is_trusted)
             elif len(path) > 2:
-                self._take(tables.setdefault(path[1], []), document, path, path[2:], raw, trusted)
+                self._take(tables.setdefault(path[1], []), document, path, path[2:], raw, is_trusted)
             elif raw != {}:
                 raise ConfigError(
                     f"{document.place(path)}: [{_PATTERN_TABLE}] holds tables: "
@@ -107,19 +120,19 @@ class _Draft:
             self.patterns.append(Pattern(pattern, MappingProxyType(ours)))
 
     def _take(
-        self, wishes: list[Wish], document: Document, path: KeyPath, name: KeyPath, raw: Any, trusted: bool
+        self, wishes: list[Wish], document: Document, path: KeyPath, name: KeyPath, raw: Any, is_trusted: bool
     ) -> None:
         dotted = ".".join(name)
         if raw == {} and is_section(dotted):
             return
         found = canonical(dotted)
-        if found and KEYS[found.key].trusted and not trusted:
+        if found and KEYS[found.key].trusted and not is_trusted:
             self.notes.append(
                 f"{document.place(path)}: {found.key} was not taken over: a project's own file may not set it; "
                 f"{shown_path(self.user_file)} may."
             )
             return
-        wishes.append(Wish(dotted, raw, str(document.path), partial(document.place, path)))
+        wishes.append(Wish(dotted, raw, str(document.path), partial(document.place, path), is_trusted))
 
 
 def _suits_pattern(key: str, wish: Wish) -> None:
@@ -149,7 +162,7 @@ def _environment(env: Mapping[str, str], notes: list[str]) -> list[Wish]:
             if meant := _MISTYPED.get(upper):
                 notes.append(f"environment {shown_name(variable)} is no setting; {meant} is.")
             continue
-        wishes.append(Wish(name, env[variable], origin, partial(shown_name, origin)))
+        wishes.append(Wish(name, env[variable], origin, said(shown_name(origin))))
     return wishes
 
 
@@ -159,7 +172,7 @@ _MISTYPED = {f"NCA_{key.upper().replace('.', '_')}": f"NCA_{key.upper().replace(
 def _flag(name: str, raw: Any) -> Wish:
     found = canonical(name)
     origin = f"flag {FLAGS.get(found.key, name) if found else name}"
-    return Wish(name, raw, origin, partial(str, origin))
+    return Wish(name, raw, origin, said(origin))
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -7,13 +7,15 @@ values suit each other is the engine's business.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from nca.config.names import canonical, is_section
+from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS, Settings
-from nca.config.wishes import Placed, Rank, Wish, apply_wishes, resolve
+from nca.config.wishes import Placed, Rank, Wish, apply_wishes, resolve, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,23 @@ class LoadedSettings:
         return self.with_values({name: raw}, origin)
 
     def with_values(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
-        """Several at once, so that a seed's halves (summarization_provider and _model) meet."""
-        wishes = [Wish(name, raw, origin, lambda: "") for name, raw in values.items()]
+        """Several at once, so that a seed's halves (summarization_provider and _model) meet.
+
+        Settings may be grouped as a seed groups them: {"contextCompaction": {"threshold": 0.8}}.
+        """
+        values = dict(_flat(values))
+        if chosen := {name: raw for name, raw in values.items() if _is_profile(name)}:
+            # First, because a switch such as enablePruning starts from what the profile sets.
+            rest = {name: raw for name, raw in values.items() if name not in chosen}
+            return self._with(chosen, origin)._with(rest, origin)
+        return self._with(values, origin)
+
+    def _with(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
+        wishes = [Wish(name, raw, origin, said("")) for name, raw in values.items()]
         # What a person sees in `effective` is what a switch such as enablePruning starts from.
         base = dict(self.base)
         notes = apply_wishes(wishes, base, Rank.CHAT, current=self.effective)
-        return replace(self, base=MappingProxyType(base), notes=merged_notes(self.notes, notes))
+        return replace(self, base=MappingProxyType(profiled(base)), notes=merged_notes(self.notes, notes))
 
     def for_model(self, name: str) -> LoadedSettings:
         """The settings for this model: files' pattern tables count, what env, flags and chat say stays stronger."""
@@ -82,6 +95,34 @@ def defaults() -> LoadedSettings:
     """The defaults alone: no file, no environment."""
     base = {name: Placed(key.default, "default", Rank.DEFAULT) for name, key in KEYS.items()}
     return LoadedSettings(MappingProxyType(base))
+
+
+def profiled(base: Mapping[str, Placed]) -> dict[str, Placed]:
+    """The same values with the profile that they name laid between the defaults and the rest."""
+    name = base["profile"].value
+    values = PROFILES[name]
+    return {
+        key: placed
+        if placed.rank > Rank.PROFILE
+        else Placed(values[key], f"profile {name}", Rank.PROFILE)
+        if key in values
+        else Placed(KEYS[key].default, "default", Rank.DEFAULT)
+        for key, placed in base.items()
+    }
+
+
+def _is_profile(name: str) -> bool:
+    found = canonical(name)
+    return found is not None and found.key == "profile"
+
+
+def _flat(values: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, Any]]:
+    for name, raw in values.items():
+        dotted = f"{section}{name}"
+        if isinstance(raw, Mapping) and is_section(dotted):
+            yield from _flat(raw, f"{dotted}.")
+        else:
+            yield dotted, raw
 
 
 def _build(node: type, prefix: str, values: Mapping[str, Placed]) -> Any:

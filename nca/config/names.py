@@ -192,6 +192,7 @@ SEEDS: tuple[Seed, ...] = (
     Seed(_compaction("pruneProtectedTools", with_bare=True), "context.prune.protected_tools"),
     Seed(_compaction("keepRecentRatio", with_bare=True), "context.keep_recent_ratio"),
     Seed(_compaction("truncationFraction", with_bare=True), "context.truncate.fraction"),
+    Seed(_compaction("provider", with_bare=True), "context.count_as"),
     Seed(("conversationMemory.enabled", "NEUROLINK_MEMORY_ENABLED"), "session.persist"),
     Seed(("NEUROLINK_TOKEN_THRESHOLD",), "context.compact_tokens"),
     Seed(("NEUROLINK_MEMORY_MAX_SESSIONS",), "session.max_sessions"),

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from nca.config.document import Document, read_document, shown_name, shown_path
+from nca.config.kinds import Misfit
 from nca.config.loaded import defaults
 from nca.config.schema import KEYS
+from nca.config.tables import Row
 from nca.config.wishes import resolve
 from nca.errors import ConfigError
 
@@ -35,8 +37,14 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
         path = path.resolve()
     document = read_document(path)
     value = _beside(document).with_value(name, raw, "").value(key)
+    confine = KEYS[key].kind.confine
+    if confine is not None and not is_users_own:
+        try:
+            confine(value)
+        except Misfit as misfit:
+            raise ConfigError(f"{key}{misfit}") from None
     data = document.data if document is not None else {}
-    _put(data, key, list(value) if isinstance(value, tuple) else value, path)
+    _put(data, key, _plain(value), path)
     # Imported here: only saving needs it.
     import tomli_w
 
@@ -53,7 +61,7 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
 def _beside(document: Document | None) -> Any:
     """What a seed's half value or switch starts from: the defaults with the file's own canonical values."""
     loaded = defaults()
-    for name in ("context.stages", "model.summarizer"):
+    for name in ("profile", "context.stages", "model.summarizer"):
         table: Any = document.data if document is not None else {}
         for part in name.split("."):
             table = table.get(part) if isinstance(table, dict) else None
@@ -61,6 +69,12 @@ def _beside(document: Document | None) -> Any:
             with contextlib.suppress(ConfigError):
                 loaded = loaded.with_value(name, table, "")
     return loaded
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [one.plain() if isinstance(one, Row) else one for one in value]
+    return value
 
 
 def _put(data: dict[str, Any], key: str, value: Any, path: Path) -> None:

@@ -7,21 +7,19 @@ This is the single source for the TOML layers, the environment, `/config` and it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from nca.config.kinds import Kind, boolean, choice, number, ratio, text, texts, whole
+from nca.config.fields import setting, table
+from nca.config.kinds import Kind, boolean, choice, file_path, number, one_line, ratio, text, texts, whole
+from nca.config.tables import Injection, Section, tables
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
-
-
-def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False) -> Any:
-    """One setting. `trusted`: a project's own file may not set it (it could run things or redirect keys)."""
-    return field(default=default, metadata={"kind": kind, "about": about, "unit": unit, "trusted": trusted})
-
-
-def section(kind: type, about: str) -> Any:
-    return field(default_factory=kind, metadata={"about": about})
+"""The usual stages in their usual order."""
+MORE_STAGES = ("condense", "trim")
+"""Seed 3's, by name only: finished turns to question and answer; the older half of the turns to a summary."""
+PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
+"""The five seeds; what each sets is in nca.config.profiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,7 @@ class PruneSettings:
         20_000, whole(), "Act only if this much is saved; at most 10 % of the budget.", unit="tokens"
     )
     protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never cleared.")
+    placeholder: str = setting("[Tool result cleared]", one_line(), "What stands in a cleared result's place.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,10 @@ class SummarizeSettings:
         180.0, number(1, 3600), "How long a summary may take, both tries together.", unit="seconds"
     )
     role: str = setting("user", choice("user", "system"), "The role that a summary is sent in.")
+    header: str = setting("## Conversation Summary (Earlier Context)", one_line(), "The line a summary begins with.")
+    form: str = setting(
+        "sections", choice("sections", "bullets"), "What a model is asked for: nine sections, or a short list."
+    )
     ledger_tokens: int = setting(
         1_000, whole(0, 100_000), "The ledger of facts kept by code; at most 5 % of the budget.", unit="tokens"
     )
@@ -104,7 +107,7 @@ class ContextSettings:
     )
     stages: tuple[str, ...] = setting(
         STAGES,
-        texts(STAGES, {"clear_results": "prune", "sliding_window": "truncate"}),
+        texts((*STAGES, *MORE_STAGES), {"clear_results": "prune", "sliding_window": "truncate"}),
         "The compaction's stages: the list is the order and the switch.",
     )
     info_threshold: float = setting(0.60, ratio(), "Above this usage a grey line says so after a turn.")
@@ -116,20 +119,38 @@ class ContextSettings:
     target_ratio: float = setting(0.50, ratio(), "Compaction aims at this share of the budget.")
     max_tokens: int = setting(0, whole(), "The largest budget for a request, below the window. 0: none.", unit="tokens")
     max_messages: int = setting(0, whole(), "Messages kept verbatim by a compaction. 0: no limit.")
-    max_turns: int = setting(0, whole(), "Turns kept before the oldest half is summarized. 0: no limit.")
+    max_turns: int = setting(
+        0, whole(), "More complete turns than this: the oldest half goes to a summary. 0: no limit.", unit="turns"
+    )
     preserve_turns: int = setting(5, whole(0, 1000), "The newest turns that a summary leaves alone, if they fit.")
     keep_recent_ratio: float = setting(0.3, ratio(), "The share of the target for the newest whole turns.")
-    prune: PruneSettings = section(PruneSettings, "Stage 1: old tool results give way to a placeholder")
-    deduplicate: DeduplicateSettings = section(DeduplicateSettings, "Stage 2: superseded reads of the same file")
-    summarize: SummarizeSettings = section(SummarizeSettings, "Stage 3: the older part becomes one summary")
-    truncate: TruncateSettings = section(TruncateSettings, "Stage 4: the oldest turns leave")
-    admission: AdmissionSettings = section(AdmissionSettings, "What may enter the context in the first place")
+    count_as: str = setting("", text(), "Count tokens as for this provider's models. Empty: the model's own provider.")
+    section: tuple[Section, ...] = setting((), tables(Section), "Parts of the system prompt, by priority.")
+    inject: tuple[Injection, ...] = setting((), tables(Injection), "Reminders that come with your message when due.")
+    prune: PruneSettings = table(PruneSettings, "Stage 1: old tool results give way to a placeholder")
+    deduplicate: DeduplicateSettings = table(DeduplicateSettings, "Stage 2: superseded reads of the same file")
+    summarize: SummarizeSettings = table(SummarizeSettings, "Stage 3: the older part becomes one summary")
+    truncate: TruncateSettings = table(TruncateSettings, "Stage 4: the oldest turns leave")
+    admission: AdmissionSettings = table(AdmissionSettings, "What may enter the context in the first place")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     max_steps: int = setting(15, whole(1, 1000), "Requests in one turn before it ends by itself.")
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    file_path: str = setting(
+        ".nca/memory.json",
+        file_path(),
+        "Where notes are kept; the day's memory of trimmed turns is in a folder of the same name beside it.",
+    )
+    max_notes: int = setting(128, whole(1, 100_000), "Notes kept; the oldest go first.", unit="notes")
+    auto_compact_on_finish: bool = setting(
+        False, boolean(), "At the end of a session compact it and keep the summary as a note."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +170,17 @@ class TerminalSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    model: ModelSettings = section(ModelSettings, "The model")
-    context: ContextSettings = section(ContextSettings, "The context window and its compaction")
-    agent: AgentSettings = section(AgentSettings, "The agent")
-    session: SessionSettings = section(SessionSettings, "Sessions on disk")
-    terminal: TerminalSettings = section(TerminalSettings, "The terminal")
+    profile: str = setting(
+        "none",
+        choice("none", *PROFILES),
+        "The numbers, stages and texts of another program, in place of the defaults.",
+    )
+    model: ModelSettings = table(ModelSettings, "The model")
+    context: ContextSettings = table(ContextSettings, "The context window and its compaction")
+    agent: AgentSettings = table(AgentSettings, "The agent")
+    memory: MemorySettings = table(MemorySettings, "Notes that outlive a session")
+    session: SessionSettings = table(SessionSettings, "Sessions on disk")
+    terminal: TerminalSettings = table(TerminalSettings, "The terminal")
 
 
 class Key(NamedTuple):

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 from nca.config.document import shown_name, shown_value
+from nca.config.kinds import Misfit
 from nca.config.names import Name, canonical, is_section, join_summarizer, nearest
 from nca.config.schema import KEYS
 from nca.errors import ConfigError
@@ -20,12 +21,13 @@ class Rank(IntEnum):
     """How strong a layer is."""
 
     DEFAULT = 0
-    USER = 1
-    PROJECT = 2
-    MODEL = 3
-    ENVIRONMENT = 4
-    FLAG = 5
-    CHAT = 6
+    PROFILE = 1
+    USER = 2
+    PROJECT = 3
+    MODEL = 4
+    ENVIRONMENT = 5
+    FLAG = 6
+    CHAT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,17 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One `name = raw` as someone wrote it. `place` tells where, for messages ("" where it is plain to the reader)."""
+    """One `name = raw` as someone wrote it.
+
+    place       tells where, for messages ("" where it is plain to the reader); takes the way into the value, if any
+    is_trusted  whether the person wrote it, and not a project that may be anyone's
+    """
 
     name: str
     raw: Any
     origin: str
-    place: Callable[[], str]
+    place: Callable[..., str]
+    is_trusted: bool = True
 
 
 def apply_wishes(
@@ -84,7 +91,12 @@ def _read(name: Name, wish: Wish, current: Any, found: list[tuple[Name, Wish]]) 
             raw = join_summarizer(halves.get("provider"), halves.get("model"), current)
         elif name.seed is not None and name.seed.convert is not None:
             raw = name.seed.convert(raw, current)
-        return key.kind.read(raw)
+        value = key.kind.read(raw)
+        if key.kind.confine is not None and not wish.is_trusted:
+            key.kind.confine(value)
+        return value
+    except Misfit as misfit:
+        raise ConfigError(f"{prefix(wish.place(*misfit.path))}{shown_name(wish.name)}{misfit}") from None
     except ValueError:
         valid = name.seed.valid if name.seed is not None and name.seed.valid else key.kind.valid
         also = f" (nca's {key.name})" if name.seed is not None else ""
@@ -100,9 +112,16 @@ def resolve(written: str, place: str) -> Name:
     shown = shown_name(written)
     if is_section(written):
         raise ConfigError(f"{prefix(place)}{shown} is a section, not a setting; its settings are {shown}.…")
+    if rows := next((key for key in KEYS.values() if key.kind.row and shown.lower().startswith(f"{key.name}.")), None):
+        raise ConfigError(f"{prefix(place)}{rows.name} is a list of tables; write [[{rows.name}]] above {shown}.")
     near = nearest(written)
     hint = f"Did you mean {near}?" if near else "`nca config show` lists them all."
     raise ConfigError(f"{prefix(place)}there is no setting {shown}.", advice=hint)
+
+
+def said(text: str) -> Callable[..., str]:
+    """A place that is the same wherever in the value one looks."""
+    return lambda *_: text
 
 
 def prefix(place: str) -> str:

@@ -12,6 +12,10 @@ DEFAULT_WINDOW_TOKENS = 128_000
 MAX_DEFAULT_RESERVE_TOKENS = 64_000
 DEFAULT_RESERVE_RATIO = 0.35
 """Seed 2: DEFAULT_CONTEXT_WINDOW, MAX_DEFAULT_OUTPUT_RESERVE, DEFAULT_OUTPUT_RESERVE_RATIO."""
+USUAL_TARGET = 0.625
+"""The default target over the default threshold (0.50 / 0.80): kept where the threshold is set lower."""
+NEAREST_TARGET = 0.8
+"""A target nearer to the trigger than this would make compaction a dribble."""
 REARM_RATIO = 0.05
 """Spec 1: no second compaction before the usage has grown by this share of the budget."""
 
@@ -48,6 +52,13 @@ class Budget:
         """Where compaction aims (spec 1): never below what cannot shrink plus a quarter of the rest."""
         floor = fixed_tokens + max(0, self.budget_tokens - fixed_tokens) // 4
         return max(int(target_ratio * self.budget_tokens), floor)
+
+    def aim_ratio(self, settings: ContextSettings) -> float:
+        """The share that compaction by itself comes down to: well below its trigger, so that it is rare and large."""
+        trigger_ratio = self.trigger_tokens(settings) / self.budget_tokens
+        if settings.target_ratio <= NEAREST_TARGET * trigger_ratio:
+            return settings.target_ratio
+        return USUAL_TARGET * trigger_ratio
 
     def trigger_tokens(self, settings: ContextSettings) -> int:
         """The usage, in tokens, from which on compaction happens before a request."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 from nca.config.schema import ContextSettings
@@ -17,11 +18,14 @@ from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.request import resolve
+from nca.context.stages.condense import condense
 from nca.context.stages.deduplicate import deduplicate
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
+from nca.context.stages.trim import FEWEST_TURNS, Trimmed, trim
 from nca.context.stages.truncate import cut_message, truncate
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.context.turns import has_too_many_turns
 from nca.context.view import Verbatim, View, ranges_of, seqs
 from nca.errors import ContextDoesNotFit
 from nca.messages import AttachmentPart
@@ -52,6 +56,8 @@ class Proposal:
     """Who wrote the summary, where there is one: a model's name or "extract"."""
     failures: tuple[str, ...] = ()
     """Why a model's summary could not be used."""
+    trimmed_text: str = ""
+    """What the summary of trimmed turns says, for the day's memory file."""
 
     @property
     def tokens_saved(self) -> int:
@@ -66,28 +72,41 @@ def compact(
     *,
     focus: str = "",
     target_tokens: int = 0,
+    target_ratio: float = 0.0,
     is_manual: bool = False,
     summarizer_window: int = 0,
 ) -> Compacting:
     """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
 
-    target_tokens      0: the settings' target
+    target_tokens      0: what follows from the ratio
+    target_ratio       0: the settings'
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
     """
     draft = Draft(history, meter)
     before = meter.used(history)
     fixed = draft.fixed_tokens()
-    target = target_tokens or budget.target_tokens(fixed, settings.target_ratio)
+    target = target_tokens or budget.target_tokens(fixed, target_ratio or settings.target_ratio)
     if is_manual:
         target = min(target, fixed + max(0, draft.tokens - fixed) // 2)
     target = min(target, budget.budget_tokens)
     unchanged = Proposal(history.view, False, history.head, (), before, before, budget.budget_tokens, target)
-    if draft.tokens <= target:
+    before_stages = draft.tokens
+    is_trimming = has_too_many_turns(history, settings.max_turns)
+    if draft.tokens <= target and not is_trimming:
         return unchanged
     saved: dict[str, int] = {}
     written = None
+    trimmed: list[Trimmed | None] = []
     window = summarizer_window or budget.window_tokens
+    input_tokens = int(window * 0.6 / meter.calibration.ratio)
+    trimming = partial(
+        trim, draft, settings, budget_tokens=budget.budget_tokens, focus=focus, input_tokens=input_tokens
+    )
+    if is_trimming:
+        trimmed.append((yield from trimming(marker_id=_marker_id(draft))))
+        if before_stages > draft.tokens:
+            saved["trim"] = before_stages - draft.tokens
     for stage in settings.stages:
         if draft.tokens <= target:
             break
@@ -104,12 +123,16 @@ def compact(
                     target_tokens=target,
                     budget_tokens=budget.budget_tokens,
                     focus=focus,
-                    input_tokens=int(window * 0.6 / meter.calibration.ratio),
+                    input_tokens=input_tokens,
                 )
+            case "condense":
+                condense(draft, _marker_id(draft))
+            case "trim":
+                trimmed.append((yield from trimming(marker_id=_marker_id(draft), fewest=FEWEST_TURNS)))
             case _:
                 _truncate(draft, settings, target, budget)
         if draft.tokens < tokens:
-            saved[stage] = tokens - draft.tokens
+            saved[stage] = saved.get(stage, 0) + tokens - draft.tokens
     tokens = draft.settle()
     if draft.tokens > target and "truncate" in settings.stages:
         _land(draft, settings, target, budget)
@@ -122,6 +145,8 @@ def compact(
     if not saved or after >= min(before, meter.scaled(meter.raw(history))):
         return unchanged
     kept, total = kept_facts(history, history.view, view)
+    texts = [done.text for done in trimmed if done is not None]
+    written = written or next((done.written for done in reversed(trimmed) if done is not None and done.written), None)
     return Proposal(
         view,
         True,
@@ -136,6 +161,7 @@ def compact(
         total,
         written.made_by if written else "",
         written.failures if written else (),
+        "\n\n".join(texts),
     )
 
 
@@ -177,14 +203,17 @@ def _verbatim(history: History, view: View) -> set[int]:
 
 
 def _truncate(draft: Draft, settings: ContextSettings, target_tokens: int, budget: Budget) -> None:
-    marker_id = blake2b(f"{draft.history.head}/{draft.raw}".encode(), digest_size=4).hexdigest()
     truncate(
         draft,
         settings.truncate,
         target_tokens=target_tokens,
         budget_tokens=budget.budget_tokens,
-        marker_id=marker_id,
+        marker_id=_marker_id(draft),
     )
+
+
+def _marker_id(draft: Draft) -> str:
+    return blake2b(f"{draft.history.head}/{draft.raw}".encode(), digest_size=4).hexdigest()
 
 
 def _land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from nca.context.extract import extract_text
 from nca.context.prompts import prompt
-from nca.context.tokens import text_tokens
+from nca.context.tokens import message_tokens, text_tokens
 from nca.messages import Message, clean_text
 from nca.wire import content_text
 
@@ -32,6 +32,8 @@ WORDS_PER_TOKEN = 0.7
 MINIMUM_CHARS = 40
 """A summary of more than a few messages that is shorter than this says nothing."""
 MODEL_TRIES = 2
+PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
+"""The first question of each context.summarize.form; the second is always the short list."""
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _STILL_THINKING = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -88,14 +90,15 @@ def write(
     focus: str,
     max_tokens: int,
     input_tokens: int,
+    form: str = "sections",
 ) -> Asking:
     """Summarize `messages`; `existing` are earlier summaries to merge. Token counts are raw.
 
-    `input_tokens` is what the summarizer's window leaves for its input.
+    `input_tokens` is what the summarizer's window leaves for its input; `form` is context.summarize.form.
     """
     failures: list[str] = []
-    asked_raw = sum(text_tokens(message.text) for message in messages) + sum(map(text_tokens, existing))
-    for attempt, name in enumerate(("detailed", "bullets")[:MODEL_TRIES]):
+    asked_raw = sum(map(message_tokens, messages)) + sum(map(text_tokens, existing))
+    for attempt, name in enumerate((PROMPT_OF_FORM[form], "bullets")[:MODEL_TRIES]):
         cap = max_tokens if attempt == 0 else max(64, max_tokens // 2)
         instruction = _instruction(name, cap, focus)
         shown = _flatten(messages, existing, input_tokens - text_tokens(instruction))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.history import InMemoryHistory
 
@@ -17,6 +18,12 @@ from nca.terminal.mentions import FileFinder
 from nca.terminal.pastes import FoldedPastes
 from nca.terminal.prompt import Prompt, PromptOptions
 from nca.terminal.toolbar import Status
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+
+
+WATCH_SECONDS = 0.3
 
 
 class PromptReader:
@@ -53,10 +60,20 @@ class PromptReader:
             self.prompt.when_drawn(self._after_prompt)
             self._after_prompt = None
         self._draw.begin_prompt(self.prompt.above)
+        watch = asyncio.create_task(self._watch_preparation()) if self._context.conversation.is_preparing else None
         try:
             return await self.prompt.read(default)
         finally:
             self._draw.end_prompt()
+            if watch is not None:
+                watch.cancel()
+
+    async def _watch_preparation(self) -> None:
+        """A compaction in the background stands in the toolbar until it is ready."""
+        while self._context.conversation.is_preparing:  # noqa: ASYNC110  # no event says that it is ready
+            await asyncio.sleep(WATCH_SECONDS)
+        self._status = status_of(self._context.conversation)
+        self.prompt.redraw()
 
     def _interrupted(self) -> bool:
         return self.is_leaving()
@@ -65,7 +82,7 @@ class PromptReader:
         return self.prompt.typing_ahead()
 
 
-def status_of(conversation: Any) -> Status:
+def status_of(conversation: Conversation) -> Status:
     """What the toolbar says about a conversation."""
     stats = conversation.stats()
     settings = conversation.loaded.settings.context
@@ -77,6 +94,7 @@ def status_of(conversation: Any) -> Status:
         session=conversation.info.name or conversation.info.id[:8],
         cost=conversation.costs().cost,
         is_estimate=stats.is_estimate,
+        activity="preparing a compaction" if conversation.is_preparing else "",
         info_threshold=settings.info_threshold,
         compact_threshold=settings.compact_threshold,
     )

@@ -80,7 +80,7 @@ class Draw:
                 self._on_tool_finished(event)
             case ContextWarning():
                 self._line(event.message, "notice" if event.level == "warning" else "quiet")
-            case ContextCompaction():
+            case ContextCompaction() if not wording.is_silent(event):
                 self._on_compaction(event)
             case RetryScheduled():
                 self._line(wording.retry_line(event), "quiet")

@@ -29,6 +29,8 @@ PASTE_SECONDS = 1.0
 """Claude Code and others settled on a second; a paste over a slow line pauses less than that."""
 
 _PASTE_END = "\x1b[201~"
+_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
+"""Bracketed paste: without it, every line pasted while nca works would be sent by itself."""
 _READ_BYTES = 65_536
 
 
@@ -104,41 +106,44 @@ class TypeAhead:
         return "".join(_shown(key) for key in self._keys).strip()
 
     @contextmanager
-    def collecting(self) -> Iterator[None]:
-        """Collect while inside; on leaving, the keys wait for the next prompt and the terminal is as before."""
-        descriptor = self._keyboard.fileno()
-        try:
-            before = termios.tcgetattr(descriptor)
-            _be_quiet(descriptor)
-            asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor)
-        except (OSError, termios.error):
-            yield
-            return
-        try:
-            yield
-        finally:
-            asyncio.get_running_loop().remove_reader(descriptor)
-            self._hand_over()
-            with contextlib.suppress(termios.error):
-                termios.tcsetattr(descriptor, termios.TCSANOW, before)
+    def quiet(self) -> Iterator[None]:
+        """For the whole chat: no key is echoed or changed by the terminal between one reader and the next.
 
-    def take_early_keys(self) -> None:
-        """Keys typed before nca came to its first prompt. In line mode Enter came as a newline."""
+        What was typed before is taken over; there the terminal was in line mode, so Enter came as a newline.
+        """
         descriptor = self._keyboard.fileno()
-        keys: list[KeyPress] = []
         try:
             before = termios.tcgetattr(descriptor)
             _be_quiet(descriptor, waits=False)
-            try:
-                data = os.read(descriptor, _READ_BYTES)
-            finally:
-                termios.tcsetattr(descriptor, termios.TCSANOW, before)
+            early = os.read(descriptor, _READ_BYTES)
+            _be_quiet(descriptor)
         except (OSError, termios.error):
+            yield
             return
-        parser = PasteTimeoutParser(keys.append)
-        parser.feed(data.decode("utf-8", "replace").replace("\n", "\r"))
-        parser.flush()
-        store_typeahead(self._keyboard, keys)
+        self._parser.feed(early.decode("utf-8", "replace").replace("\n", "\r"))
+        self._hand_over()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """While nca works: collect; on leaving, the keys wait for the next prompt."""
+        loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
+        try:
+            loop.add_reader(descriptor, self._read, descriptor)
+        except OSError:
+            yield
+            return
+        _write(_PASTES_ON)
+        try:
+            yield
+        finally:
+            loop.remove_reader(descriptor)
+            _write(_PASTES_OFF)
+            self._hand_over()
 
     def forget_enters(self) -> None:
         """After an interrupt nothing is sent by itself: what was typed stands in the prompt."""
@@ -171,6 +176,12 @@ def _be_quiet(descriptor: int, *, waits: bool = True) -> None:
     mode[6][termios.VMIN] = 1 if waits else 0
     mode[6][termios.VTIME] = 0
     termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+
+
+def _write(code: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(code)
+        sys.stdout.flush()
 
 
 def _shown(key: KeyPress) -> str:

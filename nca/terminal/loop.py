@@ -52,12 +52,13 @@ class Chat:
         self.interrupts = Interrupts(
             on_interrupt=self._stop_work, on_end=self._stop_all, is_working=lambda: not self._is_reading
         )
+        self.while_chatting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.while_working: Callable[[], AbstractContextManager[None]] = nullcontext
         self.on_stopped: Callable[[], None] = lambda: None
         self.interrupt_prompt: Callable[[], None] = lambda: None
 
     async def run(self) -> int:
-        with self.interrupts.handled():
+        with self.interrupts.handled(), self.while_chatting():
             try:
                 while self.interrupts.exit_code is None and not self._output.is_gone:
                     await self._round()
@@ -226,6 +227,7 @@ def _with_prompt(context: CommandContext, draw: Draw, options: LoopOptions, dire
     reader = PromptReader(context, draw, directory, options.history_file, options.after_prompt)
     chat = Chat(context, reader, is_interactive=True)
     reader.is_leaving = chat.interrupts.is_second
+    chat.while_chatting = reader.prompt.quiet_terminal
     chat.while_working = reader.while_working
     chat.on_stopped = reader.prompt.hold_typed_lines
     chat.interrupt_prompt = reader.prompt.interrupt

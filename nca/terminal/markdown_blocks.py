@@ -60,6 +60,7 @@ class BlockSplitter:
         for piece in rest:
             self._end_line()
             self._add_partial(piece)
+        self._end_block_early()
         return self._take()
 
     def finish(self) -> list[Block]:
@@ -92,6 +93,16 @@ class BlockSplitter:
         if text:
             self._partial.append(text)
             self._partial_chars += len(text)
+
+    def _end_block_early(self) -> None:
+        """A new paragraph's first character tells that the block before it is finished; its end may be far off."""
+        if not self._after_blank or not self._partial or self._fence or self._inner_fence or self._is_overlong:
+            return
+        first = self._partial[0][0]
+        may_belong_to_list = self._is_list and (first in "-*+" or first.isdigit())
+        if not first.isspace() and not may_belong_to_list:
+            self._emit()
+            self._after_blank = False
 
     def _flush_overlong(self, line: str) -> None:
         """A line that is too long leaves in pieces; what stood before it leaves first."""

@@ -64,7 +64,7 @@ class PlainDraw:
                 self._aside(mark + wording.tool_finished_line(self._running.pop(event.call_id, ""), event))
             case ContextWarning() | Notice():
                 self._aside(event.message)
-            case ContextCompaction():
+            case ContextCompaction() if not wording.is_silent(event):
                 self._aside(wording.compaction_line(event))
             case RetryScheduled():
                 self._aside(wording.retry_line(event))

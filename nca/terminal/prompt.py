@@ -92,14 +92,10 @@ class Prompt:
         else:
             self._input = create_input()
             self._type_ahead = None
-        self._is_first = True
         self._session: PromptSession[str] = self._create_session()
 
     async def read(self, default: str = "") -> str:
         """What was typed, pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
-        if self._is_first and self._type_ahead is not None:
-            self._type_ahead.take_early_keys()
-        self._is_first = False
         self._hint = ""
         vi = self._options.keys() == "vi"
         self._session.app.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
@@ -119,6 +115,10 @@ class Prompt:
         """A SIGINT from outside counts as the key."""
         if self._session.app.is_running:
             self._session.app.key_processor.send_sigint()
+
+    def quiet_terminal(self) -> AbstractContextManager[None]:
+        """For the whole chat: nothing typed is echoed or changed between two prompts."""
+        return self._type_ahead.quiet() if self._type_ahead else nullcontext()
 
     def typing_ahead(self) -> AbstractContextManager[None]:
         """While nca works: keys are kept for the next `read`."""

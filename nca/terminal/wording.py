@@ -48,6 +48,11 @@ def tool_finished_line(started: str, event: ToolFinished) -> str:
     return f"{started or one_line(event.name)}{f' → {outcome}' if outcome else ''}{took}"
 
 
+def is_silent(event: ContextCompaction) -> bool:
+    """What goes on in the background is told by its result only."""
+    return event.trigger == "idle" and event.phase in ("starting", "skipped")
+
+
 def compaction_line(event: ContextCompaction) -> str:
     """One calm line for each phase of a compaction; the conversation words it, this adds what it took."""
     said = one_line(event.message, ERROR_CHARS)

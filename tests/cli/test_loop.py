@@ -66,7 +66,7 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
     tty.line("hello")
     tty.sees("You said: hello")
     assert leave(tty) == 0
-    again = start("-m", "openai/test-model")
+    again = start()
     assert "Why this model" not in again.text()
     assert leave(again) == 0
 

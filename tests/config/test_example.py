@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from nca.config.example import EXAMPLE_FILE, REFERENCE_FILE, render_example, render_reference, toml_value
 from nca.config.layers import defaults, load
 from nca.config.names import SEEDS
+from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
+LISTS = [key.name for key in KEYS.values() if key.kind.row is not None]
 
 
 def test_the_files_on_disk_are_what_is_rendered() -> None:
@@ -39,7 +41,14 @@ def test_every_default_reads_back_when_its_line_is_uncommented(tmp_path: Path) -
     file.write_text(text, encoding="utf-8")
     loaded = load(project=None, env={"NCA_HOME": str(tmp_path)})
     assert loaded.settings == defaults().settings
-    assert {loaded.origin(key) for key in KEYS} == {str(file)}
+    assert {loaded.origin(key) for key in KEYS if key not in LISTS} == {str(file)}
+
+
+def test_the_example_of_each_list_reads_back_too(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^#     (\[\[.*|(?:label|text|priority|every_turns) = .*)$", r"\1", render_example())
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path)})
+    assert {key: len(loaded.value(key)) for key in LISTS} == {"context.section": 1, "context.inject": 1}
 
 
 def test_every_key_is_explained() -> None:
@@ -47,6 +56,11 @@ def test_every_key_is_explained() -> None:
     for key in KEYS.values():
         assert f"| `{key.name}` | `{toml_value(key.default)}`" in reference
         assert key.about in reference
+        if key.kind.row is not None:
+            assert f"#### `[[{key.name}]]`" in reference
+    for name, values in PROFILES.items():
+        if values:
+            assert f"| `{name}` |" in reference
     for seed in SEEDS:
         assert f"`{seed.names[0]}`" in reference
 

@@ -96,3 +96,9 @@ def test_the_ladder_of_the_settings() -> None:
     assert (settings.info_threshold, settings.idle_threshold, settings.compact_threshold) == (0.60, 0.75, 0.80)
     assert settings.target_ratio == 0.50
     assert settings.stages == ("prune", "deduplicate", "summarize", "truncate")
+
+
+@pytest.mark.parametrize(("threshold", "aim"), [(0.8, 0.5), (0.95, 0.5), (0.5, 0.3125), (0.6, 0.375), (0.65, 0.5)])
+def test_the_aim_stays_well_below_the_trigger(threshold: float, aim: float) -> None:
+    budget = Budget.of(100_000)
+    assert budget.aim_ratio(ContextSettings(compact_threshold=threshold)) == pytest.approx(aim, abs=0.001)

@@ -94,3 +94,12 @@ def test_fixed_is_prompt_pins_system_and_the_newest_user_message() -> None:
 def test_what_is_covered_is_merged() -> None:
     draft = draft_of(talk(3))
     assert covered([*draft.blocks()[:3], Marker("m", ((4, 4), (6, 6)), "")]) == ((1, 4), (6, 6))
+
+
+def test_a_stub_behind_messages_that_a_summary_took_from_their_middle() -> None:
+    history = history_of(talk(4))
+    view = View((Summary("s", ((1, 2), (4, 4)), "sum"), Verbatim(3, 3), Stub(5, "[cut]", "truncate")), 6)
+    history.view = view
+    draft = Draft(history, Meter())
+    assert draft.view() == view
+    assert draft.tokens == Meter().used(history)

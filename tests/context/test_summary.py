@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -22,12 +22,16 @@ from nca.context.summary import (
     write,
 )
 from nca.context.tokens import text_tokens
-from nca.messages import MediaPart, Message, TextPart
+from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import logs
-from tests.context.samples import PROSE, agent_turn, assistant, call, calling, result, talk, user
+from tests.context.samples import PROSE, agent_turn, assistant, call, calling, result, step, talk, user
 
 Answer = Callable[[SummaryRequest], SummaryReply | SummaryFailure]
 TALK = talk(20)
+
+
+def constantly(reply: SummaryReply | SummaryFailure) -> Answer:
+    return lambda _: reply
 
 
 def written(
@@ -83,7 +87,7 @@ def test_a_good_reply_is_taken_at_once() -> None:
 def test_what_is_no_summary_is_asked_again_shorter_and_then_made_by_code(
     reply: SummaryReply | SummaryFailure, reason: str
 ) -> None:
-    outcome, asked = written(lambda _: reply)
+    outcome, asked = written(constantly(reply))
     assert outcome.made_by == "extract"
     assert outcome.failures == (reason, reason)
     assert "Answer 20" in outcome.prose
@@ -93,7 +97,7 @@ def test_what_is_no_summary_is_asked_again_shorter_and_then_made_by_code(
 
 
 def test_a_second_try_that_is_good_is_taken() -> None:
-    replies = iter([SummaryFailure("late"), SummaryReply(PROSE, "m")])
+    replies: Iterator[SummaryReply | SummaryFailure] = iter([SummaryFailure("late"), SummaryReply(PROSE, "m")])
     outcome, _ = written(lambda _: next(replies))
     assert outcome == Written(PROSE, "m", ("late",))
 
@@ -196,7 +200,7 @@ def test_each_message_is_shown_at_most_10_000_characters_of() -> None:
 @given(logs(), st.integers(0, 300), st.integers(100, 5_000))
 def test_it_always_ends_with_text_within_its_length(messages: list[Message], most: int, input_tokens: int) -> None:
     for reply in (SummaryReply("blah " * 4_000), SummaryFailure("x"), SummaryReply(PROSE * 5)):
-        outcome, asked = written(lambda _, reply=reply: reply, messages, most=most, input_tokens=input_tokens)  # type: ignore[misc]
+        outcome, asked = written(constantly(reply), messages, most=most, input_tokens=input_tokens)
         assert len(asked) <= 2
         assert text_tokens(outcome.prose) <= max(most, 64)
 
@@ -221,6 +225,15 @@ def test_summaries_of_other_tools_are_recognised(header: str) -> None:
     assert is_summary(Message("system", header))
     assert not is_summary(Message("assistant", header))
     assert not is_summary(Message("user", f"What does {header} mean?"))
+
+
+def test_a_summary_may_be_as_long_as_the_calls_and_files_that_it_stands_for() -> None:
+    """Work that is all in the arguments of calls and in attachments has hardly any text of its own."""
+    written_file = {"path": "a.py", "content": "x = 1\n" * 200}
+    work = [message for n in range(9) for message in step(f"c{n}", "ok", "write_file", **written_file)]
+    assert written(lambda _: SummaryReply(PROSE, "m"), [user(), *work])[0] == Written(PROSE, "m")
+    attached = Message("user", (TextPart("Look."), AttachmentPart("a.txt", "data " * 400, 2_000)))
+    assert written(lambda _: SummaryReply(PROSE, "m"), [attached])[0] == Written(PROSE, "m")
 
 
 def test_long_turns_are_summarized_too() -> None:

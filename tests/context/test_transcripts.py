@@ -66,7 +66,8 @@ def pairs_hold(rows: list[dict[str, Any]]) -> bool:
         if [answer.get("tool_call_id") for answer in behind] != ids:
             return False
     called = sum(len(row.get("tool_calls") or ()) for row in rows)
-    return called == sum(row["role"] == "tool" for row in rows)
+    answers = [row for row in rows if row["role"] == "tool"]
+    return called == len(answers)
 
 
 def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str, ...]) -> None:

@@ -26,14 +26,14 @@ from nca.testing.scripted import ScriptedModel
 
 
 class SlowModel(ScriptedModel):
-    """Sends a first piece, then nothing until it is cancelled, for a reply that begins with SLOW."""
+    """SLOW at the beginning: a first piece, then nothing. PAUSE, and summaries: an answer after a second."""
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         last = str(request.messages[-1]["content"])
         if last.startswith("SLOW"):
             on_delta(Delta(text="The first piece. "))
             await asyncio.sleep(60)
-        if last.startswith("PAUSE"):
+        if last.startswith("PAUSE") or "<transcript>" in last:
             await asyncio.sleep(1)
         try:
             return await super().ask(request, on_delta)
@@ -71,6 +71,7 @@ async def main(script: dict[str, Any]) -> int:
             model=SlowModel(replies, facts=facts),
             directory=Path.cwd(),
             listener=output.on_event,
+            prepares=script.get("prepares", False),
         )
         options = LoopOptions(
             banner=script.get("banner", ()),

@@ -218,3 +218,39 @@ def test_a_line_of_a_megabyte_is_drawn(start: Callable[..., Tty]) -> None:
     tty.settle()
     tty.line("and now?")
     tty.sees("Still here.")
+
+
+def test_lines_typed_before_the_first_prompt_are_sent() -> None:
+    tty = chat("One.", "Two.")
+    try:
+        tty.send("first\rsecond\r")
+        whole = tty.sees("Two.")
+        assert "› first\n\nOne." in whole
+    finally:
+        tty.close()
+
+
+def test_lines_pasted_while_it_works_wait_in_the_prompt(start: Callable[..., Tty]) -> None:
+    tty = start("One.", "Two.")
+    tty.line("PAUSE first")
+    tty.sees("Thinking")
+    tty.send("\x1b[200~alpha\nbeta\x1b[201~")
+    tty.sees("› alpha\n  beta")
+    tty.settle()
+    assert "Two." not in tty.text()
+
+
+def test_a_preparation_in_the_background_stands_in_the_toolbar(start: Callable[..., Tty]) -> None:
+    summary = "## Goal and intent\n\nThe parser reads the file and fails."
+    answer = {"text": FILLER, "times": 1}
+    settings = {"context.compact_threshold": 0.95, "context.idle_threshold": 0.5}
+    tty = start(*[answer] * 6, *[summary] * 2, "Fine.", prepares=True, window_tokens=6_200, settings=settings)
+    for _ in range(6):
+        tty.line("go on")
+        tty.settle()
+    assert b"preparing a compaction" in tty.raw
+    while "preparing a compaction" in "".join(tty.shown()):
+        tty.settle()
+    tty.line("and now?")
+    tty.sees("Compacted")
+    tty.sees("Fine.")

@@ -120,6 +120,14 @@ def test_every_phase_has_its_words(phase: str, message: str, line: str) -> None:
     assert Seen().lines(event) == [line]
 
 
+def test_a_preparation_in_the_background_is_told_by_its_result_only() -> None:
+    start = ContextCompaction("starting", "idle", tokens_before=150)
+    dropped = ContextCompaction("skipped", "idle", message="The conversation moved on.")
+    done = ContextCompaction("completed", "idle", message="Compacted 150 → 80 tokens.")
+    assert Seen().lines(start, dropped) == []
+    assert Seen().lines(start, done) == [done.message]
+
+
 def test_errors_are_one_red_line_and_what_to_do() -> None:
     seen = Seen()
     assert seen.lines(ErrorRaised("The key was\nrefused.", "Check OPENAI_API_KEY.")) == [

@@ -7,7 +7,7 @@ from nca.context.draft import Block, Draft
 from nca.messages import Message
 
 CLEARED = "[Tool result cleared]"
-"""Seed 2's placeholder."""
+"""Seed 2's placeholder, the default of context.prune.placeholder."""
 MAX_ERROR_CHARS = 200
 BUDGET_SHARE_PROTECTED = 4
 """At most a quarter of the budget is protected (spec 3)."""
@@ -29,12 +29,12 @@ def prune(draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_t
         draft.put_stub(block, seq, text, "prune")
 
 
-def stub_text(message: Message) -> str:
+def stub_text(message: Message, placeholder: str = CLEARED) -> str:
     """The placeholder; an error keeps its first line, which is what a model needs of it."""
     first_line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    if message.is_error and first_line and not first_line.startswith(CLEARED):
-        return f"{CLEARED} {first_line[:MAX_ERROR_CHARS]}"
-    return CLEARED
+    if message.is_error and first_line and not first_line.startswith(placeholder):
+        return f"{placeholder} {first_line[:MAX_ERROR_CHARS]}"
+    return placeholder
 
 
 def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str]]:
@@ -54,7 +54,7 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
             name = message.name or names.get(message.tool_call_id, "")
             if is_recent or block.is_locked or seq in block.stubs or name in settings.protected_tools:
                 continue
-            text = stub_text(message)
+            text = stub_text(message, settings.placeholder)
             if draft.saving(block, seq, text) > 0:
                 found.append((block, seq, text))
     found.reverse()

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, cast
 
+import msgspec
+
 from nca.config.schema import ContextSettings
 from nca.context import ledger as facts
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.request import repair
-from nca.context.summary import HEADER, SummaryFailure, SummaryReply, SummaryRequest, Written, write
+from nca.context.summary import (
+    HEADER,
+    SummaryFailure,
+    SummaryReply,
+    SummaryRequest,
+    Written,
+    clean_prose,
+    is_summary,
+    write,
+)
 from nca.context.view import Range, Summary, Verbatim, seqs
 from nca.messages import Message
 
@@ -54,29 +65,39 @@ def summarize(
     budget_tokens: int,
     focus: str,
     input_tokens: int,
+    older: Sequence[Block] | None = None,
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
-    """Replace the older part by a summary; None, and nothing changed, where that would not be smaller."""
+    """Replace the older part by a summary; None, and nothing changed, where that would not be smaller.
+
+    older  the blocks that go; None: all but the newest that fit the target
+    """
     absorbed, rank = _absorb(draft)
     room_raw = _room_raw(draft, absorbed, target_tokens)
-    gone = choose(draft, settings, target_tokens, budget_tokens, room_raw)
+    gone = list(older) if older is not None else choose(draft, settings, target_tokens, budget_tokens, room_raw)
     gone_raw = sum(part.raw for part in gone)
     if gone_raw < SMALLEST_STRETCH_TOKENS:
         return None
     allowed = sizes(settings, budget_tokens, gone_raw + sum(draft.part_raw(part) for part in absorbed), room_raw)
     messages = [draft.history.message(seq) for block in gone for seq in block.seqs]
+    # An imported log may hold another tool's summary as a message: it is merged as one, and nobody's own words.
+    messages = [msgspec.structs.replace(m, is_synthetic=True) if is_summary(m) else m for m in messages]
+    foreign = [clean_prose(message.text) for message in messages if is_summary(message)]
     written = yield from write(
-        messages,
-        existing=[part.prose or part.text for part in absorbed],
+        [message for message in messages if not is_summary(message)],
+        existing=[*foreign, *(part.prose or part.text for part in absorbed)],
         live=_live(draft, gone),
         focus=focus,
         max_tokens=allowed.prose,
         input_tokens=input_tokens,
+        form=settings.summarize.form,
     )
     others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
     ledger = facts.merge([*(part.ledger for part in (*others, *absorbed)), facts.extract(messages)])
     leaving: list[Part] = [*absorbed, *gone]
     role = cast('Literal["user", "system"]', settings.summarize.role)
-    summary = compose(covered(leaving), written, ledger, allowed, rank=rank, role=role)
+    summary = compose(
+        covered(leaving), written, ledger, allowed, rank=rank, role=role, header=settings.summarize.header
+    )
     raw_before = draft.raw
     kept = list(draft.parts)
     draft.replace(leaving, summary)
@@ -139,11 +160,12 @@ def compose(
     *,
     rank: int,
     role: Literal["user", "system"],
+    header: str = HEADER,
 ) -> Summary:
     """The summary as it is sent; its id follows from what it covers and says."""
     rendered = facts.render(ledger, allowed.ledger)
     words = facts.render_user_words(ledger.get(facts.USER_WORDS, ()), allowed.words)
-    blocks = [f"{HEADER}\n{PREFACE}", written.prose]
+    blocks = [f"{header}\n{PREFACE}", written.prose]
     if words:
         blocks.append(f"### The user's own words\n{words}")
     if rendered:
@@ -169,10 +191,11 @@ def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
     """Older summaries hand their ledger to the newest, so that no fact stands twice."""
     for part in others:
         if part.ledger:
+            header = part.text.partition("\n")[0]
             slim = Summary(
                 part.id,
                 part.ranges,
-                f"{HEADER}\n{PREFACE}\n\n{part.prose}",
+                f"{header}\n{PREFACE}\n\n{part.prose}",
                 part.prose,
                 {},
                 part.rank,

@@ -26,7 +26,7 @@ class Parameters(TypedDict):
     template: str
     window_tokens: int
     temperature: float
-    repeat_penalty: float
+    loop_penalty: float
     api_key: str
     log_path: str
 
@@ -85,7 +85,7 @@ def _serve(parameters: Parameters) -> Any:
     common.no_extra_bufts = True
     common.verbosity = -1
     common.sampling.temp = parameters["temperature"]
-    common.sampling.penalty_repeat = parameters["repeat_penalty"]
+    common.sampling.dry_multiplier = parameters["loop_penalty"]
     common.cpuparams.n_threads = max(1, cores - 1)
     common.cpuparams_batch.n_threads = cores
     return xllamacpp.Server(common)

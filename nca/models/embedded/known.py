@@ -46,7 +46,7 @@ class KnownModel:
     template                a chat template beside this module, "" for the file's own
     answer_tokens           the longest answer: a small model that repeats itself must end somewhere
     temperature             where neither the person nor the request says one
-    repeat_penalty          1: none; a function call has to repeat names as they are
+    loop_penalty            llama.cpp's DRY multiplier against repeated stretches, 0: none
     ability                 what to expect of it, one line for the banner
     """
 
@@ -63,7 +63,7 @@ class KnownModel:
     can_summarize: bool
     answer_tokens: int
     temperature: float
-    repeat_penalty: float
+    loop_penalty: float
     ability: str
     template: str = ""
 
@@ -126,7 +126,7 @@ QWEN = KnownModel(
     can_summarize=True,
     answer_tokens=2_048,
     temperature=0.2,
-    repeat_penalty=1.0,
+    loop_penalty=0.0,
     ability="Qwen2.5-Coder-1.5B runs on this machine: it reads files, makes small edits and summarises; "
     "check what it says.",
     template="qwen2.5-coder.jinja",
@@ -158,7 +158,7 @@ SMOLLM = KnownModel(
     can_summarize=False,
     answer_tokens=512,
     temperature=0.2,
-    repeat_penalty=1.15,
+    loop_penalty=0.8,
     ability="SmolLM2-135M is small: no tools, no summaries; old turns are compacted by code.",
 )
 
@@ -166,7 +166,7 @@ KNOWN: dict[str, KnownModel] = {model.name: model for model in (QWEN, SMOLLM)}
 """By name, the best first."""
 
 
-def known(name: str) -> KnownModel:
+def named(name: str) -> KnownModel:
     """The model of this name, with or without `embedded/`. Raises UsageError with the names that there are."""
     short = name.removeprefix(PREFIX)
     if short in KNOWN:

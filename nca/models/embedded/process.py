@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -39,7 +39,7 @@ class Address:
     """Where a server listens and the key it wants; `api_base` is as an OpenAI client needs it."""
 
     api_base: str
-    api_key: str
+    api_key: str = field(repr=False)
 
 
 class EmbeddedServer:
@@ -126,7 +126,7 @@ class EmbeddedServer:
             "template": template,
             "window_tokens": self._window_tokens,
             "temperature": self.model.temperature,
-            "repeat_penalty": self.model.repeat_penalty,
+            "loop_penalty": self.model.loop_penalty,
             "api_key": api_key,
             "log_path": str(self._log_path),
         }

@@ -16,7 +16,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import LitellmModel, warm
 from nca.models.embedded import weights
 from nca.models.embedded.known import PREFIX, SMOLLM, KnownModel
-from nca.models.embedded.process import EmbeddedServer
+from nca.models.embedded.process import Address, EmbeddedServer
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.retry import OnRetry
 
@@ -59,6 +59,10 @@ def _ignore(_: RetryScheduled) -> None:
     return
 
 
+def _drop(_: Delta) -> None:
+    return
+
+
 class EmbeddedModel:
     """One set of weights that answers. The child starts with the first question (or `warm`), and again after a crash.
 
@@ -73,11 +77,24 @@ class EmbeddedModel:
         self._settings = _patient(settings, self.facts.window_tokens)
         self._on_retry = on_retry
         self._client: LitellmModel | None = None
+        self._starting = asyncio.Lock()
+        self._address: Address | None = None
 
-    async def warm(self) -> None:
-        """Load litellm and the weights ahead of the first question. Raises ModelUnavailable."""
+    @property
+    def address(self) -> Address | None:
+        """Where the child listens, None before it was first started."""
+        return self._address
+
+    async def warm(self, prefix: ModelRequest | None = None) -> None:
+        """Load litellm and the weights ahead of the first question. Raises ModelUnavailable.
+
+        `prefix`: how that question's request begins (system prompt, tools). It is read now, seconds of work, and
+        found in the server's cache then.
+        """
         await warm()
-        await self._running()
+        client = await self._running()
+        if prefix is not None:
+            await client.ask(replace(self._bounded(prefix), max_output_tokens=1), _drop)
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         """One answer. A child that ended before it said anything is started once more. See Model.ask."""
@@ -118,21 +135,22 @@ class EmbeddedModel:
 
     async def _running(self) -> LitellmModel:
         """The client of a child that is alive, started where it is not."""
-        if self._client is not None and self.server.is_alive:
+        async with self._starting:
+            if self._client is not None and self.server.is_alive:
+                return self._client
+            stale, self._client = self._client, None
+            if stale is not None:
+                await stale.close()
+            address = self._address = await self.server.start()
+            self._client = LitellmModel(
+                self.facts,
+                self._settings,
+                self._on_retry,
+                wire_name=f"openai/{self.server.model.name}",
+                api_base=address.api_base,
+                api_key=address.api_key,
+            )
             return self._client
-        stale, self._client = self._client, None
-        if stale is not None:
-            await stale.close()
-        address = await self.server.start()
-        self._client = LitellmModel(
-            self.facts,
-            self._settings,
-            self._on_retry,
-            wire_name=f"openai/{self.server.model.name}",
-            api_base=address.api_base,
-            api_key=address.api_key,
-        )
-        return self._client
 
     def _bounded(self, request: ModelRequest) -> ModelRequest:
         """The request with a cap on the answer, and without tools where the model has no use for them."""
@@ -171,7 +189,7 @@ async def open_embedded(
     `context_window` in tokens, 0: settings.context_window, else the default; never above what the model was trained
     for. Raises UsageError for an unknown name, ModelUnavailable where weights or runtime are missing.
     """
-    model = weights.resolve(name, env)
+    model = weights.known(name, env)
     path = weights.path_of(model.name, env)
     if path is None:
         raise ModelUnavailable(

@@ -10,9 +10,20 @@ from nca.config.paths import data_dir
 from nca.errors import UsageError
 from nca.models.embedded import machine
 from nca.models.embedded.download import Progress, Source, fetch
-from nca.models.embedded.known import KNOWN, PREFIX, QWEN, SMOLLM, KnownModel, known
+from nca.models.embedded.known import KNOWN, PREFIX, QWEN, SMOLLM, KnownModel, named
 
-__all__ = ["KNOWN", "KnownModel", "Progress", "get", "installed", "known", "models_dir", "path_of", "recommended"]
+__all__ = [
+    "KNOWN",
+    "VARIABLE",
+    "KnownModel",
+    "Progress",
+    "get",
+    "installed",
+    "known",
+    "models_dir",
+    "path_of",
+    "recommended",
+]
 
 VARIABLE = "NCA_EMBEDDED"
 """The environment's word on which model to take; `recommended` and nothing mean: see what fits."""
@@ -21,6 +32,15 @@ RECOMMENDED = "recommended"
 ENOUGH_DISK_BYTES = 3_500_000_000
 ENOUGH_RAM_BYTES = 3_000_000_000
 """Qwen takes 1.1 GB of disk and 1.5 GB of memory; a machine that has just that has no room for its work."""
+
+
+def known(name: str, env: Mapping[str, str] = os.environ) -> KnownModel:
+    """The model of this name, with or without `embedded/`; "" and `recommended` mean the one that is.
+
+    Raises UsageError with the names that there are.
+    """
+    short = name.removeprefix(PREFIX)
+    return named(recommended(env) if short in ("", RECOMMENDED) else short)
 
 
 def models_dir(env: Mapping[str, str] = os.environ) -> Path:
@@ -34,7 +54,7 @@ def installed(env: Mapping[str, str] = os.environ) -> list[str]:
 
 def path_of(name: str, env: Mapping[str, str] = os.environ) -> Path | None:
     """The weights' file, None where it is not here or not of the right size."""
-    model = known(name)
+    model = known(name, env)
     path = models_dir(env) / model.filename
     try:
         return path if path.stat().st_size == model.size_bytes else None
@@ -62,12 +82,6 @@ def recommended(
     return SMOLLM.name if disk is not None and disk < ENOUGH_DISK_BYTES else QWEN.name
 
 
-def resolve(name: str, env: Mapping[str, str] = os.environ) -> KnownModel:
-    """The model of this name; "" and `recommended` mean the one that is."""
-    short = name.removeprefix(PREFIX)
-    return known(recommended(env) if short in ("", RECOMMENDED) else short)
-
-
 def get(
     name: str,
     *,
@@ -80,11 +94,11 @@ def get(
 
     Raises UsageError for an unknown name, ModelUnavailable where no source could give it, NcaError for the disk.
     """
-    return fetch(resolve(name, env), directory or models_dir(env), source=source, progress=progress, env=env)
+    return fetch(known(name, env), directory or models_dir(env), source=source, progress=progress, env=env)
 
 
 def _named_by_environment(wanted: str) -> str:
     try:
-        return known(wanted).name
+        return named(wanted).name
     except UsageError as error:
         raise UsageError(f"{VARIABLE}: {error.message}", advice=error.advice) from error

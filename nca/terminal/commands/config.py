@@ -123,7 +123,7 @@ def _plain(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case tuple():
-            return ", ".join(str(item) for item in value)
+            return one_line(", ".join(str(item) for item in value), 200)
         case int():
             return f"{value:,}"
         case float():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,9 @@ from nca.config.schema import ContextSettings, SummarizeSettings
 from nca.context.history import History
 from nca.context.ledger import CATEGORIES, USER_WORDS
 from nca.context.meter import Meter
+from nca.context.plan import no_summarizer
 from nca.context.stages.summarize import PREFACE, Sizes, sizes
-from nca.context.summary import HEADER, SummaryReply, SummaryRequest
+from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim, View, check_partition, seqs
 from nca.messages import Entry, Message
@@ -226,11 +228,11 @@ def test_sizes_keep_to_settings_shares_and_what_goes_away() -> None:
     assert none.prose + none.ledger + none.words == 0
 
 
-@pytest.mark.parametrize("summarizer", [answering(PROSE * 40), None])
+@pytest.mark.parametrize("summarizer", [answering(PROSE * 40), no_summarizer])
 @pytest.mark.parametrize("window", [2_000, 8_000, 64_000])
-def test_a_summary_keeps_to_its_shares(window: int, summarizer: object) -> None:
+def test_a_summary_keeps_to_its_shares(window: int, summarizer: Any) -> None:
     history = history_of([message for number in range(window // 100) for message in talk(1, 60, start=number)])
-    compacted(history, window, settings=ONLY, **({"summarizer": summarizer} if summarizer else {}))
+    compacted(history, window, settings=ONLY, summarizer=summarizer)
     (summary,) = summaries(history)
     budget = window - -(-window * 35 // 100)
     assert text_tokens(summary.prose) <= min(2_000, budget // 10)
@@ -238,3 +240,36 @@ def test_a_summary_keeps_to_its_shares(window: int, summarizer: object) -> None:
         text_tokens(summary.text) <= min(2_000, budget // 10) + min(1_000, budget // 20) + min(3_000, budget // 10) + 60
     )
     assert Meter().used(history) <= budget
+
+
+@pytest.mark.parametrize("header", FOREIGN_HEADERS)
+def test_another_tool_s_summary_is_merged_and_never_taken_for_talk(header: str) -> None:
+    foreign = user(f"{header}\nWe must always keep the ticket ABC-1234 and ABC-1234 in mind.")
+    history = history_of([foreign, assistant("I see."), *talk(40)])
+    asked: list[str] = []
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request.messages[0].text)
+        return SummaryReply(PROSE, "m")
+
+    compacted(history, WINDOW, settings=ONLY, summarizer=answer, summarizer_window=64_000)
+    assert "<existing_summary>\nWe must always keep" in asked[0]
+    assert asked[0].count("ABC-1234") == 2
+    (summary,) = summaries(history)
+    assert "ABC-1234" not in "".join(summary.ledger[USER_WORDS])
+    assert summary.text.count(HEADER) == 1
+
+
+@pytest.mark.parametrize("words", range(20, 130, 10))
+@pytest.mark.parametrize("below", [1, 20, 60])
+def test_a_summary_that_would_not_be_smaller_is_not_made(words: int, below: int) -> None:
+    history = history_of([user("why " * words), assistant("so " * 60), user("And?")])
+    meter = Meter()
+    before = meter.used(history)
+    target = before - below
+    settings = replace(ONLY, preserve_turns=1)
+    proposal = compacted(
+        history, 8_000, settings=settings, summarizer=answering(PROSE * 9), meter=meter, target_tokens=target
+    )
+    assert proposal.compacted == bool(summaries(history))
+    assert meter.used(history) < before if proposal.compacted else history.view == View()

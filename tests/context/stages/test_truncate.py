@@ -105,6 +105,20 @@ def test_old_summaries_go_before_contents_are_cut() -> None:
     assert [item.id for item in history.view.items if isinstance(item, Summary)] == ["s2"]
 
 
+def test_no_more_summaries_go_than_the_target_needs() -> None:
+    history = history_of([*talk(4), user("The newest.")])
+    old = [Summary(f"s{place}", ((place, place),), "what was said " * 60, rank=4 - place) for place in (1, 2, 3)]
+    history.view = View(tuple(old), 4)
+    compacted(history, 1_600, stages=["truncate"], target_tokens=650)
+    assert [item.id for item in history.view.items if isinstance(item, Summary)] == ["s2", "s3"]
+
+
+def test_crumbs_are_not_cut() -> None:
+    draft = draft_of([user("Why, " * 10), assistant("Because. " * 4), user("And?")])
+    cut_contents(draft, 0)
+    assert draft.view() == View()
+
+
 def test_pins_and_the_newest_user_message_stay() -> None:
     draft = truncated([*talk(10), user("newest")], 50, pins={5})
     assert set(hidden(draft)) == set(range(1, 21)) - {5}

@@ -1,0 +1,172 @@
+"""What outlives a session: notes in `memory.file_path`, and a file for each day's trimmed turns beside it.
+
+The notes are one JSON object, {"notes": [{"text", "at"}]}, oldest first. A file that is anything else is not nca's, or
+was broken: it is left as it is, and said. What is not here is read from nowhere: the time comes from the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from nca.config.schema import MemorySettings
+from nca.errors import ConfigError
+from nca.messages import clean_text
+from nca.tools.workspace import shown
+
+MAX_FILE_BYTES = 8 << 20
+"""More than any number of notes that a person would read; larger files are left alone."""
+MAX_NOTE_CHARS = 20_000
+
+
+class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`at`: seconds since the epoch, for people only."""
+
+    text: str
+    at: float = 0.0
+
+
+class _Notes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    notes: list[Note]
+
+
+def notes_file(settings: MemorySettings, directory: Path) -> Path:
+    """Where the notes are. Raises ConfigError for a relative path that leads out of the directory through a link."""
+    try:
+        path = Path(settings.file_path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"memory.file_path: {error}.") from error
+    if path.is_absolute():
+        return Path(os.path.realpath(path))
+    found = Path(os.path.realpath(directory / path))
+    if not found.is_relative_to(os.path.realpath(directory)):
+        raise ConfigError(f"memory.file_path: {shown(settings.file_path)} is outside of {shown(str(directory))}.")
+    return found
+
+
+def day_file(notes: Path, day: date) -> Path:
+    """The day's memory file: `.nca/memory/2031-05-09.md` beside `.nca/memory.json`."""
+    folder = notes.with_suffix("") if notes.suffix else notes.with_name(notes.name + ".days")
+    return folder / f"{day.isoformat()}.md"
+
+
+def load_notes(notes: Path) -> list[Note]:
+    """The notes, oldest first; none where there is no file. Raises ConfigError for one that cannot be used."""
+    raw = _read(notes)
+    if raw is None:
+        return []
+    try:
+        return msgspec.json.decode(raw, type=_Notes).notes
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = str(error).splitlines()[0][:120]
+        raise _left(notes, f"is no file of notes ({reason})") from error
+
+
+def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]:
+    """Keep one more note, and of all only the newest `max_notes`. Returns what is kept.
+
+    A text that is there already moves to the end. Raises ConfigError where the file cannot be read or written; it is
+    as it was then.
+    """
+    note = Note(clean_text(text).strip()[:MAX_NOTE_CHARS], at)
+    before = load_notes(notes)
+    if not note.text:
+        return before
+    kept = [*(one for one in before if one.text != note.text), note][-max_notes:]
+    content = msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n"
+    try:
+        _replace(notes, content)
+    except OSError as error:
+        raise _left(notes, f"cannot be written ({error.strerror})") from error
+    return kept
+
+
+def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:
+    """Add what was trimmed to the day's memory file; returns the file, None where there is nothing to say.
+
+    Raises ConfigError where it cannot be written.
+    """
+    text = clean_text(summary).strip()
+    if not text:
+        return None
+    path = day_file(notes, day)
+    if path.parent.is_symlink():
+        raise _left(path.parent, "is a link, which a project could lay anywhere")
+    title = " ".join(clean_text(heading).split()) or "Earlier part of a conversation"
+    try:
+        _private_folder(path.parent)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):
+            flags |= getattr(os, flag, 0)
+        handle = os.open(path, flags, 0o600)
+        with os.fdopen(handle, "ab") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise _left(path, "is not an ordinary file")
+            # One write, so that two sessions of the same day do not mix within an entry.
+            file.write(f"## {title}\n\n{text}\n\n".encode())
+            file.flush()
+            os.fsync(handle)
+    except OSError as error:
+        raise _left(path, f"cannot be written ({error.strerror})") from error
+    return path
+
+
+def _read(path: Path) -> bytes | None:
+    flags = os.O_RDONLY
+    for flag in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, flag, 0)
+    try:
+        handle = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _left(path, f"cannot be read ({error.strerror})") from error
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _left(path, "is not an ordinary file")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise _left(path, f"cannot be read ({error.strerror})") from error
+    finally:
+        os.close(handle)
+    if len(raw) > MAX_FILE_BYTES:
+        raise _left(path, f"is larger than {MAX_FILE_BYTES:,} bytes")
+    return raw
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """The old file or the new one whole, readable by the person alone."""
+    _private_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    with contextlib.suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _private_folder(folder: Path) -> None:
+    """A folder that is made here is the person's alone; one that is there stays as it is."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _left(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{shown(str(path))} {why}; it was left as it is.", advice="memory.file_path names another.")

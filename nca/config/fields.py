@@ -1,0 +1,18 @@
+"""How the schema writes a setting down: a dataclass field that knows its kind, meaning and unit."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+from nca.config.kinds import Kind
+
+
+def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False) -> Any:
+    """One setting. `trusted`: a project's own file may not set it (it could run things or redirect keys)."""
+    return field(default=default, metadata={"kind": kind, "about": about, "unit": unit, "trusted": trusted})
+
+
+def table(kind: type, about: str) -> Any:
+    """A table of settings."""
+    return field(default_factory=kind, metadata={"about": about})

@@ -1,0 +1,91 @@
+"""What each profile sets: the numbers, stages and texts of one of the five seeds, in place of nca's defaults.
+
+A key that a seed says nothing about keeps its default; so do the model that writes summaries and whether sessions are
+kept, which are choices of a person and not of a document. A share of 1.0 for a threshold means: not before the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "none": {},
+    # Seed 1: a budget of its own, the newest 50 messages, the older ones to one concise system message.
+    "nca": {
+        "context.stages": ("summarize",),
+        "context.max_tokens": 32_000,
+        "context.max_messages": 50,
+        "context.keep_recent_ratio": 1.0,
+        "context.idle_threshold": 0.75,
+        "context.compact_threshold": 0.80,
+        "context.auto": "on",
+        "context.summarize.role": "system",
+        "context.summarize.header": "## Conversation Summary (Earlier Context)",
+        "context.summarize.form": "bullets",
+        "memory.file_path": ".nca/memory.json",
+        "memory.max_notes": 128,
+        "memory.auto_compact_on_finish": False,
+    },
+    # Seed 2: four stages at 80 % before a request, and nothing earlier. At least four messages stay: two turns.
+    "neurolink": {
+        "context.auto": "on",
+        "context.stages": ("prune", "deduplicate", "summarize", "truncate"),
+        "context.info_threshold": 0.60,
+        "context.idle_threshold": 0.80,
+        "context.compact_threshold": 0.80,
+        "context.preserve_turns": 2,
+        "context.keep_recent_ratio": 0.3,
+        "context.prune.protect_tokens": 40_000,
+        "context.prune.keep_results": 0,
+        "context.prune.minimum_savings_tokens": 20_000,
+        "context.prune.protected_tools": ("skill",),
+        "context.prune.placeholder": "[Tool result cleared]",
+        "context.deduplicate.minimum_ratio": 0.3,
+        "context.summarize.role": "system",
+        "context.summarize.header": "## Conversation Summary (Earlier Context)",
+        "context.summarize.form": "sections",
+        "context.truncate.fraction": 0.5,
+        "context.admission.max_bytes": 51_200,
+        "context.admission.max_lines": 2_000,
+        "context.admission.direction": "tail",
+        "context.admission.file_ratio": 0.6,
+        "session.max_sessions": 50,
+    },
+    # Seed 3: trimming by turns; over the budget, short sessions are condensed and long ones halved once more.
+    "cowagent": {
+        "context.stages": ("condense", "trim", "truncate"),
+        "context.max_tokens": 50_000,
+        "context.max_turns": 20,
+        "context.idle_threshold": 1.0,
+        "context.compact_threshold": 1.0,
+        "context.truncate.fraction": 0.5,
+        "agent.max_steps": 15,
+        "session.restore": "text",
+        "session.retention_days": 30,
+    },
+    # Seed 4: the strategies of its examples, cheapest first, at 100,000 tokens; no share of anything.
+    "neuron": {
+        "context.stages": ("prune", "summarize", "truncate"),
+        "context.compact_tokens": 100_000,
+        "context.idle_threshold": 1.0,
+        "context.compact_threshold": 1.0,
+        "context.max_messages": 5,
+        "context.keep_recent_ratio": 1.0,
+        "context.prune.protect_tokens": 0,
+        "context.prune.keep_results": 2,
+        "context.prune.minimum_savings_tokens": 0,
+        "context.prune.protected_tools": (),
+        "context.prune.placeholder": "[tool result cleared]",
+        "context.summarize.header": "[Summary of earlier conversation]",
+        "context.summarize.form": "bullets",
+    },
+    # Seed 5: at 80 % after a turn everything but the newest five turns becomes a summary.
+    "nexora": {
+        "context.stages": ("summarize",),
+        "context.idle_threshold": 0.80,
+        "context.compact_threshold": 0.80,
+        "context.preserve_turns": 5,
+        "context.keep_recent_ratio": 0.01,
+    },
+}

@@ -1,0 +1,228 @@
+"""How the seeds' programs count, to the token; and nca's own way under the same protocol.
+
+`nca` is what the engine measures with. The others are there to compare with, and for whoever moves from one of those
+programs and wants its numbers: they repeat its formula, also where that counts what a provider counts as nothing.
+A length is what it is in the program's language: UTF-16 units in JavaScript, bytes of UTF-8 in Rust, code points in
+Python. nca's own are code points.
+
+| preset    | text                                                     | a message              | image / document |
+| --------- | -------------------------------------------------------- | ---------------------- | ---------------- |
+| nca       | `nca.context.tokens`, × multiplier × 1.15, rounded once  | + 4, and calls         | 1,024 / 500      |
+| neurolink | ceil(ceil(UTF-16 units / 4 or 3) × multiplier × 1.15)    | + 4, calls not counted | 1,024 / 1,024    |
+| neuron    | ceil(bytes / 4.0)                                        | + 4, and calls         | 300 / 500        |
+| cowagent  | int(1.5 × non-ASCII + 0.25 × ASCII) + 1, 0 for no text   | + 50 a call, 30 a result | 1,200 / 10     |
+
+Sources: seed 2's document names the formula, its program rounds the product up once more; seed 4's document names the
+parts, its program rounds each text up in single precision; seed 3's document names no formula, its program does.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any, Protocol
+
+import msgspec
+
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.tokens import (
+    CODE_CHARS_PER_TOKEN,
+    CONVERSATION_TOKENS,
+    IMAGE_TOKENS,
+    MESSAGE_TOKENS,
+    PROSE_CHARS_PER_TOKEN,
+    SAFETY_MARGIN,
+    multiplier,
+    text_tokens,
+)
+from nca.messages import Entry, MediaPart, Message, ToolCall
+from nca.wire import part_text
+
+NEURON_IMAGE_TOKENS = 300
+NEURON_DOCUMENT_TOKENS = 500
+"""Seed 4, the counter's table."""
+COWAGENT_IMAGE_TOKENS = 1_200
+COWAGENT_CALL_TOKENS = 50
+COWAGENT_RESULT_TOKENS = 30
+COWAGENT_OTHER_TOKENS = 10
+"""Seed 3's program: the structure of a call and of a result, and a part of an unknown kind."""
+
+Tools = Sequence[Mapping[str, Any]]
+
+
+class Preset(Protocol):
+    """One way to count. `provider` and `chars_per_token` are for those whose formula knows them."""
+
+    def text(self, text: str, provider: str, chars_per_token: float) -> int: ...
+
+    def messages(self, messages: Sequence[Message], provider: str) -> int: ...
+
+    def tools(self, tools: Tools) -> int: ...
+
+
+class Nca:
+    """The engine's own, uncalibrated: the number that a budget check shows."""
+
+    def text(self, text: str, provider: str, chars_per_token: float) -> int:
+        return Meter(provider=provider).scaled(text_tokens(text, chars_per_token))
+
+    def messages(self, messages: Sequence[Message], provider: str) -> int:
+        return self.request(messages, (), provider)
+
+    def tools(self, tools: Tools) -> int:
+        return Meter().scaled(Meter(tools=[dict(tool) for tool in tools]).tools_raw)
+
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str) -> int:
+        """Messages and tools of one request, rounded once."""
+        meter = Meter(provider=provider, tools=[dict(tool) for tool in tools])
+        return meter.used(History(Entry(seq, message) for seq, message in enumerate(messages, 1)))
+
+
+class Neurolink:
+    """Seed 2: estimateTokens, estimateMessagesTokens, and the budget checker's tool definitions."""
+
+    def text(self, text: str, provider: str, chars_per_token: float) -> int:
+        # The order of the products is the program's: another gives another last bit, and so another token.
+        return ceil(ceil(_utf16_units(text) / chars_per_token) * multiplier(provider) * SAFETY_MARGIN)
+
+    def messages(self, messages: Sequence[Message], provider: str) -> int:
+        if not messages:
+            return 0
+        return CONVERSATION_TOKENS + sum(MESSAGE_TOKENS + self._content(message, provider) for message in messages)
+
+    def tools(self, tools: Tools) -> int:
+        """Neither multiplied nor with the margin: the length of the JSON over 4, each tool rounded up."""
+        return sum(ceil(_utf16_units(_compact(tool)) / PROSE_CHARS_PER_TOKEN) for tool in tools)
+
+    def _content(self, message: Message, provider: str) -> int:
+        content = message.content
+        if content is None or isinstance(content, str):
+            return self.text(content or "", provider, PROSE_CHARS_PER_TOKEN)
+        return sum(
+            IMAGE_TOKENS if isinstance(part, MediaPart) else self.text(part_text(part), provider, PROSE_CHARS_PER_TOKEN)
+            for part in content
+        )
+
+
+class Neuron:
+    """Seed 4: TokenCounter."""
+
+    def text(self, text: str, provider: str, chars_per_token: float) -> int:
+        return ceil(_single(_single(_utf8_bytes(text)) / _single(chars_per_token)))
+
+    def messages(self, messages: Sequence[Message], provider: str) -> int:
+        return sum(self._message(message) for message in messages)
+
+    def tools(self, tools: Tools) -> int:
+        return sum(self._tool(tool) for tool in tools)
+
+    def _message(self, message: Message) -> int:
+        total = MESSAGE_TOKENS + self._plain(message.reasoning)
+        content = message.content
+        for part in content if isinstance(content, tuple) else ():
+            if isinstance(part, MediaPart):
+                total += NEURON_IMAGE_TOKENS if part.kind == "image" else NEURON_DOCUMENT_TOKENS
+            else:
+                total += self._plain(part_text(part))
+        total += self._plain(content) if isinstance(content, str) else 0
+        return total + sum(self._plain(call.name) + self._plain(_arguments(call)) for call in message.tool_calls)
+
+    def _tool(self, tool: Mapping[str, Any]) -> int:
+        described = tool.get("function", tool)
+        schema = described.get("parameters", described.get("input_schema", {}))
+        return (
+            self._plain(str(described.get("name") or ""))
+            + self._plain(str(described.get("description") or ""))
+            + self._plain(_compact(schema))
+        )
+
+    def _plain(self, text: str) -> int:
+        return self.text(text, "", PROSE_CHARS_PER_TOKEN)
+
+
+class Cowagent:
+    """Seed 3: the program's estimate of a message. It counts no tool definitions, and no framing of a message."""
+
+    def text(self, text: str, provider: str = "", chars_per_token: float = PROSE_CHARS_PER_TOKEN) -> int:
+        if not text:
+            return 0
+        ascii_chars = len(text) if text.isascii() else sum(char < "\x80" for char in text)
+        return int((len(text) - ascii_chars) * 1.5 + ascii_chars * 0.25) + 1
+
+    def messages(self, messages: Sequence[Message], provider: str) -> int:
+        return sum(max(1, self._message(message)) for message in messages)
+
+    def tools(self, tools: Tools) -> int:
+        return 0
+
+    def _message(self, message: Message) -> int:
+        content = message.content
+        if message.role == "tool":
+            # Only a result that is one text is counted; of a list of parts the program counts the frame.
+            return COWAGENT_RESULT_TOKENS + (self.text(content) if isinstance(content, str) else 0)
+        total = self.text(content) if isinstance(content, str) else 0
+        for part in content if isinstance(content, tuple) else ():
+            if not isinstance(part, MediaPart):
+                total += self.text(part_text(part))
+            else:
+                total += COWAGENT_IMAGE_TOKENS if part.kind == "image" else COWAGENT_OTHER_TOKENS
+        return total + sum(self._call(call) for call in message.tool_calls)
+
+    def _call(self, call: ToolCall) -> int:
+        given = _decoded(call)
+        counted = json.dumps(given, ensure_ascii=False) if isinstance(given, dict) else ""
+        return COWAGENT_CALL_TOKENS + self.text(counted)
+
+
+PRESETS: Mapping[str, Preset] = {
+    "nca": Nca(),
+    "neurolink": Neurolink(),
+    "neuron": Neuron(),
+    "cowagent": Cowagent(),
+}
+CODE_PRESETS: Mapping[str, float] = {"nca": CODE_CHARS_PER_TOKEN, "neurolink": CODE_CHARS_PER_TOKEN}
+"""The presets that count code denser than prose, with their characters a token."""
+FIXED_PRESETS = ("cowagent",)
+"""The presets whose formula has no characters per token to set."""
+
+
+def request_tokens(name: str, messages: Sequence[Message], tools: Tools, provider: str) -> int:
+    """Tokens of a request under a preset."""
+    preset = PRESETS[name]
+    if isinstance(preset, Nca):
+        return preset.request(messages, tools, provider)
+    return preset.messages(messages, provider) + preset.tools(tools)
+
+
+def _utf16_units(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
+
+
+def _utf8_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _single(number: float) -> float:
+    """The nearest number of single precision; a quotient of two such, rounded so, is the program's own."""
+    rounded: float = struct.unpack("f", struct.pack("f", number))[0]
+    return rounded
+
+
+def _arguments(call: ToolCall) -> str:
+    """A call's arguments as compact JSON; what is none, as it was written."""
+    given = _decoded(call)
+    return call.arguments if given is None else _compact(given)
+
+
+def _decoded(call: ToolCall) -> Any:
+    try:
+        return msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value).decode("utf-8", "replace")

@@ -1,0 +1,234 @@
+"""A stage that somebody else wrote: it works on OpenAI-shaped messages, and what it did is found again in the view.
+
+The engine hands it copies of the messages that the view shows, and reads its answer as a wish: messages that are gone
+may go (whole blocks of them, behind the text that it put in their place, if any), contents that changed become stubs.
+A wish about what is untouchable, half a pair, or something that is not smaller is not granted; an answer that cannot be
+laid beside what was handed out is dropped as a whole. So no stage can break a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal, Protocol, cast, runtime_checkable
+
+import msgspec
+
+from nca.context.draft import Block, Draft, Part, covered
+from nca.context.rules.tool_pairs import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
+from nca.context.rules.turn_order import BEGINNING, INTERRUPTED
+from nca.context.view import Marker, Stub, Summary
+from nca.errors import InvalidMessages
+from nca.messages import Message
+from nca.wire import content_text, message_from_dict, message_to_dict
+
+Rows = list[dict[str, Any]]
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Seed 4's protocol. Messages are OpenAI-shaped; `compact` returns new ones and changes none of those given.
+
+    should_compact   whether to act on these messages, which count `token_count` tokens
+    compact          the messages as they should be; a valid request
+    token_estimate   tokens of the messages
+    """
+
+    def should_compact(self, messages: Sequence[Mapping[str, Any]], token_count: int) -> bool: ...
+
+    def compact(self, messages: Sequence[Mapping[str, Any]]) -> Rows: ...
+
+    def token_estimate(self, messages: Sequence[Mapping[str, Any]]) -> int: ...
+
+
+@dataclass(slots=True)
+class Shown:
+    """One message that the view shows: its part, and its seq where it is a message of the log."""
+
+    part: Part
+    seq: int
+    message: Message
+
+
+@dataclass(slots=True)
+class Wish:
+    """What a stage's answer means for the messages handed out, by their positions.
+
+    changed    position → the new message, where it is not the old one
+    gone       positions that the answer left out
+    inserted   what the answer put in place of gone messages: their positions, from the first to before the last
+    """
+
+    changed: dict[int, Message] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    inserted: list[tuple[range, Message]] = field(default_factory=list)
+
+
+def custom(draft: Draft, stage: Strategy, name: str) -> str:
+    """Let a stage act on the draft. Returns why it did nothing, "" where it was heard."""
+    handed = _shown(draft)
+    rows = [message_to_dict(one.message) for one in handed]
+    try:
+        if not stage.should_compact(rows, draft.tokens):
+            return ""
+        answer = stage.compact([message_to_dict(one.message) for one in handed])
+        answered = [message_from_dict(row, index) for index, row in enumerate(answer)]
+        answered = [message for message in answered if not _is_repair(message)]
+    except InvalidMessages as error:
+        return f"the stage {name} gave what is no message: {error.message}"
+    except Exception as error:  # noqa: BLE001 - another's code may raise anything; the compaction goes on without it
+        return f"the stage {name} raised {type(error).__name__}"
+    wish = _read([one.message for one in handed], answered)
+    if wish is None:
+        return f"the stage {name} gave messages that are not those of the conversation"
+    before = draft.raw
+    kept = _snapshot(draft)
+    _grant(draft, handed, wish, name)
+    if draft.raw >= before:
+        _restore(draft, kept, before)
+    return ""
+
+
+def _shown(draft: Draft) -> list[Shown]:
+    handed: list[Shown] = []
+    for part in draft.parts:
+        if isinstance(part, Block):
+            handed += [Shown(part, seq, one) for seq, one in zip(part.seqs, draft.shown(part), strict=True)]
+        elif (message := draft.history.shown(part)) is not None:
+            handed.append(Shown(part, 0, message))
+    return handed
+
+
+def _read(handed: Sequence[Message], answered: Sequence[Message]) -> Wish | None:
+    """Lay the answer beside what was handed out; None where that cannot be done without guessing."""
+    pairs = _matched(handed, answered)
+    wish = Wish(gone=set(range(len(handed))) - set(pairs.values()))
+    for place, message in enumerate(answered):
+        position = pairs.get(place)
+        if position is not None:
+            if _key(message) != _key(handed[position]):
+                wish.changed[position] = message
+            continue
+        # It stands for the gone messages between its neighbours; where none are, it would be something new.
+        before = max((pairs[one] for one in pairs if one < place), default=-1)
+        after = min((pairs[one] for one in pairs if one > place), default=len(handed))
+        if after == before + 1 or message.role not in ("user", "system") or not isinstance(message.content, str):
+            return None
+        wish.inserted.append((range(before + 1, after), message))
+    return wish
+
+
+def _matched(handed: Sequence[Message], answered: Sequence[Message]) -> dict[int, int]:
+    """Which answered message is which handed one, in order: equal ones first, then those whose content changed."""
+    pairs: dict[int, int] = {}
+    keys = [_key(message) for message in handed]
+    places: dict[bytes, list[int]] = {}
+    for position, key in enumerate(keys):
+        places.setdefault(key, []).append(position)
+    limit = len(handed)
+    # From the end, because what a stage leaves alone is mostly the newest.
+    for place in range(len(answered) - 1, -1, -1):
+        found = [position for position in places.get(_key(answered[place]), ()) if position < limit]
+        if found:
+            limit = pairs[place] = found[-1]
+    start = 0
+    while start < len(answered):
+        if start in pairs:
+            start += 1
+            continue
+        end = next((one for one in range(start, len(answered)) if one in pairs), len(answered))
+        low = pairs.get(start - 1, -1) + 1
+        high = pairs.get(end, len(handed))
+        _match_changed(handed, answered, range(start, end), range(low, high), pairs)
+        start = end
+    return pairs
+
+
+def _match_changed(
+    handed: Sequence[Message], answered: Sequence[Message], new: range, old: range, pairs: dict[int, int]
+) -> None:
+    """Within a stretch, messages with the same calls or the same answered id are the same; else the same number."""
+    next_old = old.start
+    names = [_name(handed[position]) for position in old]
+    for place in new:
+        name = _name(answered[place])
+        if name[1] and names.count(name) == 1:
+            position = old.start + names.index(name)
+            if position >= next_old:
+                pairs[place] = position
+                next_old = position + 1
+    if not any(place in pairs for place in new) and [_name(answered[place]) for place in new] == names:
+        pairs.update(zip(new, old, strict=True))
+
+
+def _name(message: Message) -> tuple[str, str]:
+    """What stays of a message when its content changes: role, and the ids of its calls or of the one it answers."""
+    return message.role, message.tool_call_id or "\0".join(call.id for call in message.tool_calls)
+
+
+def _is_repair(message: Message) -> bool:
+    """What the engine puts into a request itself wherever it is needed."""
+    text = message.content if isinstance(message.content, str) else ""
+    before, _, after = CALL_UNAVAILABLE.partition("{tool}")
+    is_call = message.role == "assistant" and text.startswith(before) and text.endswith(after)
+    return is_call or text in (BEGINNING, INTERRUPTED, RESULT_UNAVAILABLE)
+
+
+def _key(message: Message) -> bytes:
+    return msgspec.json.encode(message_to_dict(message))
+
+
+def _grant(draft: Draft, handed: Sequence[Shown], wish: Wish, name: str) -> None:
+    for position, message in wish.changed.items():
+        one, text = handed[position], content_text(message.content)
+        if not isinstance(one.part, Block) or one.part.is_locked or not text.strip():
+            continue
+        if message.tool_calls == one.message.tool_calls and draft.saving(one.part, one.seq, text) > 0:
+            draft.put_stub(one.part, one.seq, text, name)
+    leaving = _leaving(handed, wish.gone)
+    run: list[Part] = []
+    texts: list[Message] = []
+    for part in list(draft.parts):
+        if id(part) in leaving:
+            run.append(part)
+            texts += [message for gap, message in wish.inserted if leaving[id(part)] in gap and message not in texts]
+        else:
+            _replace(draft, run, texts, name)
+            run, texts = [], []
+    _replace(draft, run, texts, name)
+
+
+def _leaving(handed: Sequence[Shown], gone: set[int]) -> dict[int, int]:
+    """The parts that may go, with their last position: all of them is gone, and nothing in them is untouchable."""
+    last: dict[int, int] = {}
+    staying: set[int] = set()
+    for position, one in enumerate(handed):
+        last[id(one.part)] = position
+        if position not in gone or (isinstance(one.part, Block) and one.part.is_locked):
+            staying.add(id(one.part))
+    return {part: position for part, position in last.items() if part not in staying}
+
+
+def _replace(draft: Draft, gone: Sequence[Part], texts: Sequence[Message], name: str) -> None:
+    if not gone:
+        return
+    ranges = covered(gone)
+    text = "\n\n".join(message.text for message in texts)
+    digest = blake2b(f"{name}{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+    if not text:
+        draft.replace(gone, Marker(digest, ranges, ""))
+        return
+    role = cast('Literal["user", "system"]', texts[0].role)
+    draft.replace(gone, Summary(digest, ranges, text, prose=text, made_by=name, role=role))
+
+
+def _snapshot(draft: Draft) -> tuple[list[Part], dict[int, tuple[dict[int, Stub], int]]]:
+    return list(draft.parts), {id(block): (dict(block.stubs), block.raw) for block in draft.blocks()}
+
+
+def _restore(draft: Draft, kept: tuple[list[Part], dict[int, tuple[dict[int, Stub], int]]], raw: int) -> None:
+    draft.parts, blocks = kept
+    for block in draft.blocks():
+        block.stubs, block.raw = blocks[id(block)]
+    draft.raw = raw

@@ -1,0 +1,83 @@
+"""Turn trimming (seed 3): the oldest half of the complete turns goes to one summary.
+
+It is due when there are more complete turns than `context.max_turns`, and by name as a stage. What it says of the
+trimmed turns is for the day's memory file too, which whoever commits the compaction writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from nca.config.schema import ContextSettings
+from nca.context.draft import Block, Draft, Part, covered
+from nca.context.extract import extract_text
+from nca.context.stages.summarize import summarize
+from nca.context.stages.truncate import TRUNCATED
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
+from nca.context.tokens import message_tokens
+from nca.context.turns import complete_turns
+from nca.context.view import Marker
+from nca.messages import Message
+
+FEWEST_TURNS = 5
+"""Seed 3: as a stage it acts from this many complete turns on; fewer are condensed instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """What was trimmed, in a few lines; `written` is None where the turns were too small for a summary."""
+
+    text: str
+    written: Written | None
+
+
+def trim(
+    draft: Draft,
+    settings: ContextSettings,
+    *,
+    budget_tokens: int,
+    focus: str,
+    input_tokens: int,
+    marker_id: str,
+    fewest: int = 2,
+) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
+    """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
+
+    fewest  so many complete turns there must be
+    """
+    older = _older_half(draft, fewest)
+    if sum(block.raw for block in older) == 0:
+        return None
+    messages = [draft.history.message(seq) for block in older for seq in block.seqs]
+    written = yield from summarize(
+        draft,
+        settings,
+        # Room is not what trimming is about: the summary may be as long as its settings allow.
+        target_tokens=budget_tokens,
+        budget_tokens=budget_tokens,
+        focus=focus,
+        input_tokens=input_tokens,
+        older=older,
+    )
+    if written is not None:
+        return Trimmed(written.prose, written)
+    _leave_out(draft, older, marker_id)
+    return Trimmed(extract_text(messages, (), settings.summarize.max_tokens), None)
+
+
+def _older_half(draft: Draft, fewest: int) -> list[Block]:
+    shown = (draft.history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs)
+    complete = complete_turns(shown, draft.history.pins)
+    if len(complete) < max(2, fewest):
+        return []
+    first_kept = complete[len(complete) // 2]
+    return [block for block in draft.blocks() if block.last < first_kept and not block.is_locked]
+
+
+def _leave_out(draft: Draft, older: list[Block], marker_id: str) -> None:
+    """Turns smaller than any summary of them: behind a marker, with its text where that is well below them."""
+    cost = message_tokens(Message("user", TRUNCATED))
+    text = TRUNCATED if sum(block.raw for block in older) > 2 * cost else ""
+    leaving: list[Part] = list(older)
+    draft.replace(leaving, Marker(marker_id, covered(leaving), text))

@@ -1,0 +1,146 @@
+"""`nca.compact`: a conversation in, a valid request within its target out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from nca.config.loaded import LoadedSettings
+from nca.context.calibration import Calibration
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.plan import Proposal, no_summarizer, run
+from nca.context.plan import compact as plan_compaction
+from nca.context.request import request_messages
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.errors import UsageError
+from nca.library.inputs import (
+    budget_of,
+    facts_of,
+    history_of,
+    kind_of,
+    read_messages,
+    read_text,
+    read_tools,
+    settings_of,
+)
+from nca.models.catalog import ModelFacts
+from nca.wire import message_to_dict
+
+Summarizer = Callable[[list[dict[str, Any]]], str]
+"""Takes what a model is to be asked, OpenAI-shaped, and returns the summary's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What a compaction gave. Counts in tokens.
+
+    messages   a valid request, OpenAI-shaped; where `compacted` is False the messages as they came, repaired
+    items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1
+    kept_facts {"kept", "total"}: facts of the messages that went, found by code in what is left
+    """
+
+    compacted: bool
+    stages_used: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    tokens_saved: int
+    budget_tokens: int
+    target_tokens: int
+    kept_facts: dict[str, int]
+    items: list[dict[str, Any]]
+    messages: list[dict[str, Any]]
+
+
+def compact(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    model: str = "",
+    context_window: int = 0,
+    max_output_tokens: int = 0,
+    target: float | None = None,
+    stages: Sequence[str] | None = None,
+    summarizer: Summarizer | None = None,
+    focus: str = "",
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> CompactionResult:
+    """Bring a conversation to its target.
+
+    model, context_window, max_output_tokens   what the budget follows from; 0: what is known of the model
+    target       share of the budget; None: the setting context.target_ratio
+    stages       which stages, in which order; None: the setting context.stages
+    summarizer   takes a list of messages and returns the summary's text; None: the summary is an extract made by code
+    focus        what the summary should keep above all
+    tools        the tool definitions that go along with the request; they are counted
+    settings     by canonical or seed names
+
+    Raises InvalidMessages, UsageError, ConfigError, ContextDoesNotFit.
+    """
+    loaded = settings_of(
+        settings, context_window=context_window, max_output_tokens=max_output_tokens, target=target, stages=stages
+    )
+    return compact_loaded(messages, loaded, model=model, summarizer=summarizer, focus=focus, tools=tools)
+
+
+def compact_loaded(
+    messages: Sequence[Mapping[str, Any]],
+    loaded: LoadedSettings,
+    *,
+    model: str,
+    summarizer: Summarizer | None,
+    focus: str,
+    tools: Sequence[Mapping[str, Any]] | None,
+) -> CompactionResult:
+    """`compact` with settings that were read already: the one path of library and command."""
+    history = history_of(read_messages(messages))
+    ask = asking(summarizer)
+    loaded = loaded.for_model(read_text(model, "model"))
+    facts = facts_of(model, loaded)
+    budget = budget_of(facts, loaded)
+    calibration = Calibration.unlearned(loaded.settings.context.count_as or facts.provider)
+    meter = Meter(model=model, provider=facts.provider, calibration=calibration, tools=read_tools(tools))
+    planning = plan_compaction(history, meter, budget, loaded.settings.context, focus=read_text(focus, "focus"))
+    return _result(history, run(planning, ask), facts)
+
+
+def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryReply | SummaryFailure]:
+    """A program's callable as the engine asks it; whatever it does, it gives a reply or a failure."""
+    if summarizer is None:
+        return no_summarizer
+    if not callable(summarizer):
+        raise UsageError(f"summarizer: expected something to call with messages, found {kind_of(summarizer)}.")
+
+    def ask(request: SummaryRequest) -> SummaryReply | SummaryFailure:
+        try:
+            text = summarizer([message_to_dict(message) for message in request.messages])
+        except Exception as error:  # noqa: BLE001 - a program's callable may raise anything; the summary survives it
+            return SummaryFailure(f"the summarizer raised {type(error).__name__}")
+        return SummaryReply(text, "summarizer") if isinstance(text, str) else SummaryFailure("the summary is not text")
+
+    return ask
+
+
+def _result(history: History, proposal: Proposal, facts: ModelFacts) -> CompactionResult:
+    return CompactionResult(
+        compacted=proposal.compacted,
+        stages_used=proposal.stages_used,
+        tokens_before=proposal.tokens_before,
+        tokens_after=proposal.tokens_after,
+        tokens_saved=proposal.tokens_saved,
+        budget_tokens=proposal.budget_tokens,
+        target_tokens=proposal.target_tokens,
+        kept_facts={"kept": proposal.kept_facts, "total": proposal.total_facts},
+        items=_items(history, proposal),
+        messages=request_messages(history, view=proposal.view, provider=facts.provider),
+    )
+
+
+def _items(history: History, proposal: Proposal) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = [msgspec.to_builtins(item) for item in proposal.view.items]
+    if proposal.view.tail <= history.head:
+        items.append({"type": "verbatim", "first": proposal.view.tail, "last": history.head})
+    return items

@@ -1,0 +1,187 @@
+"""Counting tokens, and the one measure of how full a request is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nca.context.calibration import Calibration
+from nca.context.meter import Meter
+from nca.context.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, request_tokens
+from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, text_tokens
+from nca.errors import UsageError
+from nca.library.inputs import (
+    budget_of,
+    facts_of,
+    history_of,
+    read_choice,
+    read_mappings,
+    read_messages,
+    read_number,
+    read_text,
+    read_tools,
+    read_whole,
+    settings_of,
+)
+from nca.messages import Message, clean_text
+
+ELLIPSIS = "..."
+"""Seed 2: what ends a text that was cut to a budget."""
+SENTENCE_SHARE = 0.5
+"""Seed 2: a sentence's end is a place to cut only where at least this share of what fits stays."""
+LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN = 0.1, 100.0
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetCheck:
+    """How full the next request is. Counts in tokens; `breakdown` sums to estimated_input_tokens."""
+
+    within_budget: bool
+    estimated_input_tokens: int
+    available_input_tokens: int
+    usage_ratio: float
+    should_compact: bool
+    breakdown: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedText:
+    """A text within a budget, and whether something of it is missing."""
+
+    text: str
+    truncated: bool
+
+
+def check_context_budget(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    model: str = "",
+    context_window: int = 0,
+    max_output_tokens: int = 0,
+    system_prompt: str = "",
+    current_prompt: str = "",
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    files: Sequence[Mapping[str, Any]] | None = None,
+    threshold: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> BudgetCheck:
+    """Measure the next request. `files`: mappings with `content`; `threshold`: share of the budget, None: the setting.
+
+    `messages` may be empty where there is a system prompt, a current prompt, a tool or a file to measure.
+    Raises InvalidMessages, UsageError, ConfigError.
+    """
+    loaded = settings_of(
+        settings, context_window=context_window, max_output_tokens=max_output_tokens, threshold=threshold
+    ).for_model(read_text(model, "model"))
+    facts = facts_of(model, loaded)
+    budget = budget_of(facts, loaded)
+    meter = Meter(
+        model=model,
+        provider=facts.provider,
+        calibration=Calibration.unlearned(loaded.settings.context.count_as or facts.provider),
+        system_prompt=read_text(system_prompt, "system_prompt"),
+        tools=read_tools(tools),
+    )
+    attached = sum(_file_tokens(meter, row, index) for index, row in enumerate(read_mappings(files, "files"), 1))
+    read = read_messages(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
+    if read_text(current_prompt, "current_prompt"):
+        read.append(Message("user", clean_text(current_prompt)))
+    measured = meter.measure(history_of(read), budget)
+    used = measured.used_tokens + attached
+    return BudgetCheck(
+        within_budget=used <= budget.budget_tokens,
+        estimated_input_tokens=used,
+        available_input_tokens=budget.budget_tokens,
+        usage_ratio=used / budget.budget_tokens,
+        should_compact=used >= budget.trigger_tokens(loaded.settings.context),
+        breakdown={**measured.breakdown, "attachments": measured.breakdown["attachments"] + attached},
+    )
+
+
+def estimate_tokens(
+    text: str, *, provider: str = "", preset: str = "", is_code: bool = False, chars_per_token: float | None = None
+) -> int:
+    """Tokens of one text, without a tokenizer; 0 for an empty one.
+
+    provider          whose tokenizer: its multiplier counts (nca, neurolink); "": 1.0
+    preset            nca (as ""), neurolink, neuron, cowagent: see nca.context.presets
+    is_code           3 characters a token instead of 4 (nca, neurolink; the others know no difference)
+    chars_per_token   overrules both; cowagent has none to set
+
+    Raises UsageError naming the argument.
+    """
+    name = _preset(preset)
+    density = CODE_PRESETS.get(name, PROSE_CHARS_PER_TOKEN) if is_code else PROSE_CHARS_PER_TOKEN
+    if chars_per_token is not None:
+        if name in FIXED_PRESETS:
+            raise UsageError(f"chars_per_token: the preset {name} has none to set; valid: None.")
+        density = read_number(chars_per_token, "chars_per_token", LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN)
+    return PRESETS[name].text(read_text(text, "text"), read_text(provider, "provider"), density)
+
+
+def estimate_messages_tokens(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    provider: str = "",
+    preset: str = "",
+    tools: Sequence[Mapping[str, Any]] | None = None,
+) -> int:
+    """Tokens of a request: the messages, their framing and the tool definitions; 0 for an empty list.
+
+    Under the preset nca this is what `check_context_budget` estimates for the same messages and tools.
+    Raises InvalidMessages, UsageError.
+    """
+    name, defined = _preset(preset), read_tools(tools)
+    read = read_messages(messages, may_be_empty=True)
+    if not read and not defined:
+        return 0
+    return request_tokens(name, read, defined, read_text(provider, "provider"))
+
+
+def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:
+    """The beginning of a text that `estimate_tokens` counts at most `max_tokens`, "..." included.
+
+    It ends after a sentence where one ends in the second half of what fits, else after a word, else after a character;
+    it is empty where not even "..." fits. Raises UsageError.
+    """
+    whole, most = read_text(text, "text"), read_whole(max_tokens, "max_tokens")
+    if estimate_tokens(whole, provider=provider) <= most:
+        return TruncatedText(whole, False)
+    low, high = -1, len(whole) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate_tokens(whole[:middle] + ELLIPSIS, provider=provider) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    if low < 0:
+        return TruncatedText("", True)
+    return TruncatedText(_whole_sentences(whole, low) + ELLIPSIS, True)
+
+
+def _whole_sentences(text: str, fitting_chars: int) -> str:
+    """The first `fitting_chars` characters of a text, less the sentence or the word that the cut went through."""
+    least = int(fitting_chars * SENTENCE_SHARE)
+    # One character more is looked at: a sentence may end exactly where the cut is.
+    ends = [end.end() for end in _SENTENCE_END.finditer(text, least, fitting_chars + 1)]
+    ends = [end for end in ends if least < end <= fitting_chars]
+    if ends:
+        return text[: ends[-1]].rstrip()
+    cut = text[:fitting_chars]
+    if text[fitting_chars : fitting_chars + 1].isspace():
+        return cut.rstrip()
+    words = cut.rsplit(maxsplit=1) if not cut[-1:].isspace() else [cut]
+    return words[0].rstrip() if len(words) == 2 and len(words[0]) > least else cut.rstrip()
+
+
+def _preset(preset: Any) -> str:
+    return read_choice(preset, "preset", tuple(PRESETS)) if preset != "" else "nca"
+
+
+def _file_tokens(meter: Meter, file: Mapping[str, Any], index: int) -> int:
+    content = read_text(file.get("content"), f"files, entry {index}: content")
+    return meter.scaled(text_tokens(content, RESULT_CHARS_PER_TOKEN))

@@ -1,0 +1,159 @@
+"""What is too large for a window, made to fit: tool outputs and attached files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from nca.context import admission
+from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
+from nca.context.calibration import Calibration
+from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+from nca.errors import NcaError, UsageError
+from nca.library.inputs import kind_of, read_choice, read_mappings, read_number, read_text, read_whole
+from nca.library.windows import available_input_tokens
+from nca.messages import clean_text
+from nca.models.catalog import describe
+
+DIRECTIONS = ("both", "head", "tail")
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+"""A tool's output may hold secrets: only its owner reads what is saved of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedOutput:
+    """A tool's output within its limits.
+
+    content         what stays, with the notice where something is missing
+    saved_path      where the whole is; None where nothing was cut or nowhere to save was given
+    original_size   of the whole, in bytes of UTF-8
+    """
+
+    content: str
+    truncated: bool
+    saved_path: str | None
+    original_size: int
+
+
+def truncate_tool_output(
+    text: str,
+    *,
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    max_lines: int = MAX_OUTPUT_LINES,
+    direction: str = "both",
+    save_to: str | os.PathLike[str] | None = None,
+) -> TruncatedOutput:
+    """A tool's output, cut to its limits on character boundaries; the notice comes on top of them.
+
+    direction   which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
+    save_to     where the whole is kept if something is cut: an existing folder (the file's name follows from the
+                text), or a file's path, which is replaced; missing folders are made. The notice names it
+
+    Raises UsageError for a bad argument, NcaError where the file cannot be written.
+    """
+    whole = clean_text(read_text(text, "text"))
+    admitted = admit_output(
+        whole,
+        max_bytes=read_whole(max_bytes, "max_bytes", 1),
+        max_lines=read_whole(max_lines, "max_lines", 1),
+        direction=read_choice(direction, "direction", DIRECTIONS),
+    )
+    if save_to is not None and not isinstance(save_to, str | os.PathLike):
+        raise UsageError(f"save_to: expected a path, found {kind_of(save_to)}.")
+    if not admitted.is_cut or save_to is None:
+        return TruncatedOutput(admitted.text, admitted.is_cut, None, admitted.original_bytes)
+    saved = str(_save(whole, Path(os.fspath(save_to))))
+    content = f"{admitted.text}\n[Full output saved to {clean_text(saved)}]"
+    return TruncatedOutput(content, True, saved, admitted.original_bytes)
+
+
+def file_token_budget(
+    context_window: int, used_tokens: int = 0, max_output_tokens: int = 0, *, file_ratio: float = FILE_RATIO
+) -> int:
+    """Tokens that attached files may take: floor((window - used - output) * 0.6), never below 0 (seed 2).
+
+    Here `max_output_tokens` is taken as it is given, 0 included. Raises UsageError.
+    """
+    return admission.file_token_budget(
+        read_whole(context_window, "context_window", 1),
+        read_whole(used_tokens, "used_tokens"),
+        read_whole(max_output_tokens, "max_output_tokens"),
+        file_ratio=read_number(file_ratio, "file_ratio", 0, 1),
+    )
+
+
+def fit_files(
+    files: Sequence[Mapping[str, Any]],
+    *,
+    budget_tokens: int | None = None,
+    model: str = "",
+    provider: str = "",
+    context_window: int = 0,
+    max_output_tokens: int = 0,
+    used_tokens: int = 0,
+) -> list[dict[str, Any]]:
+    """Files within one budget, which they share in proportion to their size.
+
+    files           mappings with `content` (text) and, where known, `path`; other keys are kept
+    budget_tokens   None: 60 % of what the model's window leaves beside the answer and `used_tokens`
+
+    Returns new mappings in the same order, with `content` as it fits, `truncated` and `original_size` (bytes). A file
+    above 5 MiB shows its first 2,000 characters; a cut ends at a sentence and says so; a file for which no room is
+    left has an empty content. Together they cost at most the budget. Raises UsageError, ConfigError.
+    """
+    rows = read_mappings(files, "files")
+    texts = [
+        clean_text(read_text(row.get("content"), f"files, entry {index}: content")) for index, row in enumerate(rows, 1)
+    ]
+    for index, row in enumerate(rows, 1):
+        read_text(row.get("path") or "", f"files, entry {index}: path")
+    used = read_whole(used_tokens, "used_tokens")
+    if budget_tokens is None:
+        free = available_input_tokens(model, provider, max_output_tokens, context_window=context_window)
+        most = admission.file_token_budget(free, used, 0)
+    else:
+        most = read_whole(budget_tokens, "budget_tokens")
+    known = read_text(provider, "provider") or describe(read_text(model, "model")).provider
+    calibration = Calibration.unlearned(known)
+    # Half a token a file: each one's count is rounded by itself.
+    raw_budget = max(0, int((most - len(rows) / 2) / calibration.ratio))
+    pairs = [(str(row.get("path") or ""), text) for row, text in zip(rows, texts, strict=True)]
+    fitted = admission.fit_files(pairs, raw_budget)
+    contents = _without_the_last(texts, [one.text for one in fitted], most, calibration.ratio)
+    return [
+        {**row, "content": content, "truncated": content != text, "original_size": one.original_bytes}
+        for row, text, content, one in zip(rows, texts, contents, fitted, strict=True)
+    ]
+
+
+def _without_the_last(texts: Sequence[str], contents: list[str], most: int, ratio: float) -> list[str]:
+    """Notices cost something too: where even they are too many, files leave from the end."""
+    costs = [round(text_tokens(content, RESULT_CHARS_PER_TOKEN) * ratio) for content in contents]
+    total = sum(costs)
+    for index in range(len(contents) - 1, -1, -1):
+        if total <= most:
+            break
+        if contents[index] != texts[index]:
+            total -= costs[index]
+            contents[index] = ""
+    return contents
+
+
+def _save(text: str, place: Path) -> Path:
+    """Write the whole, for its owner's eyes only; the same text in the same folder is the same file."""
+    try:
+        if place.is_dir():
+            digest = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
+            place = place / f"tool-output-{digest}.txt"
+        place.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise NcaError(f"save_to: {clean_text(str(place))!r} cannot be written ({reason}).") from error
+    return place.absolute()

@@ -1,0 +1,141 @@
+"""What a call of the library hands over, read and checked: one clear error names the argument and what is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nca.config.kinds import whole
+from nca.config.loaded import LoadedSettings, defaults
+from nca.context.budget import Budget
+from nca.context.history import History
+from nca.errors import ConfigError, InvalidMessages, UsageError
+from nca.messages import Entry, Message
+from nca.models.catalog import ModelFacts, describe
+from nca.wire import messages_from_list
+
+
+def read_messages(messages: Any, *, may_be_empty: bool = False) -> list[Message]:
+    """A list or tuple of OpenAI-shaped dicts, at least one. Raises InvalidMessages.
+
+    A generator is refused: reading it would use up what was handed in.
+    """
+    if not is_list(messages):
+        raise InvalidMessages(f"messages: expected a list of messages, found {kind_of(messages)}.")
+    return [] if may_be_empty and not messages else messages_from_list(messages)
+
+
+def history_of(messages: Sequence[Message]) -> History:
+    """The messages as a log of their own."""
+    return History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+
+
+def read_text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name}: expected text, found {kind_of(value)}.")
+    return value
+
+
+def read_choice(value: Any, name: str, valid: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in valid:
+        raise UsageError(f"{name} = {shown(value)} is not valid; valid: {', '.join(valid)}.")
+    return value
+
+
+def read_whole(value: Any, name: str, minimum: int = 0) -> int:
+    """A whole number, also as people write it (80_000, "80k"). Raises UsageError."""
+    kind = whole(minimum)
+    try:
+        number: int = kind.read(value)
+    except ValueError:
+        raise UsageError(f"{name} = {shown(value)} is not valid; valid: {kind.valid}.") from None
+    return number
+
+
+def read_number(value: Any, name: str, minimum: float, maximum: float) -> float:
+    """A number within both bounds; NaN is none. Raises UsageError."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not minimum <= value <= maximum:
+        raise UsageError(f"{name} = {shown(value)} is not valid; valid: a number from {minimum:g} to {maximum:g}.")
+    return float(value)
+
+
+def read_tools(tools: Any) -> list[dict[str, Any]]:
+    """Tool definitions as JSON can carry them; None: none. Raises UsageError."""
+    rows = read_mappings(tools, "tools")
+    for index, row in enumerate(rows, 1):
+        try:
+            msgspec.json.encode(row)
+        except (TypeError, ValueError, RecursionError, msgspec.EncodeError) as error:
+            raise UsageError(f"tools, entry {index}: holds what JSON cannot ({error}).") from error
+    return rows
+
+
+def read_mappings(rows: Any, name: str) -> list[dict[str, Any]]:
+    """A list of objects; None: an empty one. Raises UsageError."""
+    if rows is None:
+        return []
+    if not is_list(rows):
+        raise UsageError(f"{name}: expected a list of objects, found {kind_of(rows)}.")
+    for index, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise UsageError(f"{name}, entry {index}: expected an object, found {kind_of(row)}.")
+    return [dict(row) for row in rows]
+
+
+def settings_of(
+    settings: Any,
+    *,
+    context_window: Any = 0,
+    max_output_tokens: Any = 0,
+    target: Any = None,
+    stages: Any = None,
+    threshold: Any = None,
+) -> LoadedSettings:
+    """The defaults, the settings given by name, and over them what the call's own arguments say. Raises ConfigError."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ConfigError(f"settings: expected names with their values, found {kind_of(settings)}.")
+    given = dict(settings or {})
+    for name in given:
+        if not isinstance(name, str):
+            raise ConfigError(f"settings: {shown(name)} is no name of a setting; valid: text.")
+    # A plain 0 means "not given"; anything else is the person's word, and wrong words are refused by their setting.
+    if type(context_window) is not int or context_window:
+        given["model.context_window"] = context_window
+    if type(max_output_tokens) is not int or max_output_tokens:
+        given["model.max_output_tokens"] = max_output_tokens
+    if target is not None:
+        given["context.target_ratio"] = target
+    if stages is not None:
+        given["context.stages"] = stages
+    if threshold is not None:
+        given["context.compact_threshold"] = threshold
+    return defaults().with_values(given, "the call")
+
+
+def facts_of(model: Any, loaded: LoadedSettings) -> ModelFacts:
+    return describe(read_text(model, "model"), context_window=loaded.settings.model.context_window)
+
+
+def budget_of(facts: ModelFacts, loaded: LoadedSettings) -> Budget:
+    """Raises ConfigError where the reserve leaves no budget."""
+    settings = loaded.settings
+    return Budget.of(facts.window_tokens, settings.model.max_output_tokens, settings.context.max_tokens)
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, for a person."""
+    names = {dict: "an object", list: "a list", str: "text", bool: "a boolean", int: "a number", float: "a number"}
+    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
+def shown(value: Any) -> str:
+    """A value in an error, cut to what fits a line."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

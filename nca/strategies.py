@@ -1,0 +1,277 @@
+"""The stages as strategies, for programs that hold their own list of messages (seed 4).
+
+    strategy = SlidingWindow(keep_last=20, max_tokens=100_000)
+    if strategy.should_compact(messages, strategy.token_estimate(messages)):
+        messages = strategy.compact(messages)
+
+Each is built on the engine, so what comes back is a valid request whatever the log: a tool call and its results stand
+or go together, system messages stay, and so do the newest user message and a step whose results are not all in. It is
+smaller than what was handed in, or the same. Nothing handed in is changed.
+
+All take `max_tokens`, the estimate above which `should_compact` says yes, and as keywords `preset` and `provider`,
+which say how tokens are counted (see `nca.estimate_messages_tokens`; seed 4's own way is "neuron"); `provider` is also
+whose rules the result obeys, all four providers' where it is "". `compact` acts whenever it is called, as in seed 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from nca.context.draft import Block, Draft, covered
+from nca.context.meter import Meter
+from nca.context.request import repair, request_messages
+from nca.context.stages.custom import Strategy
+from nca.context.summary import Written, clean_prose, is_summary, write
+from nca.context.view import Marker, Summary, View
+from nca.errors import InvalidMessages, UsageError
+from nca.library.compaction import Summarizer, asking
+from nca.library.counting import estimate_messages_tokens
+from nca.library.inputs import history_of, is_list, kind_of, read_messages, read_text, read_whole
+from nca.messages import Message
+from nca.wire import message_to_dict
+
+CLEARED = "[tool result cleared]"
+SUMMARY_PREFIX = "[Summary of earlier conversation]"
+"""Seed 4's texts."""
+MAX_ERROR_CHARS = 200
+SUMMARY_TOKENS = 1_024
+"""Seed 4's program: the longest summary that it asks for."""
+SUMMARY_SHARE = 2
+"""A summary takes at most this part (a half) of what it stands for."""
+ASSUMED_WINDOW_TOKENS = 128_000
+"""The summarizer's window where none is given (spec section 1)."""
+INPUT_RATIO = 0.6
+"""The share of that window which it is shown; the rest is for the instruction, its answer and what estimates miss."""
+
+Messages = Sequence[Mapping[str, Any]]
+Rows = list[dict[str, Any]]
+
+
+class _Counting:
+    """When to act, and how tokens are counted: the half of the protocol that all strategies share."""
+
+    __slots__ = ()
+    max_tokens: int
+    preset: str
+    provider: str
+
+    def should_compact(self, messages: Messages, token_count: int) -> bool:
+        """Whether `token_count` is above `max_tokens`."""
+        return token_count > self.max_tokens
+
+    def token_estimate(self, messages: Messages) -> int:
+        """Tokens of these messages as a request; 0 for none. Raises InvalidMessages."""
+        return estimate_messages_tokens(messages, provider=self.provider, preset=self.preset)
+
+    def _check(self, *names: str) -> None:
+        """Raises UsageError for a number or a name that is none."""
+        for name in (*names, "max_tokens"):
+            object.__setattr__(self, name, read_whole(getattr(self, name), name))
+        self.token_estimate([])
+
+    def _draft(self, messages: Messages) -> Draft:
+        """The conversation for stages to work on; an earlier summary in it is nobody's own words."""
+        read = [
+            msgspec.structs.replace(one, is_synthetic=True) if is_summary(one) else one
+            for one in read_messages(messages)
+        ]
+        return Draft(history_of(read), Meter(provider=self.provider))
+
+    def _request(self, draft: Draft) -> Rows:
+        """What the draft shows, or where that is not smaller the conversation as it came; repaired."""
+        view, unchanged = draft.view(), View()
+        before = draft.meter.raw_with(draft.history, unchanged)
+        is_smaller = draft.meter.raw_with(draft.history, view) < before
+        return request_messages(draft.history, view=view if is_smaller else unchanged, provider=self.provider)
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow(_Counting):
+    """System messages and the newest `keep_last` other messages; all older ones are dropped.
+
+    A window that would begin between a call and its results begins before the call.
+    """
+
+    keep_last: int
+    max_tokens: int
+    preset: str = field(default="", kw_only=True)
+    provider: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check("keep_last")
+
+    def compact(self, messages: Messages) -> Rows:
+        """The newest messages as a valid request. Raises InvalidMessages."""
+        draft = self._draft(messages)
+        gone = _older(draft, self.keep_last)
+        if gone:
+            draft.replace(gone, Marker(_id(gone), covered(gone), ""))
+        return self._request(draft)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultClearing(_Counting):
+    """The content of all tool results but the newest `keep_results` becomes "[tool result cleared]".
+
+    Calls, ids and a failure's first line stay, and so does a result that is shorter than the placeholder.
+    """
+
+    keep_results: int
+    max_tokens: int
+    preset: str = field(default="", kw_only=True)
+    provider: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check("keep_results")
+
+    def compact(self, messages: Messages) -> Rows:
+        """The same messages with old results cleared. Raises InvalidMessages."""
+        draft = self._draft(messages)
+        newest = 0
+        for block in reversed(draft.blocks()):
+            for seq in reversed(block.seqs):
+                message = draft.history.message(seq)
+                newest += message.role == "tool"
+                if message.role != "tool" or newest <= self.keep_results or block.is_locked:
+                    continue
+                text = _cleared(message)
+                if draft.saving(block, seq, text) > 0:
+                    draft.put_stub(block, seq, text, "prune")
+        return self._request(draft)
+
+
+@dataclass(frozen=True, slots=True)
+class Summarization(_Counting):
+    """The older messages become one summary, "[Summary of earlier conversation]"; the newest `keep_last` stay.
+
+    summarizer      takes a list of messages (what to ask a model) and returns its text. It is asked twice at most;
+                    where it raises, refuses or gives nothing usable, and where it is None, code writes an extract
+    focus           what the summary should keep above all
+    window_tokens   the summarizer's window, which bounds what it is shown; 0: 128,000
+    """
+
+    summarizer: Summarizer | None
+    keep_last: int
+    max_tokens: int
+    focus: str = field(default="", kw_only=True)
+    window_tokens: int = field(default=0, kw_only=True)
+    preset: str = field(default="", kw_only=True)
+    provider: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check("keep_last", "window_tokens")
+        read_text(self.focus, "focus")
+        asking(self.summarizer)
+
+    def compact(self, messages: Messages) -> Rows:
+        """A summary and the newest messages as a valid request. Raises InvalidMessages."""
+        draft = self._draft(messages)
+        gone = _older(draft, self.keep_last)
+        told = [draft.history.message(seq) for block in gone for seq in block.seqs]
+        if any(not is_summary(message) for message in told):
+            written = self._write(draft, told, sum(block.raw for block in gone))
+            if written.prose:
+                text = f"{SUMMARY_PREFIX}\n{written.prose}"
+                summary = Summary(_id(gone, text), covered(gone), text, written.prose, made_by=written.made_by)
+                draft.replace(gone, summary)
+        return self._request(draft)
+
+    def _write(self, draft: Draft, told: Sequence[Message], gone_raw: int) -> Written:
+        """Drive the engine's escalation: in full, as a short list, by code. An earlier summary is merged."""
+        ask = asking(self.summarizer)
+        window = self.window_tokens or ASSUMED_WINDOW_TOKENS
+        writing = write(
+            [message for message in told if not is_summary(message)],
+            existing=[clean_prose(message.text) for message in told if is_summary(message)],
+            live=(),
+            focus=self.focus,
+            max_tokens=min(SUMMARY_TOKENS, gone_raw // SUMMARY_SHARE),
+            input_tokens=int(window * INPUT_RATIO / draft.meter.calibration.ratio),
+        )
+        try:
+            request = next(writing)
+            while True:
+                request = writing.send(ask(request))
+        except StopIteration as done:
+            written: Written = done.value
+            return written
+
+
+@dataclass(frozen=True, slots=True)
+class Composite(_Counting):
+    """Several strategies in order, cheapest first, each only while the estimate is still above `max_tokens`.
+
+    Only the composite's own `max_tokens` counts. What a strategy returns is repaired, and taken where it is smaller.
+    """
+
+    strategies: Sequence[Strategy]
+    max_tokens: int
+    preset: str = field(default="", kw_only=True)
+    provider: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not is_list(self.strategies):
+            raise UsageError(f"strategies: expected a list of strategies, found {kind_of(self.strategies)}.")
+        if not self.strategies:
+            raise UsageError("strategies: the list is empty; expected at least one strategy.")
+        for index, strategy in enumerate(self.strategies, 1):
+            if isinstance(strategy, type) or not isinstance(strategy, Strategy):
+                raise UsageError(
+                    f"strategies, entry {index}: {kind_of(strategy)} is no strategy; valid: an object with"
+                    " should_compact, compact and token_estimate."
+                )
+        object.__setattr__(self, "strategies", tuple(self.strategies))
+        self._check()
+
+    def compact(self, messages: Messages) -> Rows:
+        """The messages after as many strategies as were needed.
+
+        Raises InvalidMessages, also where a strategy's answer is no list of messages.
+        """
+        current = repair(read_messages(messages), self.provider)
+        for strategy in self.strategies:
+            tokens = self.token_estimate(_rows(current))
+            if tokens <= self.max_tokens:
+                break
+            try:
+                answer = repair(read_messages(strategy.compact(_rows(current))), self.provider)
+            except InvalidMessages as error:
+                raise InvalidMessages(f"{type(strategy).__name__}.compact gave {error.message}") from error
+            if self.token_estimate(_rows(answer)) < tokens:
+                current = answer
+        return _rows(current)
+
+
+def _older(draft: Draft, keep_last: int) -> list[Block]:
+    """The blocks before the newest `keep_last` messages that are not the system's, less what may not be touched."""
+    gone: list[Block] = []
+    kept = 0
+    for block in reversed(draft.blocks()):
+        if kept >= keep_last and not block.is_locked:
+            gone.insert(0, block)
+        else:
+            kept += sum(draft.history.message(seq).role != "system" for seq in block.seqs)
+    return gone
+
+
+def _cleared(message: Message) -> str:
+    first = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
+    if message.is_error and first and not first.startswith(CLEARED):
+        return f"{CLEARED} {first[:MAX_ERROR_CHARS]}"
+    return CLEARED
+
+
+def _id(gone: Sequence[Block], text: str = "") -> str:
+    return blake2b(f"{covered(gone)}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+def _rows(messages: Sequence[Message]) -> Rows:
+    return [message_to_dict(message) for message in messages]
+
+
+__all__ = ["Composite", "SlidingWindow", "Strategy", "Summarization", "ToolResultClearing"]

@@ -1,0 +1,174 @@
+"""The seeds' own numbers, to the token."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nca
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.presets import PRESETS, request_tokens
+from nca.messages import AttachmentPart, Entry, Message, TextPart
+from tests.context.logs import logs
+
+FOX = "The quick brown fox jumps over the lazy dog."
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "Tells the weather.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
+}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_000}}
+FILE = {"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 9_000}}
+CALLING = {
+    "role": "assistant",
+    "content": "Let me see.",
+    "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Köln", "days": 3}'}}
+    ],
+}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "Rain."}
+
+
+@pytest.mark.parametrize(
+    ("text", "provider", "is_code", "tokens"),
+    [
+        ("", "openai", False, 0),
+        ("a", "openai", False, 2),  # 1 × 1.0 × 1.15
+        (FOX, "openai", False, 13),  # 11 × 1.15 = 12.65
+        (FOX, "anthropic", False, 16),  # 11 × 1.23 × 1.15 = 15.56
+        (FOX, "bedrock", False, 16),
+        (FOX, "google-ai", False, 15),  # 11 × 1.18 × 1.15 = 14.93
+        (FOX, "vertex", False, 15),
+        (FOX, "mistral", False, 16),  # 11 × 1.26 × 1.15 = 15.94
+        (FOX, "ollama", False, 13),
+        (FOX, "nobody", False, 13),
+        (FOX, "openai", True, 18),  # ceil(44 / 3) = 15 × 1.15 = 17.25
+        ("x" * 400, "openai", False, 115),  # 100 × 1.15, which is a hair below 115
+        ("x" * 4_000, "anthropic", False, 1_415),  # 1000 × 1.23 × 1.15 = 1414.5
+        ("🦀" * 10, "openai", False, 6),  # 20 units of UTF-16: 5 × 1.15
+        ("日本語", "openai", False, 2),
+    ],
+)
+def test_neurolink_counts_a_text(text: str, provider: str, is_code: bool, tokens: int) -> None:
+    assert nca.estimate_tokens(text, preset="neurolink", provider=provider, is_code=is_code) == tokens
+
+
+def test_neurolink_counts_messages_by_their_content_alone() -> None:
+    rows = [{"role": "user", "content": FOX}, CALLING, RESULT]
+    # 24 + (4 + 13) + (4 + ceil(3 × 1.15)) + (4 + ceil(2 × 1.15)); the call counts nothing.
+    assert nca.estimate_messages_tokens(rows, preset="neurolink") == 24 + 17 + 8 + 7
+    assert nca.estimate_messages_tokens(rows, preset="neurolink", provider="anthropic") == 24 + 20 + 9 + 7
+    with_image = [{"role": "user", "content": [{"type": "text", "text": FOX}, IMAGE]}]
+    assert nca.estimate_messages_tokens(with_image, preset="neurolink") == 24 + 4 + 13 + 1_024
+
+
+def test_neurolink_counts_tool_definitions_by_their_json() -> None:
+    rows = [{"role": "user", "content": FOX}]
+    size = len(json.dumps(WEATHER, separators=(",", ":")))
+    assert size == 155
+    assert nca.estimate_messages_tokens(rows, preset="neurolink", tools=[WEATHER, WEATHER]) == 24 + 17 + 2 * 39
+
+
+@pytest.mark.parametrize(
+    ("text", "ratio", "tokens"),
+    [
+        ("", None, 0),
+        ("Hello, world!", None, 4),  # ceil(13 / 4.0)
+        (FOX, None, 11),
+        (FOX, 3.5, 13),  # ceil(44 / 3.5 = 12.57)
+        ("x" * 33, 3.3, 10),  # in single precision the quotient is 10 exactly
+        ("日本語", None, 3),  # 9 bytes of UTF-8
+        ("🦀" * 10, None, 10),
+        ("x" * 16_777_217, None, 4_194_304),  # a length of single precision
+    ],
+)
+def test_neuron_counts_a_text(text: str, ratio: float | None, tokens: int) -> None:
+    assert nca.estimate_tokens(text, preset="neuron", chars_per_token=ratio) == tokens
+
+
+def test_neuron_counts_each_kind_of_content() -> None:
+    def one(row: dict[str, Any]) -> int:
+        return nca.estimate_messages_tokens([row], preset="neuron")
+
+    assert one({"role": "user", "content": FOX}) == 4 + 11
+    assert one({"role": "user", "content": [{"type": "text", "text": FOX}, IMAGE]}) == 4 + 11 + 300
+    assert one({"role": "user", "content": [FILE]}) == 4 + 500
+    # "Let me see." 3, "weather" 2, {"city":"Köln","days":3} without spaces: 25 bytes, 7
+    assert one(CALLING) == 4 + 3 + 2 + 7
+    assert one(RESULT) == 4 + 2
+    assert one({"role": "assistant", "content": FOX, "reasoning_content": FOX}) == 4 + 11 + 11
+
+
+def test_neuron_counts_tool_definitions_in_three_parts() -> None:
+    schema = len(json.dumps(WEATHER["function"]["parameters"], separators=(",", ":")))  # type: ignore[index]
+    assert schema == 60
+    rows = [{"role": "user", "content": FOX}]
+    assert nca.estimate_messages_tokens(rows, preset="neuron", tools=[WEATHER]) == 15 + 2 + 5 + 15
+    flat = {"name": "weather", "description": "Tells the weather.", "input_schema": {}}
+    assert nca.estimate_messages_tokens(rows, preset="neuron", tools=[flat]) == 15 + 2 + 5 + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("a", 1), ("abcd", 2), (FOX, 12), ("日本語", 5), ("日本語abcd", 6), ("🦀" * 10, 16), ("é", 2)],
+)
+def test_cowagent_counts_a_text(text: str, tokens: int) -> None:
+    assert nca.estimate_tokens(text, preset="cowagent") == tokens
+
+
+def test_cowagent_counts_each_kind_of_content() -> None:
+    def one(row: dict[str, Any]) -> int:
+        return nca.estimate_messages_tokens([row], preset="cowagent")
+
+    assert one({"role": "user", "content": FOX}) == 12
+    assert one({"role": "user", "content": ""}) == 1
+    assert one({"role": "user", "content": [{"type": "text", "text": FOX}, IMAGE, FILE]}) == 12 + 1_200 + 10
+    # "Let me see." 3; {"city": "Köln", "days": 3} is 26 ASCII characters and one other: int(8) + 1
+    assert one(CALLING) == 3 + 50 + 9
+    assert one(RESULT) == 30 + 2
+    assert one({**RESULT, "content": [{"type": "text", "text": FOX}]}) == 30
+    broken = {**CALLING, "content": None}
+    broken["tool_calls"] = [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "not json"}}]
+    assert one(broken) == 50
+
+
+def test_cowagent_counts_no_tool_definitions() -> None:
+    rows = [{"role": "user", "content": FOX}]
+    assert nca.estimate_messages_tokens(rows, preset="cowagent", tools=[WEATHER]) == 12
+
+
+def test_attachments_count_as_the_text_they_are_sent_as() -> None:
+    sent = '<file path="a.txt">\n' + FOX + "\n</file>"
+    message = Message("user", (TextPart(FOX), AttachmentPart("a.txt", FOX, 44)))
+    for name in ("neurolink", "neuron", "cowagent"):
+        apart = PRESETS[name].text(FOX, "", 4.0) + PRESETS[name].text(sent, "", 4.0)
+        empty = request_tokens(name, [Message("user", ())], (), "")
+        assert apart <= request_tokens(name, [message], (), "") <= apart + empty
+
+
+@given(logs(), st.sampled_from(["", "openai", "anthropic", "mistral"]))
+def test_nca_is_the_engine_s_own_number(messages: list[Message], provider: str) -> None:
+    history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    assert request_tokens("nca", messages, (), provider) == Meter(provider=provider).used(history)
+
+
+@given(st.text(max_size=200), st.text(max_size=40))
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_more_text_never_counts_less(preset: str, text: str, more: str) -> None:
+    assert nca.estimate_tokens(text, preset=preset) <= nca.estimate_tokens(text + more, preset=preset)
+
+
+@given(logs())
+@pytest.mark.parametrize("preset", ["neurolink", "neuron", "cowagent"])
+def test_a_request_counts_what_its_messages_count(preset: str, messages: list[Message]) -> None:
+    base = 24 if preset == "neurolink" else 0
+    alone = [request_tokens(preset, [message], (), "") - base for message in messages]
+    assert request_tokens(preset, messages, (), "") == base + sum(alone)

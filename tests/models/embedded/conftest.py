@@ -1,0 +1,32 @@
+"""Where the tests of a real engine find their weights."""
+
+from __future__ import annotations
+
+import os
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from nca.models.embedded import weights
+from nca.models.embedded.known import SMOLLM
+
+TEST_WEIGHTS = "NCA_TEST_WEIGHTS"
+"""A folder with NAME.gguf files, as `make test` fetches them."""
+
+
+@pytest.fixture
+def smollm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """NCA_HOME with SmolLM2's weights in it; skips where they or their runtime are not here."""
+    if util.find_spec("xllamacpp") is None:
+        pytest.skip("the embedded model's runtime is not installed (pip install 'nca[local]')")
+    places = [Path(os.environ[TEST_WEIGHTS])] if os.environ.get(TEST_WEIGHTS) else []
+    places.append(weights.models_dir())
+    found = next((path for place in places if (path := place / SMOLLM.filename).is_file()), None)
+    if found is None:
+        pytest.skip(f"the weights of {SMOLLM.name} are not here (nca models get {SMOLLM.name}, or {TEST_WEIGHTS})")
+    home = tmp_path / "home"
+    (home / "data" / "models").mkdir(parents=True)
+    (home / "data" / "models" / SMOLLM.filename).symlink_to(found.resolve())
+    monkeypatch.setenv("NCA_HOME", str(home))
+    return home
