@@ -57,6 +57,8 @@ class NcaError(Exception):
 
 
 class UsageError(NcaError):
+    """Wrong words: an argument, a file or a command line that cannot be used; the message names it and what is valid."""
+
     exit_code = 2
 
 
@@ -69,6 +71,8 @@ class InvalidMessages(UsageError):
 
 
 class ProviderError(NcaError):
+    """The model's side failed; `failure` says what to do about it."""
+
     exit_code = 3
 
     def __init__(self, message: str, *, advice: str = "", failure: ProviderFailure | None = None) -> None:

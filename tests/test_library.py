@@ -24,7 +24,7 @@ from nca.library import (
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs
-from tests.context.samples import PROSE, agent_turn, talk
+from tests.context.samples import PROSE, agent_turn, some, talk
 
 ROWS = [message_to_dict(message) for message in [Message("system", "Rules."), *talk(30), *agent_turn(20, 60)]]
 WINDOW = 6_000
@@ -98,6 +98,7 @@ def test_it_is_deterministic() -> None:
     assert compact(ROWS, context_window=WINDOW) == compact(copy.deepcopy(ROWS), context_window=WINDOW)
 
 
+@some
 @given(logs(), st.sampled_from([1_000, 4_000]))
 def test_any_log_comes_out_valid_and_is_not_changed(messages: list[Message], window: int) -> None:
     rows = [message_to_dict(message) for message in messages]

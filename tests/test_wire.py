@@ -15,6 +15,7 @@ from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
 from nca.wire import content_text, content_to_wire, message_from_dict, message_to_dict, messages_from_list
 from tests.context.logs import logs
+from tests.context.samples import some
 
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 ROWS: list[dict[str, Any]] = [
@@ -47,6 +48,7 @@ def test_developer_is_a_system_message_that_keeps_its_role() -> None:
     assert message_to_dict(message) == {"role": "developer", "content": "Rules."}
 
 
+@some
 @given(logs())
 def test_any_log_goes_out_and_comes_back(messages: list[Message]) -> None:
     plain = [message for message in messages if not message.attachments]

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from nca.agent.window import Window
+from nca.config.extensions import load_stage
 from nca.context.budget import Measurement
 from nca.context.plan import Proposal, compact
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
@@ -126,6 +127,7 @@ class Compactor:
             target_ratio=self.window.budget.aim_ratio(self.window.context),
             is_manual=trigger == "manual",
             summarizer_window=self.model.facts.window_tokens if not self._dedicated else 0,
+            load_stage=load_stage,
         )
         deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
         try:

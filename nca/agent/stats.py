@@ -42,7 +42,7 @@ class ContextStats:
 def stats_of(window: Window) -> ContextStats:
     measured = window.measure()
     history, budget = window.history, window.budget
-    fixed = window.meter.scaled(window.meter.fixed_raw)
+    fixed = window.meter.total(window.meter.fixed_raw)
     newest = newest_user(history.entries)
     if newest is not None:
         fixed += window.meter.scaled(history.run_tokens(newest, newest))

@@ -11,7 +11,7 @@ from typing import Any
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import REARM_RATIO, Budget, Measurement
-from nca.context.calibration import Anchor, Calibration
+from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
@@ -61,7 +61,9 @@ class Window:
         self.facts = facts
         unlearned = Calibration.unlearned(settings.context.count_as or facts.provider)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
-        anchor = self.meter.anchor if self.meter.model == facts.name else None
+        anchor = None
+        if self.meter.model == facts.name:
+            calibration, anchor = self.meter.calibration, self.meter.anchor
         self.meter = Meter(
             model=facts.name,
             provider=facts.provider,
@@ -120,6 +122,7 @@ class Window:
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
         """Put a proposed view in force, on disk first."""
         committed = self.session.commit_view(proposal.view, record, expected_head=proposal.head)
+        self.meter.forget(proposal.view)
         self.history.view = proposal.view
         self.settle()
         return committed
@@ -163,4 +166,4 @@ class Window:
             return
         later = self.history.run_tokens(last.seq + 1, self.history.head)
         raw = self.meter.raw(self.history) - later
-        self.meter.anchor = Anchor(self.meter.subject(self.history), raw, last.usage.prompt_tokens)
+        self.meter.restore(raw, self.history, last.usage.prompt_tokens)

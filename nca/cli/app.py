@@ -8,6 +8,7 @@ from typing import Any
 from nca import __version__
 
 VERSION_FLAGS = ("--version", "-V")
+HELP_FLAGS = ("--help", "-h")
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 """Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 130 interrupted."""
 
@@ -47,7 +48,7 @@ def _dispatch(arguments: list[str]) -> int:
     # Typer brings click inside itself or beside itself, depending on its version; this is the class it raises.
     wrong_words: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
     try:
-        result = build()(args=arguments or ["loop"], prog_name="nca", standalone_mode=False)
+        result = build()(args=_with_command(arguments), prog_name="nca", standalone_mode=False)
     except wrong_words as error:
         print(f"nca: {_plain(error.format_message())} Try 'nca --help'.", file=sys.stderr)
         return EXIT_USAGE
@@ -57,6 +58,13 @@ def _dispatch(arguments: list[str]) -> int:
     except typer.Exit as leave:
         return leave.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """`nca` alone and `nca -m MODEL` are `nca loop`."""
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in HELP_FLAGS):
+        return ["loop", *arguments]
+    return arguments
 
 
 def _plain(text: str) -> str:

@@ -102,6 +102,11 @@ def _percent(raw: Any, current: Any) -> Any:
     return str(raw).strip().rstrip("%").strip() + "%"
 
 
+def _none_if_auto(raw: Any, current: Any) -> Any:
+    """Seed 2's `auto`: by the share alone."""
+    return 0 if str(raw).strip().lower() == "auto" else raw
+
+
 def _stage(stage: str) -> Converter:
     def convert(raw: Any, current: tuple[str, ...]) -> tuple[str, ...]:
         if boolean().read(raw) == (stage in current):
@@ -194,7 +199,7 @@ SEEDS: tuple[Seed, ...] = (
     Seed(_compaction("truncationFraction", with_bare=True), "context.truncate.fraction"),
     Seed(_compaction("provider", with_bare=True), "context.count_as"),
     Seed(("conversationMemory.enabled", "NEUROLINK_MEMORY_ENABLED"), "session.persist"),
-    Seed(("NEUROLINK_TOKEN_THRESHOLD",), "context.compact_tokens"),
+    Seed(("NEUROLINK_TOKEN_THRESHOLD",), "context.compact_tokens", _none_if_auto, "a number of tokens, or auto"),
     Seed(("NEUROLINK_MEMORY_MAX_SESSIONS",), "session.max_sessions"),
 )
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from nca.config.fields import setting, table
 from nca.config.kinds import Kind, boolean, choice, file_path, number, one_line, ratio, text, texts, whole
+from nca.config.stage_names import stage_names
 from nca.config.tables import Injection, Section, tables
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
@@ -107,7 +108,7 @@ class ContextSettings:
     )
     stages: tuple[str, ...] = setting(
         STAGES,
-        texts((*STAGES, *MORE_STAGES), {"clear_results": "prune", "sliding_window": "truncate"}),
+        stage_names((*STAGES, *MORE_STAGES), {"clear_results": "prune", "sliding_window": "truncate"}),
         "The compaction's stages: the list is the order and the switch.",
     )
     info_threshold: float = setting(0.60, ratio(), "Above this usage a grey line says so after a turn.")

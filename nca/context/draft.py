@@ -55,7 +55,7 @@ class Draft:
 
     @property
     def tokens(self) -> int:
-        return self.meter.scaled(self.raw)
+        return self.meter.total(self.raw)
 
     def fixed_tokens(self) -> int:
         """What no compaction can shrink: system prompt, tools, the newest user message, pins."""
@@ -68,7 +68,7 @@ class Draft:
                     for seq in block.seqs
                     if seq in locked or self.history.message(seq).role == "system"
                 )
-        return self.meter.scaled(raw)
+        return self.meter.total(raw)
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]

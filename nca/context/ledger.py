@@ -53,6 +53,8 @@ def extract(messages: Sequence[Message]) -> Ledger:
             for sentence in _SENTENCE.split(text[:20_000]):
                 if _RULE.search(sentence) and len(sentence) <= 2 * MAX_FACT_CHARS:
                     _add(ledger, RULES, sentence.strip(), limit=2 * MAX_FACT_CHARS)
+        for part in message.attachments:
+            _add(ledger, READ, part.path)
         for call in message.tool_calls:
             _add_call(ledger, call, outcomes.get(call.id))
         if message.role == "tool":

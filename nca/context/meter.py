@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from nca.context.budget import Budget, Measurement
 from nca.context.calibration import Anchor, Calibration, tokens_used
 from nca.context.history import History
@@ -13,6 +15,9 @@ from nca.context.rules.untouchable import newest_user
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens
 from nca.context.view import View
 from nca.messages import Message
+
+
+KEPT_ANCHORS = 8
 
 
 class Meter:
@@ -31,6 +36,8 @@ class Meter:
         self.provider = provider
         self.calibration = calibration or Calibration.unlearned(provider)
         self.anchor: Anchor | None = None
+        self._earlier: list[Anchor] = []
+        """Anchors of other views, newest first: an undone compaction brings back its number too."""
         self.system_raw = message_tokens(Message("system", system_prompt)) if system_prompt else 0
         self.tools_raw = tools_tokens(tools)
         self._identity = (system_prompt, len(tools), self.tools_raw)
@@ -50,32 +57,49 @@ class Meter:
 
     def used_with(self, history: History, view: View) -> int:
         """What `used` will be once this view is the history's: no anchor speaks of it yet."""
-        return self.scaled(self.raw_with(history, view))
+        return self.calibration.tokens(self.raw_with(history, view))
 
     def used(self, history: History) -> int:
+        self._find_anchor(history)
         return tokens_used(self.raw(history), self.calibration, self.anchor, self.subject(history))
 
+    def total(self, raw_tokens: int) -> int:
+        """Tokens of a whole request that counts `raw_tokens` raw."""
+        return self.calibration.tokens(raw_tokens)
+
     def scaled(self, raw_tokens: int) -> int:
-        """Tokens of something that counts `raw_tokens` raw."""
+        """Tokens of a part of a request that counts `raw_tokens` raw."""
         return round(raw_tokens * self.calibration.ratio)
 
     def learn(self, history_raw: int, history: History, reported_tokens: int) -> None:
         """Take a provider's count of a request that counted `history_raw` raw when it was sent."""
-        learned = self.calibration.learn(history_raw, reported_tokens)
+        subject = self.subject(history)
+        since = self.anchor if self.anchor is not None and self.anchor.subject == subject else None
+        learned = self.calibration.learn(history_raw, reported_tokens, since)
         if learned is not self.calibration:
             self.calibration = learned
-            self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)
+            self._put_anchor(Anchor(subject, history_raw, reported_tokens))
+
+    def forget(self, view: View) -> None:
+        """A view that is put in force anew has no report yet, whatever was reported of one like it."""
+        self._earlier = [anchor for anchor in self._earlier if anchor.subject[0] != view]
+
+    def restore(self, history_raw: int, history: History, reported_tokens: int) -> None:
+        """Take up the last report of a session that goes on, without learning from it again."""
+        extra = max(0, reported_tokens - round(history_raw * self.calibration.ratio))
+        self.calibration = msgspec.structs.replace(self.calibration, extra_tokens=extra)
+        self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)
 
     def measure(self, history: History, budget: Budget) -> Measurement:
-        used = self.used(history)
+        used, extra = self.used(history), self.calibration.extra_tokens
         attachments = input_raw = 0
         newest = newest_user(history.entries)
         if newest is not None and newest == history.head:
             attachments = attachment_tokens(history.message(newest))
             input_raw = history.run_tokens(newest, newest) - attachments
         breakdown = {
-            "system_prompt": self.scaled(self.system_raw),
-            "tool_definitions": self.scaled(self.tools_raw),
+            "system_prompt": self.scaled(self.system_raw) + (0 if self.tools_raw else extra),
+            "tool_definitions": self.scaled(self.tools_raw) + (extra if self.tools_raw else 0),
             "conversation": 0,
             "current_input": self.scaled(input_raw),
             "attachments": self.scaled(attachments),
@@ -88,9 +112,22 @@ class Meter:
         is_anchored = self.anchor is not None and self.anchor.subject == self.subject(history)
         return Measurement(used, budget, breakdown, is_estimate=not is_anchored)
 
-    def subject(self, history: History) -> object:
+    def subject(self, history: History) -> tuple[object, ...]:
         """What a report is about, besides the growing tail: view, system prompt, tools, model."""
         return (history.view, self._identity, self.model)
+
+    def _find_anchor(self, history: History) -> None:
+        subject = self.subject(history)
+        if self.anchor is not None and self.anchor.subject == subject:
+            return
+        found = next((anchor for anchor in self._earlier if anchor.subject == subject), None)
+        if found is not None:
+            self._put_anchor(found)
+
+    def _put_anchor(self, anchor: Anchor) -> None:
+        others = [self.anchor, *self._earlier] if self.anchor is not None else self._earlier
+        self._earlier = [other for other in others if other.subject != anchor.subject][:KEPT_ANCHORS]
+        self.anchor = anchor
 
     def _repair_raw(self, history: History) -> int:
         """What repairs of a broken log add (or take away), counted once for a view."""

@@ -19,6 +19,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.request import resolve
 from nca.context.stages.condense import condense
+from nca.context.stages.custom import Strategy, act
 from nca.context.stages.deduplicate import deduplicate
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
@@ -55,7 +56,7 @@ class Proposal:
     made_by: str = ""
     """Who wrote the summary, where there is one: a model's name or "extract"."""
     failures: tuple[str, ...] = ()
-    """Why a model's summary could not be used."""
+    """Why a model's summary, or a stage that is not built in, could not be used."""
     trimmed_text: str = ""
     """What the summary of trimmed turns says, for the day's memory file."""
 
@@ -75,6 +76,7 @@ def compact(
     target_ratio: float = 0.0,
     is_manual: bool = False,
     summarizer_window: int = 0,
+    load_stage: Callable[[str], Strategy] | None = None,
 ) -> Compacting:
     """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
 
@@ -82,6 +84,7 @@ def compact(
     target_ratio       0: the settings'
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
+    load_stage         gives a stage that is not built in by its name; None: such stages do nothing
     """
     draft = Draft(history, meter)
     before = meter.used(history)
@@ -96,6 +99,7 @@ def compact(
     if draft.tokens <= target and not is_trimming:
         return unchanged
     saved: dict[str, int] = {}
+    unheard: list[str] = []
     written = None
     trimmed: list[Trimmed | None] = []
     window = summarizer_window or budget.window_tokens
@@ -104,7 +108,7 @@ def compact(
         trim, draft, settings, budget_tokens=budget.budget_tokens, focus=focus, input_tokens=input_tokens
     )
     if is_trimming:
-        trimmed.append((yield from trimming(marker_id=_marker_id(draft))))
+        trimmed.append((yield from trimming(marker_id=_marker_id(draft), most=settings.max_turns)))
         if before_stages > draft.tokens:
             saved["trim"] = before_stages - draft.tokens
     for stage in settings.stages:
@@ -129,8 +133,10 @@ def compact(
                 condense(draft, _marker_id(draft))
             case "trim":
                 trimmed.append((yield from trimming(marker_id=_marker_id(draft), fewest=FEWEST_TURNS)))
-            case _:
+            case "truncate":
                 _truncate(draft, settings, target, budget)
+            case _ if load_stage is not None:
+                unheard.append(act(draft, load_stage, stage))
         if draft.tokens < tokens:
             saved[stage] = saved.get(stage, 0) + tokens - draft.tokens
     tokens = draft.settle()
@@ -142,7 +148,7 @@ def compact(
     if draft.tokens < tokens:
         saved["truncate"] = saved.get("truncate", 0) + tokens - draft.tokens
     view, after = draft.view(), draft.tokens
-    if not saved or after >= min(before, meter.scaled(meter.raw(history))):
+    if not saved or after >= min(before, meter.total(meter.raw(history))):
         return unchanged
     kept, total = kept_facts(history, history.view, view)
     texts = [done.text for done in trimmed if done is not None]
@@ -160,7 +166,7 @@ def compact(
         kept,
         total,
         written.made_by if written else "",
-        written.failures if written else (),
+        (*filter(None, unheard), *(written.failures if written else ())),
         "\n\n".join(texts),
     )
 
@@ -248,7 +254,7 @@ def _cut_newest(draft: Draft, budget: Budget) -> None:
     if seq is None or block is None:
         return
     own = draft.history.run_tokens(seq, seq)
-    left = budget.budget_tokens - draft.meter.scaled(draft.meter.fixed_raw)
+    left = budget.budget_tokens - draft.meter.total(draft.meter.fixed_raw)
     if draft.meter.scaled(own) <= left:
         return
     excess = int((draft.tokens - budget.budget_tokens) / draft.meter.calibration.ratio) + 8

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from nca.config.extensions import is_built_in, load_stage
 from nca.config.loaded import LoadedSettings
 from nca.context.calibration import Calibration
 from nca.context.history import History
@@ -103,7 +104,12 @@ def compact_loaded(
     budget = budget_of(facts, loaded)
     calibration = Calibration.unlearned(loaded.settings.context.count_as or facts.provider)
     meter = Meter(model=model, provider=facts.provider, calibration=calibration, tools=read_tools(tools))
-    planning = plan_compaction(history, meter, budget, loaded.settings.context, focus=read_text(focus, "focus"))
+    context = loaded.settings.context
+    # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
+    stages = {name: load_stage(name) for name in context.stages if not is_built_in(name)}
+    planning = plan_compaction(
+        history, meter, budget, context, focus=read_text(focus, "focus"), load_stage=stages.__getitem__
+    )
     return _result(history, run(planning, ask), facts)
 
 

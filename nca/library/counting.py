@@ -135,11 +135,9 @@ def estimate_messages_tokens(
     Under the preset nca this is what `check_context_budget` estimates for the same messages and tools.
     Raises InvalidMessages, UsageError.
     """
-    name, defined = _preset(preset), read_tools(tools)
+    name, spoken, defined = _preset(preset), read_text(provider, "provider"), read_tools(tools)
     read = read_messages(messages, may_be_empty=True)
-    if not read and not defined:
-        return 0
-    return request_tokens(name, read, defined, read_text(provider, "provider"))
+    return request_tokens(name, read, defined, spoken) if read or defined else 0
 
 
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:

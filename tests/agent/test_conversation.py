@@ -144,12 +144,15 @@ async def test_undo_and_redo_give_the_exact_view(room: Room) -> None:
     conversation = room.open([summary_or(LONG_ANSWER)] * 40)
     for number in range(6):
         await conversation.send(f"Question {number}")
-    before = conversation.effective_history()
+    before, used = conversation.effective_history(), conversation.stats().used_tokens
     assert (await conversation.compact()).compacted
-    after = conversation.effective_history()
+    after, used_after = conversation.effective_history(), conversation.stats().used_tokens
     assert after != before
     assert conversation.undo() is not None
-    assert conversation.effective_history() == before
+    assert (conversation.effective_history(), conversation.stats().used_tokens) == (before, used)
+    assert conversation.redo() is not None
+    assert (conversation.effective_history(), conversation.stats().used_tokens) == (after, used_after)
+    conversation.undo()
     await conversation.send("Later")
     assert conversation.effective_history()[: len(before)] == before
     assert conversation.undo() is None

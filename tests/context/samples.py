@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
@@ -16,6 +18,9 @@ from nca.context.request import request_messages
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.messages import Message, ToolCall
 from tests.context.logs import history_of
+
+some = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+"""For properties of whole logs, which are costly to draw; `test_invariants` tries many more."""
 
 PROSE = (
     "### 1. Goal and intent\nTo test the engine with care, from one end to the other, and to leave nothing out."

@@ -43,17 +43,38 @@ def test_it_settles_on_what_is_reported(truth: float) -> None:
 
 @given(raws, raws)
 def test_from_the_anchor_on_only_what_came_after_is_estimated(anchored: int, more: int) -> None:
-    anchor = Anchor("view", anchored, 12_345)
+    anchor = Anchor(("view",), anchored, 12_345)
     calibration = Calibration(0.8, 9)
-    assert tokens_used(anchored, calibration, anchor, "view") == 12_345
-    assert tokens_used(anchored + more, calibration, anchor, "view") == 12_345 + round(more * 0.8)
+    assert tokens_used(anchored, calibration, anchor, ("view",)) == 12_345
+    assert tokens_used(anchored + more, calibration, anchor, ("view",)) == 12_345 + round(more * 0.8)
 
 
 @given(raws, raws)
 def test_an_anchor_of_another_subject_or_of_a_longer_request_is_not_used(anchored: int, raw: int) -> None:
-    anchor = Anchor("view", anchored, 12_345)
+    anchor = Anchor(("view",), anchored, 12_345)
     calibration = Calibration(0.8, 9)
-    assert tokens_used(raw, calibration, anchor, "another") == round(raw * 0.8)
-    assert tokens_used(raw, calibration, None, "view") == round(raw * 0.8)
+    assert tokens_used(raw, calibration, anchor, ("another",)) == round(raw * 0.8)
+    assert tokens_used(raw, calibration, None, ("view",)) == round(raw * 0.8)
     if raw < anchored:
-        assert tokens_used(raw, calibration, anchor, "view") == round(raw * 0.8)
+        assert tokens_used(raw, calibration, anchor, ("view",)) == round(raw * 0.8)
+
+
+def test_growth_between_two_reports_teaches_the_ratio_and_the_rest_is_extra() -> None:
+    """A provider that adds 1,500 tokens to every request and counts 0.9 a raw token."""
+    calibration, anchor = Calibration.unlearned(), None
+    for raw in range(1_000, 60_000, 2_000):
+        reported = 1_500 + round(raw * 0.9)
+        calibration = calibration.learn(raw, reported, anchor)
+        anchor = Anchor(("view",), raw, reported)
+    assert calibration.ratio == pytest.approx(0.9, rel=0.02)
+    assert calibration.tokens(5_000) == pytest.approx(1_500 + 4_500, rel=0.05)
+
+
+@given(st.lists(st.tuples(st.integers(200, 100_000), st.integers(1, 200_000)), max_size=12))
+def test_a_request_that_shrinks_is_never_counted_below_its_ratio(reports: list[tuple[int, int]]) -> None:
+    calibration, anchor = Calibration.unlearned(), None
+    for raw, reported in reports:
+        calibration = calibration.learn(raw, reported, anchor)
+        anchor = Anchor(("view",), raw, reported)
+        assert calibration.extra_tokens >= 0
+        assert LOWEST_RATIO <= calibration.ratio <= HIGHEST_RATIO

@@ -10,9 +10,10 @@ from nca.context.meter import Meter
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
 from nca.messages import Message
 from tests.context.logs import history_of, logs
-from tests.context.samples import agent_turn, assistant, draft_of, step, talk, user
+from tests.context.samples import agent_turn, assistant, draft_of, some, step, talk, user
 
 
+@some
 @given(logs(), st.sets(st.integers(1, 20), max_size=3))
 def test_a_fresh_draft_is_the_history_s_view_at_its_cost(messages: list[Message], pins: set[int]) -> None:
     draft = draft_of(messages, pins)
@@ -23,6 +24,7 @@ def test_a_fresh_draft_is_the_history_s_view_at_its_cost(messages: list[Message]
     assert draft.fixed_tokens() <= draft.tokens + draft.meter.scaled(40 * len(messages))
 
 
+@some
 @given(logs(), st.data())
 def test_any_hiding_is_a_partition_and_settles_at_its_exact_cost(messages: list[Message], data: st.DataObject) -> None:
     draft = draft_of(messages)

@@ -9,7 +9,7 @@ from nca.context.extract import call_line, extract_text
 from nca.context.tokens import text_tokens
 from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, result, step, user
+from tests.context.samples import assistant, call, result, some, step, user
 
 
 def test_calls_are_one_line_each_with_name_main_argument_and_outcome() -> None:
@@ -38,6 +38,7 @@ def test_a_turn() -> None:
     assert len(lines) == 5
 
 
+@some
 @given(logs(), st.lists(st.text(max_size=200), max_size=2), st.integers(0, 400))
 def test_it_never_exceeds_its_length(messages: list[Message], existing: list[str], most: int) -> None:
     assert text_tokens(extract_text(messages, existing, most)) <= most

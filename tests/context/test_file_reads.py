@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nca.context.file_reads import PATH_KEYS, FileUse, arguments_of, file_use, file_uses, path_of
 from nca.messages import Message, ToolCall
 from tests.context.logs import history_of, logs
-from tests.context.samples import assistant, call, calling, result, step, user
+from tests.context.samples import assistant, call, calling, result, some, step, user
 
 
 def use(name: str, **arguments: Any) -> FileUse | None:
@@ -100,6 +100,7 @@ def test_arguments_that_are_no_object_are_empty(arguments: str) -> None:
     assert arguments_of(ToolCall("a", "read_file", arguments)) == {}
 
 
+@some
 @given(logs())
 def test_uses_stand_where_they_are_said_to(messages: list[Message]) -> None:
     history = history_of(messages)

@@ -11,9 +11,10 @@ from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Entry, Message
 from tests.context.logs import history_of, logs
-from tests.context.samples import talk
+from tests.context.samples import some, talk
 
 
+@some
 @given(logs())
 def test_counts_equal_counting_anew(messages: list[Message]) -> None:
     history = history_of(messages)

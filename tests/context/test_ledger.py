@@ -10,7 +10,7 @@ from nca.context.ledger import CATEGORIES, USER_WORDS, error_lines, extract, fac
 from nca.context.tokens import text_tokens
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, calling, result, step, user
+from tests.context.samples import assistant, call, calling, result, some, step, user
 
 facts = st.lists(st.text(min_size=1, max_size=9), max_size=9)
 ledgers = st.dictionaries(st.sampled_from([*CATEGORIES, USER_WORDS]), facts)
@@ -106,6 +106,7 @@ def test_facts_are_all_but_the_words() -> None:
     assert facts_of({USER_WORDS: ["hello"], "URLs": ["u"], "Errors": ["e"]}) == ["e", "u"]
 
 
+@some
 @given(logs())
 def test_any_log_can_be_extracted(messages: list[Message]) -> None:
     ledger = extract(messages)

@@ -14,12 +14,13 @@ from nca.context.tokens import CONVERSATION_TOKENS, message_tokens
 from nca.context.view import Marker, View
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import history_of, logs
-from tests.context.samples import call, calling, result, talk, user
+from tests.context.samples import call, calling, result, some, talk, user
 
 BUDGET = Budget.of(8_000)
 TOOLS = [{"type": "function", "function": {"name": "grep", "description": "Search in files."}}]
 
 
+@some
 @given(logs())
 def test_used_is_what_the_request_costs(messages: list[Message]) -> None:
     history, meter = history_of(messages), Meter()
@@ -28,6 +29,7 @@ def test_used_is_what_the_request_costs(messages: list[Message]) -> None:
     assert meter.used(history) == meter.scaled(cost + CONVERSATION_TOKENS) == meter.used_with(history, history.view)
 
 
+@some
 @given(logs(), st.booleans(), st.booleans())
 def test_the_breakdown_sums_to_used(messages: list[Message], has_prompt: bool, has_tools: bool) -> None:
     meter = Meter(system_prompt="You are a test." if has_prompt else "", tools=TOOLS if has_tools else ())

@@ -33,6 +33,7 @@ from tests.context.samples import (
     contents,
     result,
     sent,
+    some,
     step,
     talk,
     user,
@@ -128,6 +129,7 @@ def test_pins_and_the_users_words_survive_twenty_compactions(summarizer: object)
         assert sum(isinstance(item, Summary) for item in history.view.items) <= 6
 
 
+@some
 @given(logs(), st.sampled_from([500, 1_000, 4_000]), st.sampled_from([STAGES, *ALONE]))
 def test_it_refuses_only_where_the_untouchable_part_is_larger(
     messages: list[Message], window: int, stages: tuple[str, ...]
@@ -217,6 +219,7 @@ def test_under_an_anchor_too_it_comes_out_smaller_or_changes_nothing(learned: fl
         assert proposal.compacted or proposal.view == View()
 
 
+@some
 @given(logs(), st.sampled_from([1_000, 4_000]), st.sampled_from([STAGES, *ALONE]))
 def test_what_is_hidden_is_found_and_the_log_is_never_rewritten(
     messages: list[Message], window: int, stages: tuple[str, ...]

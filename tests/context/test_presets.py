@@ -109,7 +109,7 @@ def test_neuron_counts_each_kind_of_content() -> None:
 
 def test_neuron_counts_tool_definitions_in_three_parts() -> None:
     schema = len(json.dumps(WEATHER["function"]["parameters"], separators=(",", ":")))  # type: ignore[index]
-    assert schema == 60
+    assert schema == 57
     rows = [{"role": "user", "content": FOX}]
     assert nca.estimate_messages_tokens(rows, preset="neuron", tools=[WEATHER]) == 15 + 2 + 5 + 15
     flat = {"name": "weather", "description": "Tells the weather.", "input_schema": {}}

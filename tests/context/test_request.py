@@ -11,7 +11,7 @@ from nca.context.rules.turn_order import INTERRUPTED
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message
 from tests.context.logs import history_of, logs
-from tests.context.samples import assistant, call, calling, result, step, talk, user
+from tests.context.samples import assistant, call, calling, result, some, step, talk, user
 
 
 def test_a_view_is_resolved_in_its_order() -> None:
@@ -40,6 +40,7 @@ def test_an_assistant_is_put_between_a_result_and_the_user_where_the_provider_wa
     assert (INTERRUPTED in [row["content"] for row in rows]) == wanted
 
 
+@some
 @given(logs())
 def test_a_repair_changes_nothing_it_was_given_and_is_stable(messages: list[Message]) -> None:
     before = msgspec.json.encode(messages)
@@ -48,6 +49,7 @@ def test_a_repair_changes_nothing_it_was_given_and_is_stable(messages: list[Mess
     assert repair(once) == once
 
 
+@some
 @given(logs())
 def test_the_same_log_gives_the_same_bytes(messages: list[Message]) -> None:
     one, two = request_messages(history_of(messages)), request_messages(history_of(messages))

@@ -24,7 +24,7 @@ from nca.context.summary import (
 from nca.context.tokens import text_tokens
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import logs
-from tests.context.samples import PROSE, agent_turn, assistant, call, calling, result, step, talk, user
+from tests.context.samples import PROSE, agent_turn, assistant, call, calling, result, some, step, talk, user
 
 Answer = Callable[[SummaryRequest], SummaryReply | SummaryFailure]
 TALK = talk(20)
@@ -197,6 +197,7 @@ def test_each_message_is_shown_at_most_10_000_characters_of() -> None:
     assert 9_000 < asked[0].messages[0].text.count("x") < 10_100
 
 
+@some
 @given(logs(), st.integers(0, 300), st.integers(100, 5_000))
 def test_it_always_ends_with_text_within_its_length(messages: list[Message], most: int, input_tokens: int) -> None:
     for reply in (SummaryReply("blah " * 4_000), SummaryFailure("x"), SummaryReply(PROSE * 5)):

@@ -244,7 +244,7 @@ def test_a_preparation_in_the_background_stands_in_the_toolbar(start: Callable[.
     summary = "## Goal and intent\n\nThe parser reads the file and fails."
     answer = {"text": FILLER, "times": 1}
     settings = {"context.compact_threshold": 0.95, "context.idle_threshold": 0.5}
-    tty = start(*[answer] * 6, *[summary] * 2, "Fine.", prepares=True, window_tokens=6_200, settings=settings)
+    tty = start(*[answer] * 6, summary, "Fine.", prepares=True, window_tokens=6_200, settings=settings)
     for _ in range(6):
         tty.line("go on")
         tty.settle()

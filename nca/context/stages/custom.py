@@ -8,7 +8,7 @@ laid beside what was handed out is dropped as a whole. So no stage can break a r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, Protocol, cast, runtime_checkable
@@ -19,7 +19,7 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.rules.tool_pairs import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
 from nca.context.rules.turn_order import BEGINNING, INTERRUPTED
 from nca.context.view import Marker, Stub, Summary
-from nca.errors import InvalidMessages
+from nca.errors import ConfigError, InvalidMessages
 from nca.messages import Message
 from nca.wire import content_text, message_from_dict, message_to_dict
 
@@ -65,16 +65,22 @@ class Wish:
     inserted: list[tuple[range, Message]] = field(default_factory=list)
 
 
-def custom(draft: Draft, stage: Strategy, name: str) -> str:
-    """Let a stage act on the draft. Returns why it did nothing, "" where it was heard."""
+def act(draft: Draft, load: Callable[[str], Strategy], name: str) -> str:
+    """Let a stage act on the draft. Returns why it did nothing, "" where it was heard.
+
+    `load` gives the stage of that name, or raises an NcaError.
+    """
     handed = _shown(draft)
     rows = [message_to_dict(one.message) for one in handed]
     try:
+        stage = load(name)
         if not stage.should_compact(rows, draft.tokens):
             return ""
         answer = stage.compact([message_to_dict(one.message) for one in handed])
         answered = [message_from_dict(row, index) for index, row in enumerate(answer)]
         answered = [message for message in answered if not _is_repair(message)]
+    except ConfigError as error:
+        return error.message
     except InvalidMessages as error:
         return f"the stage {name} gave what is no message: {error.message}"
     except Exception as error:  # noqa: BLE001 - another's code may raise anything; the compaction goes on without it

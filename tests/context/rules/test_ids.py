@@ -11,7 +11,7 @@ from nca.context.request import repair
 from nca.context.rules.ids import UniqueIds
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import call, calling, result, user
+from tests.context.samples import call, calling, result, some, user
 
 
 def ids_of(messages: list[Message]) -> tuple[list[str], list[str]]:
@@ -19,6 +19,7 @@ def ids_of(messages: list[Message]) -> tuple[list[str], list[str]]:
     return calls, [message.tool_call_id for message in messages if message.role == "tool"]
 
 
+@some
 @given(logs())
 def test_ids_are_unique_safe_and_answered_in_place(messages: list[Message]) -> None:
     calls, answers = ids_of(repair(messages))
@@ -27,6 +28,7 @@ def test_ids_are_unique_safe_and_answered_in_place(messages: list[Message]) -> N
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,40}", one) for one in calls)
 
 
+@some
 @given(logs())
 def test_mistral_s_ids_have_exactly_nine_characters(messages: list[Message]) -> None:
     calls, answers = ids_of(repair(messages, "mistral"))

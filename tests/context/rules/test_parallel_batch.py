@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nca.context.rules.parallel_batch import ParallelBatch
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, calling, result, user
+from tests.context.samples import assistant, call, calling, result, some, user
 
 RULE = ParallelBatch()
 BATCH = calling(call("a"), call("b"), call("c"))
@@ -30,6 +30,7 @@ def test_spans_hold_batches_only() -> None:
     assert list(RULE.spans(whole)) == [(1, 3)]
 
 
+@some
 @given(logs())
 def test_it_only_moves_results_and_once(messages: list[Message]) -> None:
     repaired = RULE.repair(messages)

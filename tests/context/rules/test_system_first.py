@@ -7,7 +7,7 @@ from hypothesis import given
 from nca.context.rules.system_first import SystemFirst
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import assistant, user
+from tests.context.samples import assistant, some, user
 
 RULE = SystemFirst()
 
@@ -17,6 +17,7 @@ def test_a_late_one_goes_right_behind_the_leading_ones() -> None:
     assert RULE.repair([one, user(), two, assistant()]) == [one, two, user(), assistant()]
 
 
+@some
 @given(logs())
 def test_only_system_messages_move(messages: list[Message]) -> None:
     repaired = RULE.repair(messages)

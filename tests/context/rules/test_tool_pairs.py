@@ -10,7 +10,7 @@ from nca.context.validate.openai import pairs
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, calling, result, user
+from tests.context.samples import assistant, call, calling, result, some, user
 
 RULE = ToolPairs()
 
@@ -55,6 +55,7 @@ def test_a_result_after_the_assistant_spoke_again_is_an_orphan() -> None:
     assert repaired[2].content == RESULT_UNAVAILABLE
 
 
+@some
 @given(logs())
 def test_any_log_is_paired_afterwards_and_then_left_alone(messages: list[Message]) -> None:
     before = list(messages)
@@ -67,6 +68,7 @@ def test_any_log_is_paired_afterwards_and_then_left_alone(messages: list[Message
     assert RULE.repair(repaired) is repaired
 
 
+@some
 @given(logs())
 def test_nothing_real_but_repeated_results_is_left_out(messages: list[Message]) -> None:
     kept = {id(message) for message in RULE.repair(messages)}

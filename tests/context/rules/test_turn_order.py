@@ -7,7 +7,7 @@ from hypothesis import given
 from nca.context.rules.turn_order import BEGINNING, INTERRUPTED, AssistantAfterTool, OneAssistant, UserFirst
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import assistant, call, calling, result, user
+from tests.context.samples import assistant, call, calling, result, some, user
 
 SYSTEM = Message("system", "Rules.")
 FIRST = Message("user", BEGINNING, is_synthetic=True)
@@ -37,6 +37,7 @@ def test_the_assistant_speaks_between_a_result_and_the_user() -> None:
     assert AssistantAfterTool().repair(log) == [*log[:3], SPOKEN, log[3]]
 
 
+@some
 @given(logs())
 def test_each_is_done_at_once(messages: list[Message]) -> None:
     for rule in (UserFirst(), OneAssistant(), AssistantAfterTool()):

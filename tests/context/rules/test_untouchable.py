@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nca.context.rules.untouchable import newest_user, untouchable
 from nca.messages import Message
 from tests.context.logs import history_of, logs
-from tests.context.samples import assistant, call, calling, result, user
+from tests.context.samples import assistant, call, calling, result, some, user
 
 LOG = [
     Message("system", "Rules."),
@@ -29,6 +29,7 @@ def test_what_stays() -> None:
     assert newest_user(history_of([assistant()]).entries) is None
 
 
+@some
 @given(logs(), st.sets(st.integers(1, 100)))
 def test_pins_of_messages_that_are_there_stay(messages: list[Message], pins: set[int]) -> None:
     kept = untouchable(history_of(messages).entries, pins)

@@ -16,7 +16,7 @@ from nca.context.stages.prune import CLEARED
 from nca.context.view import Stub
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import call, calling, draft_of, result, step, user
+from tests.context.samples import call, calling, draft_of, result, some, step, user
 
 TEXT = "def f(x):\n    return x + 1\n" * 20
 ALWAYS = DeduplicateSettings(minimum_ratio=0.0)
@@ -142,6 +142,7 @@ def test_prose_about_a_file_is_no_read() -> None:
     assert stubs([user(), said, said, *read("b"), user()]) == {}
 
 
+@some
 @given(logs(), st.integers(0, 1_000))
 def test_what_a_pointer_points_to_is_there(messages: list[Message], target: int) -> None:
     draft = draft_of(messages)

@@ -14,7 +14,7 @@ from nca.context.stages.prune import CLEARED, prune, stub_text
 from nca.context.view import Stub
 from nca.messages import Message
 from tests.context.logs import logs
-from tests.context.samples import agent_turn, call, calling, draft_of, result, step, talk, user
+from tests.context.samples import agent_turn, call, calling, draft_of, result, some, step, talk, user
 
 FREELY = PruneSettings(protect_tokens=0, keep_results=0, minimum_savings_tokens=0)
 
@@ -108,6 +108,7 @@ def test_a_pinned_result_stays() -> None:
     assert list(stubs(draft)) == [3, 7]
 
 
+@some
 @given(logs(), st.integers(0, 2_000))
 def test_it_only_saves_and_touches_only_results(messages: list[Message], target: int) -> None:
     before, draft = draft_of(messages), pruned(messages, target=target)

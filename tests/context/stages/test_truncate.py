@@ -13,7 +13,7 @@ from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, View, seqs
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import history_of, logs
-from tests.context.samples import agent_turn, assistant, compacted, contents, draft_of, talk, user
+from tests.context.samples import agent_turn, assistant, compacted, contents, draft_of, some, talk, user
 
 
 def truncated(
@@ -156,6 +156,7 @@ def test_a_cut_that_saves_nothing_is_not_made() -> None:
     assert draft.view() == View()
 
 
+@some
 @given(logs(), st.integers(0, 3_000), st.sets(st.integers(1, 12), max_size=2))
 def test_it_lands_or_only_the_untouchable_and_crumbs_are_left(
     messages: list[Message], target: int, pins: set[int]

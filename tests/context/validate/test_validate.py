@@ -11,6 +11,7 @@ from nca.errors import UsageError
 from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs
+from tests.context.samples import some
 
 LATE = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Late."}]
 
@@ -31,6 +32,7 @@ def test_a_missing_provider_is_refused_with_what_is_valid() -> None:
         validate_request(LATE, "")
 
 
+@some
 @given(logs())
 def test_a_repaired_log_is_valid_for_all_and_for_each_that_is_named(messages: list[Message]) -> None:
     for_all = [message_to_dict(message) for message in repair(messages)]

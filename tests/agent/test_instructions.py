@@ -1,0 +1,84 @@
+"""The system prompt: nca's own or the person's, and the sections behind it in their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.agent.instructions import MAX_FILE_BYTES, render_sections, system_prompt
+from nca.config.loaded import defaults
+from nca.config.schema import ContextSettings, Settings
+from nca.config.tables import Section
+from nca.errors import ConfigError
+
+
+def settings(*sections: Section, prompt: str = "Own.") -> Settings:
+    plain = Settings()
+    return replace(plain, context=ContextSettings(section=sections), agent=replace(plain.agent, system_prompt=prompt))
+
+
+def test_without_sections_it_is_ncas_own_text(tmp_path: Path) -> None:
+    text = system_prompt(defaults().settings, tmp_path)
+    assert str(tmp_path) in text
+    assert text == text.strip()
+    assert "##" not in text
+
+
+def test_sections_stand_behind_it_by_priority(tmp_path: Path) -> None:
+    (tmp_path / "style.md").write_bytes(b"\xef\xbb\xbfUse tabs.\r\nNever spaces.\n")
+    text = system_prompt(
+        settings(
+            Section("Output rules", "Always include code examples.", priority=10),
+            Section("Style", file="style.md"),
+            Section("Role", "You are a senior engineer.\n", priority=-1),
+            Section("Last", "z", priority=10),
+        ),
+        tmp_path,
+    )
+    assert text == (
+        "Own.\n\n## Role\nYou are a senior engineer.\n\n## Style\nUse tabs.\r\nNever spaces.\n\n"
+        "## Output rules\nAlways include code examples.\n\n## Last\nz"
+    )
+    assert system_prompt(settings(Section("A", "a \ud800")), tmp_path).endswith("## A\na \ufffd")
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 99)), max_size=12))
+def test_the_order_is_stable(rows: list[tuple[int, int]]) -> None:
+    sections = tuple(Section(f"L{priority}.{place}", f"t{place}", priority=priority) for priority, place in rows)
+    shown = [line for line in render_sections(sections, Path()).splitlines() if line.startswith("## ")]
+    assert shown == [f"## {section.label}" for section in sorted(sections, key=lambda one: one.priority)]
+
+
+def test_a_file_that_cannot_be_used_is_one_clear_line(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (tmp_path / "secret").write_text("x")
+    (project / "link").symlink_to(tmp_path / "secret")
+    (project / "binary").write_bytes(b"a\0b")
+    (project / "large").write_text("x" * (MAX_FILE_BYTES + 1))
+    (project / "folder").mkdir()
+    words = {
+        "missing": "there is no file missing",
+        "link": "outside",
+        "../secret": "outside",
+        "binary": "not a text file",
+        "large": "at most 131,072 are sent",
+        "folder": "is a directory",
+        "~nobody-of-that-name/x": "home directory",
+    }
+    for name, reason in words.items():
+        with pytest.raises(ConfigError, match=reason) as caught:
+            system_prompt(settings(Section("Style", file=name)), project)
+        assert str(caught.value).startswith("[[context.section]] Style: ")
+
+
+def test_an_absolute_path_is_the_persons_own(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("Be kind.")
+    (tmp_path / "own.md").symlink_to(tmp_path / "real.md")
+    project = tmp_path / "project"
+    project.mkdir()
+    assert "Be kind." in system_prompt(settings(Section("A", file=str(tmp_path / "own.md"))), project)

@@ -1,0 +1,45 @@
+"""The command itself: version, help, wrong words, and what it does not import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from nca import __version__
+from tests.cli.command import nca
+
+
+def imported_by(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split())
+
+
+def test_version_is_instant_and_exact(tmp_path: Path) -> None:
+    assert nca("--version", home=tmp_path).stdout == f"nca {__version__}\n"
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    done = nca("--help", home=tmp_path)
+    assert done.returncode == 0
+    for command in ("loop", "run", "compact", "sessions", "config", "models", "doctor"):
+        assert command in done.stdout
+
+
+def test_flags_without_a_command_are_the_chats(tmp_path: Path) -> None:
+    done = nca("--compact-threshold", "1.5", home=tmp_path)
+    assert done.returncode == 2
+    assert "--compact-threshold" in done.stderr
+    assert "above 0 up to 1" in done.stderr
+
+
+def test_importing_nca_and_the_commands_stays_light() -> None:
+    heavy = {"litellm", "openai", "httpx", "rich", "prompt_toolkit", "apsw", "xllamacpp", "huggingface_hub"}
+    assert not heavy & imported_by("import nca")
+    assert not {"litellm", "openai", "prompt_toolkit", "xllamacpp"} & imported_by(
+        "from nca.cli.commands import build; build()"
+    )
+    assert not {"litellm", "openai", "xllamacpp"} & imported_by(
+        "import nca.terminal.loop, nca.terminal.at_prompt, nca.agent.conversation, nca.models.choose"
+    )
+    assert not {"litellm", "openai"} & imported_by("import nca; nca.compact; nca.Conversation; nca.Store")

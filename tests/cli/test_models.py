@@ -1,0 +1,171 @@
+"""`nca models` and `nca doctor`, with nothing of this machine but its Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from nca.cli import doctor, models
+from nca.errors import UsageError
+from nca.models.embedded.known import QWEN, SMOLLM
+from nca.models.providers import PROVIDERS
+from nca.sessions import Store
+
+REPOSITORY = Path(__file__).parents[2]
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home and project, a named model so that nobody is asked, and no keys."""
+    variables = {variable for facts in PROVIDERS.values() for variable in facts.key_variables}
+    for variable in variables | {"NCA_EMBEDDED", "OPENAI_API_BASE", "OPENAI_BASE_URL"}:
+        monkeypatch.delenv(variable, raising=False)
+    for variable in [name for name in os.environ if name.startswith("NCA_") and "__" in name]:
+        monkeypatch.delenv(variable)
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("NCA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NCA_MODEL__NAME", "embedded/smollm2-135m")
+    return tmp_path / "home"
+
+
+def run_models(*arguments: str) -> Result:
+    return CliRunner().invoke(models.app, list(arguments), catch_exceptions=False)
+
+
+def run_doctor(*arguments: str) -> Result:
+    app = typer.Typer()
+    app.command()(doctor.doctor)
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False, standalone_mode=False)
+
+
+def findings(*arguments: str) -> dict[str, dict[str, Any]]:
+    return {finding["name"]: finding for finding in json.loads(run_doctor("--json", *arguments).stdout)["findings"]}
+
+
+def install_sparse(home: Path) -> None:
+    folder = home / "data" / "models"
+    folder.mkdir(parents=True)
+    with (folder / SMOLLM.filename).open("wb") as file:
+        file.truncate(SMOLLM.size_bytes)
+
+
+def test_models_says_what_would_answer_and_what_is_here(home: Path) -> None:
+    install_sparse(home)
+    text = run_models().output
+    assert text == run_models("list").output
+    assert text.startswith("nca would talk to embedded/smollm2-135m\n  why: configured (model.name)\n")
+    assert re.search(r"smollm2-135m +installed +98 MB, 370 MB of memory  chat only  Apache-2\.0", text)
+    assert re.search(r"qwen2\.5-coder-1\.5b +(recommended|not here) +1\.1 GB", text)
+
+
+def test_models_list_json(home: Path) -> None:
+    listed = json.loads(run_models("list", "--json").stdout)
+    assert listed["chosen"] == {
+        "model": "embedded/smollm2-135m",
+        "why": "configured (model.name)",
+        "alternatives": [],
+    }
+    rows = {row["name"]: row for row in listed["embedded"]}
+    assert list(rows) == [QWEN.name, SMOLLM.name]
+    assert not rows[SMOLLM.name]["installed"]
+    assert rows[QWEN.name]["size_bytes"] == 1_117_320_768
+    assert not home.exists()
+
+
+def test_get_of_what_is_here_fetches_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_sparse(home)
+    assert run_models("get", "smollm2-135m").output.startswith("smollm2-135m is here already: ")
+    monkeypatch.setenv("NCA_EMBEDDED", "smollm2-135m")
+    assert run_models("get").output.startswith("smollm2-135m is here already: ")
+
+
+@pytest.mark.parametrize("arguments", [("get", "gpt"), ("get", "smollm2-135m", "--source", "ftp")])
+def test_get_refuses_what_it_does_not_know(home: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"There are: qwen2|valid: auto, pip, hub"):
+        run_models(*arguments)
+
+
+def test_doctor_finds_a_fresh_machine_fit_and_writes_nothing(home: Path) -> None:
+    result = run_doctor()
+    assert result.return_value == 0
+    names = [line.split()[1] for line in _ANSI.sub("", result.output).splitlines()]
+    assert names[:9] == ["python", "nca", "litellm", "sqlite", "settings", "data", "database", "keys", "servers"]
+    assert not home.exists()
+
+
+def test_doctor_names_keys_and_never_their_values(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret")
+    monkeypatch.delenv("NCA_MODEL__NAME")
+    result = run_doctor("--json")
+    found = findings()
+    assert found["keys"]["detail"] == "ANTHROPIC_API_KEY"
+    assert found["model"]["detail"].startswith("anthropic/")
+    assert "sk-very-secret" not in result.output
+
+
+def test_doctor_asks_no_endpoint(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NCA_MODEL__NAME")
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+    assert findings()["model"]["detail"] == "what the endpoint http://127.0.0.1:9/v1 offers"
+
+
+def test_doctor_fails_on_broken_settings(home: Path) -> None:
+    (Path.cwd() / ".nca").mkdir()
+    (Path.cwd() / ".nca" / "config.toml").write_text("[context\n")
+    result = run_doctor("--json")
+    assert result.return_value == 1
+    found = json.loads(result.stdout)
+    assert not found["ok"]
+    assert [finding["name"] for finding in found["findings"] if finding["status"] == "fail"] == ["settings"]
+
+
+def test_doctor_counts_sessions(home: Path) -> None:
+    with Store.open(home / "data" / "sessions.db") as store:
+        store.create(directory="/work", model="m").close()
+    assert "(1 sessions, " in findings()["database"]["detail"]
+
+
+def test_doctor_fails_on_a_damaged_database_and_leaves_it(home: Path) -> None:
+    path = home / "data" / "sessions.db"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"not a database" * 100)
+    result = run_doctor("--json")
+    assert result.return_value == 1
+    assert findings()["database"]["status"] == "fail"
+    assert path.read_bytes() == b"not a database" * 100
+
+
+def test_doctor_fails_where_the_data_directory_is_a_file(home: Path) -> None:
+    home.mkdir()
+    (home / "data").write_text("")
+    assert run_doctor("--json").return_value == 1
+    assert findings()["data"]["status"] == "fail"
+
+
+def test_doctor_says_what_is_half_fetched(home: Path) -> None:
+    install_sparse(home)
+    (home / "data" / "models" / f"{QWEN.filename}.part").write_bytes(b"x")
+    assert findings()["weights"]["detail"] == "smollm2-135m; begun: qwen2.5-coder-1.5b"
+
+
+def test_doctor_refuses_an_unknown_embedded_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCA_EMBEDDED", "gpt")
+    assert "NCA_EMBEDDED: There is no embedded model 'gpt'" in findings()["weights"]["detail"]
+
+
+def test_the_tested_range_is_the_projects() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = f"litellm>={doctor._dotted(doctor.LITELLM_FROM)},<{doctor._dotted(doctor.LITELLM_BELOW)}"
+    assert wanted in project["dependencies"]
+    assert f"apsw>={doctor._dotted(doctor.OLDEST_SQLITE)},<4" in project["dependencies"]

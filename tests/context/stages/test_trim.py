@@ -1,0 +1,116 @@
+"""Turn trimming: the oldest half of the complete turns goes to one summary, and its text to whoever keeps the day."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.config.schema import ContextSettings
+from nca.context.plan import no_summarizer
+from nca.context.stages.truncate import TRUNCATED
+from nca.context.turns import complete_turns, has_too_many_turns
+from nca.context.validate import CHECKS, validate_request
+from nca.context.view import Marker, Summary, check_partition
+from nca.errors import ContextDoesNotFit
+from nca.messages import Message
+from tests.context.logs import history_of, logs
+from tests.context.samples import PROSE, agent_turn, answering, assistant, compacted, sent, talk, user
+
+FOUR = ContextSettings(max_turns=4)
+WINDOW = 100_000
+
+
+def test_the_oldest_half_becomes_a_summary_however_much_room_there_is() -> None:
+    log = [Message("system", "Rules."), *talk(6, words=200), user("Now this.")]
+    history = history_of(log)
+    proposal = compacted(history, WINDOW, settings=FOUR, summarizer=answering())
+    assert proposal.compacted
+    assert proposal.stages_used == ("trim",)
+    assert proposal.trimmed_text == PROSE
+    assert proposal.made_by == "tester"
+    (summary,) = (item for item in history.view.items if isinstance(item, Summary))
+    assert summary.ranges == ((2, 7),)
+    assert [row["content"] for row in sent(history)][2:] == [message.text for message in log[7:]]
+    assert "Question 1" in summary.text
+    again = compacted(history, WINDOW, settings=FOUR, summarizer=answering())
+    assert not again.compacted
+    assert again.trimmed_text == ""
+
+
+def test_without_a_model_the_summary_is_made_by_code() -> None:
+    history = history_of(talk(6))
+    proposal = compacted(history, WINDOW, settings=FOUR, summarizer=no_summarizer)
+    assert proposal.made_by == "extract"
+    assert "Answered: Answer 3" in proposal.trimmed_text
+    assert "Answer 4" not in proposal.trimmed_text
+
+
+@pytest.mark.parametrize(("count", "kept"), [(4, 4), (5, 3), (6, 3), (9, 3), (40, 3)])
+def test_it_is_due_above_the_limit_and_halves_until_it_is_met(count: int, kept: int) -> None:
+    history = history_of(talk(count))
+    compacted(history, WINDOW, settings=FOUR)
+    assert len(complete_turns(history.visible())) == kept
+
+
+@pytest.mark.parametrize(("words", "text"), [(0, ""), (1, TRUNCATED)])
+def test_turns_smaller_than_a_summary_leave_behind_a_marker(words: int, text: str) -> None:
+    log = talk(6, words)
+    history = history_of(log)
+    proposal = compacted(history, WINDOW, settings=FOUR, summarizer=answering())
+    assert proposal.compacted
+    assert "Answered: Answer 3" in proposal.trimmed_text
+    assert [item.text for item in history.view.items if isinstance(item, Marker)] == [text]
+    assert [row["content"] for row in sent(history)][-6:] == [message.text for message in log[6:]]
+
+
+def test_the_turn_in_progress_and_pins_stay() -> None:
+    log = [*talk(3), *agent_turn(8)]
+    history = history_of(log, pins={2})
+    proposal = compacted(history, WINDOW, settings=ContextSettings(max_turns=1))
+    assert proposal.compacted
+    assert history.message(2).text in [row["content"] for row in sent(history)]
+    assert [row["content"] for row in sent(history)][-16:] == [message.content for message in log[-16:]]
+    pinned = history_of(talk(3), pins={1, 3, 5})
+    assert not compacted(pinned, WINDOW, settings=ContextSettings(max_turns=1)).compacted
+
+
+def test_summaries_merge_when_turns_are_trimmed_again() -> None:
+    history = history_of(talk(6))
+    compacted(history, WINDOW, settings=FOUR, summarizer=answering())
+    for message in talk(3, start=7):
+        history.append(type(history.entries[0])(history.head + 1, message))
+    compacted(history, WINDOW, settings=FOUR, summarizer=answering())
+    (summary,) = (item for item in history.view.items if isinstance(item, Summary))
+    assert (summary.ranges, summary.rank) == (((1, 12),), 1)
+
+
+def test_as_a_stage_it_halves_once_and_only_over_the_target() -> None:
+    settings = ContextSettings(stages=("trim",))
+    history = history_of(talk(20, words=80))
+    assert not compacted(history, WINDOW, settings=settings).compacted
+    proposal = compacted(history, 5_000, settings=settings, summarizer=answering())
+    assert proposal.stages_used == ("trim",)
+    assert proposal.trimmed_text == PROSE
+    assert len(complete_turns(history.visible())) == 10
+    few = history_of(talk(4, words=200))
+    assert not compacted(few, 3_000, settings=settings, summarizer=answering(), target_tokens=500).compacted
+
+
+@given(logs(), st.integers(1, 4), st.sampled_from([1_000, 4_000, 128_000]), st.sets(st.integers(1, 12), max_size=2))
+def test_whatever_the_log_it_lands_and_twice_is_once(
+    messages: list[Message], limit: int, window: int, pins: set[int]
+) -> None:
+    settings = ContextSettings(max_turns=limit, stages=("condense", "trim", "truncate"))
+    history = history_of([*messages, assistant("Done.")], pins)
+    try:
+        proposal = compacted(history, window, settings=settings, summarizer=answering())
+    except ContextDoesNotFit:
+        return
+    check_partition(proposal.view)
+    assert proposal.tokens_after < proposal.tokens_before or not proposal.compacted
+    if proposal.compacted:
+        assert not has_too_many_turns(history, limit)
+    for provider in CHECKS:
+        assert validate_request(sent(history), provider) == []
+    assert not compacted(history, window, settings=settings, summarizer=answering()).compacted

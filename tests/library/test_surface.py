@@ -1,0 +1,48 @@
+"""What `import nca` offers: every name loads, is documented, and costs nothing before it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import nca
+
+PROMISED = """
+compact check_context_budget estimate_tokens estimate_messages_tokens classify_provider_error
+is_context_overflow_error context_overflow_provider repair_tool_pairs validate_request context_window_size
+output_reserve available_input_tokens truncate_to_token_budget truncate_tool_output file_token_budget fit_files
+Conversation SlidingWindow ToolResultClearing Summarization Composite Strategy NcaError
+""".split()
+
+
+@pytest.mark.parametrize("name", nca.__all__)
+def test_every_name_loads_and_says_what_it_is_for(name: str) -> None:
+    value = getattr(nca, name)
+    assert value.__doc__
+    assert not value.__doc__.startswith(f"{name}(")
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_what_the_design_promises_is_there(name: str) -> None:
+    assert name in nca.__all__
+
+
+def test_the_list_is_sorted_and_complete() -> None:
+    assert len(set(nca.__all__)) == len(nca.__all__)
+    assert set(nca.__all__) <= set(dir(nca))
+    with pytest.raises(AttributeError, match="no attribute 'compactify'"):
+        nca.compactify  # noqa: B018
+
+
+def test_the_library_imports_neither_litellm_nor_a_terminal() -> None:
+    code = (
+        "import sys, nca\n"
+        "nca.compact([{'role': 'user', 'content': 'Hi'}])\n"
+        "nca.SlidingWindow(2, 10).compact([{'role': 'user', 'content': 'Hi'}])\n"
+        "nca.classify_provider_error('prompt is too long')\n"
+        "heavy = {'litellm', 'rich', 'prompt_toolkit', 'typer', 'apsw', 'openai'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,207 @@
+"""Each seed's own configuration sample loads as it is printed, and behaves as that seed's document says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nca
+from nca.config.layers import load
+from nca.config.loaded import LoadedSettings, defaults
+from nca.config.schema import KEYS
+from nca.wire import message_to_dict
+from tests.context.samples import assistant, step, user
+
+SEEDS = Path(__file__).parent / "data" / "seeds"
+WORDS = "words that fill a line of an ordinary conversation and say nothing much "
+
+
+def toml(name: str, tmp_path: Path) -> LoadedSettings:
+    """A sample as the project's file; the rest is default."""
+    file = tmp_path / ".nca" / "config.toml"
+    file.parent.mkdir()
+    file.write_text((SEEDS / name).read_text(encoding="utf-8"), encoding="utf-8")
+    return load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")})
+
+
+def sample(name: str) -> dict[str, Any]:
+    return dict(json.loads((SEEDS / name).read_text(encoding="utf-8")))
+
+
+def changed(loaded: LoadedSettings) -> dict[str, Any]:
+    return {key: loaded.value(key) for key in KEYS if loaded.value(key) != KEYS[key].default}
+
+
+def turns(count: int, words: int = 1, *, steps: int = 0) -> list[dict[str, Any]]:
+    """Complete turns, each with so many tool calls between question and answer."""
+    messages = []
+    for number in range(1, count + 1):
+        messages.append(user(f"question {number} {WORDS * words}".strip()))
+        for place in range(steps):
+            messages += step(f"c{number}_{place}", f"result {number} {WORDS * words}", path=f"src/{number}_{place}.py")
+        messages.append(assistant(f"answer {number} {WORDS * words}".strip()))
+    return [message_to_dict(message) for message in messages]
+
+
+def texts(result: nca.CompactionResult) -> list[str]:
+    return [str(row["content"]) for row in result.messages]
+
+
+SUMMARY = "- The user asked many questions, each with a number, and every one of them was answered in full."
+
+
+class Summarizer:
+    """Answers with the same text; `asked` holds what it was shown."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, messages: list[dict[str, Any]]) -> str:
+        self.asked.append(messages[0]["content"])
+        return SUMMARY
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("1-context.toml", {"context.max_tokens": 32_000, "context.max_messages": 50}),
+        ("1-memory.toml", {"context.max_tokens": 32_000, "context.max_messages": 50}),
+        (
+            "1-long.toml",
+            {"context.max_tokens": 64_000, "context.max_messages": 100, "context.idle_threshold": 0.8},
+        ),
+        ("1-off.toml", {"context.auto": "off"}),
+        ("5-agent.toml", {"model.summarizer": "cerebras/llama3.1-8b"}),
+    ],
+)
+def test_the_toml_samples_load(name: str, expected: dict[str, Any], tmp_path: Path) -> None:
+    loaded = toml(name, tmp_path)
+    assert changed(loaded) == expected
+    assert loaded.value("context.idle_threshold") == expected.get("context.idle_threshold", 0.75)
+
+
+def test_seed_one_sets_its_memory(tmp_path: Path) -> None:
+    loaded = toml("1-memory.toml", tmp_path)
+    file = str(tmp_path / ".nca" / "config.toml")
+    assert {loaded.origin(key) for key in KEYS if key.startswith("memory.")} == {file}
+    memory = loaded.settings.memory
+    assert (memory.file_path, memory.max_notes, memory.auto_compact_on_finish) == (".nca/memory.json", 128, False)
+
+
+@pytest.mark.parametrize("name", ["2-sdk.json", "2-compact-session.json", "2-compaction-config.json"])
+def test_the_mappings_of_seed_two_load(name: str) -> None:
+    loaded = defaults().with_values(sample(name), "the call")
+    assert changed(loaded) == {"model.summarizer": "vertex_ai/gemini-2.5-flash"}
+
+
+def test_the_environment_of_seed_two_loads(tmp_path: Path) -> None:
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path), **sample("2-environment.json")})
+    assert changed(loaded) == {"session.persist": False, "model.summarizer": "vertex_ai/gemini-2.5-flash"}
+
+
+def test_seed_three_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path) -> None:
+    loaded = defaults().with_values(sample("3-config.json"), "the call")
+    assert changed(loaded) == {"context.max_tokens": 50_000, "context.max_turns": 20}
+    loaded = loaded.with_value("agent_max_context_tokens", "80000", "set in this chat")
+    assert loaded.settings.context.max_tokens == 80_000
+    assert "agent_max_context_tokens is context.max_tokens in nca." in loaded.notes
+
+
+def test_seed_one_keeps_the_newest_messages_behind_a_system_summary() -> None:
+    log = [{"role": "system", "content": "You are a test."}, *turns(200, words=3)]
+    write = Summarizer()
+    result = nca.compact(log, context_window=200_000, summarizer=write, settings={"profile": "nca"})
+    assert result.budget_tokens == 32_000
+    assert result.stages_used == ("summarize",)
+    assert result.messages[0] == log[0]
+    assert result.messages[1]["role"] == "system"
+    assert texts(result)[1].startswith("## Conversation Summary (Earlier Context)\n")
+    assert SUMMARY in texts(result)[1]
+    assert result.messages[2:] == log[-50:]
+    assert "short list of bullets" in write.asked[0]
+
+
+def test_seed_ones_sample_alone_limits_the_messages_too(tmp_path: Path) -> None:
+    context = toml("1-context.toml", tmp_path).settings.context
+    result = nca.compact(
+        turns(300, words=2),
+        settings={"context.max_messages": context.max_messages, "memory": {}},
+        context_window=49_230,
+    )
+    assert result.compacted
+    assert 0 < len(result.messages) - 1 <= 50
+
+
+def test_seed_two_prunes_first_and_at_eighty_percent() -> None:
+    log = turns(40, words=12, steps=12)
+    result = nca.compact(log, context_window=200_000, settings={"profile": "neurolink"}, target=0.7)
+    assert result.stages_used == ("prune",)
+    assert "[Tool result cleared]" in texts(result)
+    settings = defaults().with_value("profile", "neurolink", "test").settings
+    assert settings.context.admission.direction == "tail"
+    assert settings.context.stages == ("prune", "deduplicate", "summarize", "truncate")
+
+
+@pytest.mark.parametrize(("count", "kept"), [(20, 20), (21, 11), (25, 13), (60, 15)])
+@pytest.mark.parametrize("words", [0, 5])
+def test_seed_three_trims_the_oldest_half_of_the_complete_turns(count: int, kept: int, words: int) -> None:
+    log = turns(count, words)
+    result = nca.compact(log, settings=sample("3-config.json"), summarizer=Summarizer())
+    assert result.compacted == (count > 20)
+    assert result.messages[-2 * kept :] == log[-2 * kept :]
+    assert len(result.messages) <= 2 * kept + 1
+    assert result.stages_used == (("trim",) if count > 20 else ())
+    again = nca.compact(result.messages, settings=sample("3-config.json"))
+    assert not again.compacted
+
+
+def test_seed_three_condenses_a_short_session_over_its_budget() -> None:
+    log = turns(4, words=20, steps=30)
+    result = nca.compact(log, context_window=1_000_000, settings={"profile": "cowagent"})
+    assert result.tokens_before > result.budget_tokens == 50_000
+    assert result.stages_used == ("condense",)
+    assert [row["content"] for row in result.messages] == [row["content"] for row in turns(4, words=20)]
+
+
+def test_seed_three_halves_a_longer_session_over_its_budget() -> None:
+    log = turns(12, words=20, steps=8)
+    result = nca.compact(
+        log, context_window=1_000_000, settings={"profile": "cowagent"}, summarizer=Summarizer(), target=0.7
+    )
+    assert result.stages_used == ("trim",)
+    kept = log[-6 * 18 :]
+    assert result.messages[1:] == kept
+
+
+def test_seed_four_clears_all_but_two_results_then_summarizes_all_but_five_messages() -> None:
+    log = turns(8, words=10, steps=3)
+    cleared = nca.compact(log, context_window=20_000, settings={"profile": "neuron"}, target=0.6)
+    assert cleared.stages_used == ("prune",)
+    assert texts(cleared).count("[tool result cleared]") > 0
+    results = [row for row in cleared.messages if row["role"] == "tool"]
+    assert [row["content"] for row in results[-2:]] == [row["content"] for row in log if row["role"] == "tool"][-2:]
+    log = turns(60, words=10)
+    short = nca.compact(log, context_window=20_000, settings={"profile": "neuron"}, summarizer=Summarizer())
+    assert short.stages_used == ("summarize",)
+    assert texts(short)[0].startswith("[Summary of earlier conversation]\n")
+    # Whole turns: four of the five messages.
+    assert short.messages[1:] == log[-4:]
+
+
+def test_seed_five_keeps_the_newest_five_turns() -> None:
+    log = turns(60, words=10)
+    result = nca.compact(log, context_window=20_000, settings={"profile": "nexora"}, summarizer=Summarizer())
+    assert result.stages_used == ("summarize",)
+    assert result.messages[1:] == log[-10:]
+    settings = defaults().with_value("profile", "nexora", "test").settings
+    assert settings.context.compact_threshold == settings.context.idle_threshold == 0.8
+
+
+def test_a_foreign_provider_counts_as_it_is_told() -> None:
+    log = turns(10, words=10)
+    plain = nca.check_context_budget(log, context_window=50_000).estimated_input_tokens
+    told = nca.check_context_budget(log, context_window=50_000, settings={"provider": "anthropic"})
+    assert told.estimated_input_tokens == pytest.approx(plain * 1.23, abs=2)
