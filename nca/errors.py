@@ -57,7 +57,7 @@ class NcaError(Exception):
 
 
 class UsageError(NcaError):
-    """Wrong words: an argument, a file or a command line that cannot be used; the message names it and what is valid."""
+    """An argument, a file or a command line that cannot be used; the message names it and what is valid."""
 
     exit_code = 2
 

@@ -155,7 +155,10 @@ TALK: dict[str, Sequence[Answer]] = {
             "\n\n"
             "def test_mean_price_of_nothing() -> None:\n"
             '    assert parse_invoice("2024-009", "").mean_price() == 0.0\n'
-            "```\n"
+            "```\n\n"
+            "`parse_line` is untouched, and amounts stay in euros. An empty invoice has no mean price in the strict "
+            "sense; 0.0 is what `total` already answers there, so a report that shows both agrees with itself. The test "
+            "fails with `ZeroDivisionError` on the old code and passes on the new one.\n"
         ),
     ),
     FOURTH: (
@@ -344,7 +347,7 @@ def main() -> None:
         terminal.start()
         terminal.line(FIRST, "ZeroDivisionError")
         terminal.line(SECOND, "nothing calls")
-        terminal.line(THIRD, "Compaction follows")
+        terminal.line(THIRD, "of budget")
         terminal.line(FOURTH, "Both are kept")
         save(terminal.screen, "chat", "nca loop")
         terminal.clear()

@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from nca.models.choose import Choice
 
+EXIT_INTERRUPTED = 130
+
 app = typer.Typer(name="models", help="Models: what was found, and the embedded ones.")
 
 
@@ -78,6 +80,10 @@ def get(
     progress = FetchProgress(model.name)
     try:
         path = weights.get(model.name, source=valid, progress=progress)
+    except KeyboardInterrupt:
+        progress.finish()
+        typer.echo("nca: interrupted; the same command goes on where it stopped.", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     finally:
         progress.finish()
     typer.echo(f"{model.name} is complete and checked: {_printable(str(path))}")

@@ -137,7 +137,9 @@ class Meter:
 
 
 def repair_overhead(messages: Sequence[Message], provider: str) -> int:
-    """Raw tokens that the repair of these messages adds."""
+    """Raw tokens that the repair of these messages adds; none for a conversation that has not begun."""
+    if all(message.role == "system" for message in messages):
+        return 0
     repaired = repair(messages, provider)
     before, after = {id(message) for message in messages}, {id(message) for message in repaired}
     added = sum(message_tokens(message) for message in repaired if id(message) not in before)

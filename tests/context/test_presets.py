@@ -17,7 +17,7 @@ from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import logs
 
 FOX = "The quick brown fox jumps over the lazy dog."
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "weather",
@@ -27,14 +27,14 @@ WEATHER = {
 }
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 9_000}}
 FILE = {"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 9_000}}
-CALLING = {
+CALLING: dict[str, Any] = {
     "role": "assistant",
     "content": "Let me see.",
     "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Köln", "days": 3}'}}
     ],
 }
-RESULT = {"role": "tool", "tool_call_id": "c1", "content": "Rain."}
+RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "c1", "content": "Rain."}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_neurolink_counts_a_text(text: str, provider: str, is_code: bool, tokens
 
 
 def test_neurolink_counts_messages_by_their_content_alone() -> None:
-    rows = [{"role": "user", "content": FOX}, CALLING, RESULT]
+    rows: list[dict[str, Any]] = [{"role": "user", "content": FOX}, CALLING, RESULT]
     # 24 + (4 + 13) + (4 + ceil(3 × 1.15)) + (4 + ceil(2 × 1.15)); the call counts nothing.
     assert nca.estimate_messages_tokens(rows, preset="neurolink") == 24 + 17 + 8 + 7
     assert nca.estimate_messages_tokens(rows, preset="neurolink", provider="anthropic") == 24 + 20 + 9 + 7
@@ -108,7 +108,7 @@ def test_neuron_counts_each_kind_of_content() -> None:
 
 
 def test_neuron_counts_tool_definitions_in_three_parts() -> None:
-    schema = len(json.dumps(WEATHER["function"]["parameters"], separators=(",", ":")))  # type: ignore[index]
+    schema = len(json.dumps(WEATHER["function"]["parameters"], separators=(",", ":")))
     assert schema == 57
     rows = [{"role": "user", "content": FOX}]
     assert nca.estimate_messages_tokens(rows, preset="neuron", tools=[WEATHER]) == 15 + 2 + 5 + 15

@@ -13,7 +13,7 @@ from nca.messages import Message
 from nca.wire import message_to_dict
 from tests.context.logs import logs
 
-TALK = [
+TALK: list[dict[str, Any]] = [
     {"role": "system", "content": "You are a test."},
     {"role": "user", "content": "How are you?"},
     {"role": "assistant", "content": "Fine. " * 20},
@@ -86,7 +86,7 @@ def test_tool_arguments_and_images_count() -> None:
         "type": "function",
         "function": {"name": "write", "arguments": '{"text": "' + "x" * 3_000 + '"}'},
     }
-    rows = [TALK[1], {"role": "assistant", "content": None, "tool_calls": [call]}]
+    rows: list[dict[str, Any]] = [TALK[1], {"role": "assistant", "content": None, "tool_calls": [call]}]
     assert nca.estimate_messages_tokens(rows) > 1_000
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 900_000}}
     assert 1_024 < nca.estimate_messages_tokens([{"role": "user", "content": [image]}]) < 1_300

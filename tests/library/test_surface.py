@@ -9,12 +9,31 @@ import pytest
 
 import nca
 
-PROMISED = """
-compact check_context_budget estimate_tokens estimate_messages_tokens classify_provider_error
-is_context_overflow_error context_overflow_provider repair_tool_pairs validate_request context_window_size
-output_reserve available_input_tokens truncate_to_token_budget truncate_tool_output file_token_budget fit_files
-Conversation SlidingWindow ToolResultClearing Summarization Composite Strategy NcaError
-""".split()
+PROMISED = [
+    "compact",
+    "check_context_budget",
+    "estimate_tokens",
+    "estimate_messages_tokens",
+    "classify_provider_error",
+    "is_context_overflow_error",
+    "context_overflow_provider",
+    "repair_tool_pairs",
+    "validate_request",
+    "context_window_size",
+    "output_reserve",
+    "available_input_tokens",
+    "truncate_to_token_budget",
+    "truncate_tool_output",
+    "file_token_budget",
+    "fit_files",
+    "Conversation",
+    "SlidingWindow",
+    "ToolResultClearing",
+    "Summarization",
+    "Composite",
+    "Strategy",
+    "NcaError",
+]
 
 
 @pytest.mark.parametrize("name", nca.__all__)

@@ -43,8 +43,7 @@ def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Map
             _download(model, wanted, wheels, arrived, env)
             for item in wanted:
                 _append(model, item, wheels, part)
-                before += item.size_bytes
-                report(before)
+            report(before + sum(item.size_bytes for item in wanted))
     finally:
         shutil.rmtree(wheels, ignore_errors=True)
 
