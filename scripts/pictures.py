@@ -2,7 +2,7 @@
 
     python scripts/pictures.py
 
-Runs `nca loop` in a pseudo-terminal, in a folder `demo` with two small files, against the provider on loopback that
+Runs `nca loop` in a pseudo-terminal, in a folder `demo` with three small files, against the provider on loopback that
 nca ships for tests (`nca.testing`), with answers that are written below. What is on the screen then is written to
 docs/pictures/*.svg, cell by cell. Two things differ from run to run: seconds, and the ids of sessions.
 """
@@ -10,6 +10,7 @@ docs/pictures/*.svg, cell by cell. Two things differ from run to run: seconds, a
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import re
 import sys
@@ -33,7 +34,7 @@ from nca.testing.script import Answer, text_of
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 COLUMNS, ROWS = 92, 60
-WINDOW_TOKENS = 5_000
+WINDOW_TOKENS = 4_800
 TOKEN_SECONDS = 0.004
 WAIT_SECONDS = 60.0
 QUIET_SECONDS = 1.5
@@ -108,11 +109,8 @@ _CASES = (
     ("one article", "pen;2;1.50", "3.57"),
     ("two articles", "pen;2;1.50\\nink;1;7.25", "12.20"),
     ("a third of a cent", "clip;3;0.335", "1.20"),
-    ("many of one", "sheet;500;0.01", "5.95"),
     ("nothing at all", "", "0.00"),
     ("blank lines", "\\npen;1;1.00\\n\\n", "1.19"),
-    ("large", "desk;4;249.90", "1189.52"),
-    ("free", "sample;10;0.00", "0.00"),
 )
 TESTS = '"""Tests of invoice.py."""\n\nfrom invoice import parse_invoice\n' + "".join(
     f'''
@@ -126,10 +124,32 @@ def test_{name.replace(" ", "_")}() -> None:
     for number, (name, text, total) in enumerate(_CASES, 1)
 )
 
+REPORT = '''\
+"""The monthly report: one row for each invoice, and what the month came to."""
+
+from collections.abc import Iterable
+
+from invoice import Invoice
+
+HEAD = f"{'number':<10} {'net':>10} {'tax':>10} {'total':>10} {'mean':>8}"
+
+
+def row(invoice: Invoice) -> str:
+    numbers = f"{invoice.net():>10.2f} {invoice.tax():>10.2f} {invoice.total():>10.2f}"
+    return f"{invoice.number:<10} {numbers} {invoice.mean_price():>8.2f}"
+
+
+def report(invoices: Iterable[Invoice]) -> str:
+    """Head, rows in the order of their numbers, and the sum of the totals."""
+    ordered = sorted(invoices, key=lambda invoice: invoice.number)
+    total = round(sum(invoice.total() for invoice in ordered), 2)
+    return "\\n".join([HEAD, *map(row, ordered), f"{'':<10} {'':>10} {'':>10} {total:>10.2f}"])
+'''
+
 FIRST = "What does invoice.py do? Is anything wrong with it?"
 SECOND = "Look at the tests: which case is missing?"
-THIRD = "Write it. Amounts stay in euros, and never change parse_line."
-FOURTH = "Which rules did I set so far?"
+THIRD = "Mend it so that report.py works. Never change parse_line."
+FOURTH = "Which rule did I set?"
 
 TALK: dict[str, Sequence[Answer]] = {
     FIRST: (
@@ -145,46 +165,41 @@ TALK: dict[str, Sequence[Answer]] = {
         Answer(text="`nothing at all` checks the total of an empty invoice, but nothing calls `mean_price`.\n"),
     ),
     THIRD: (
+        Answer(tool_calls=[("read_file", {"path": "report.py"})]),
         Answer(
-            text="The guard, and the test that would have found it:\n\n"
+            text="`report.py` prints the mean of every invoice, so 0.0 is the safest answer:\n\n"
             "```python\n"
             "def mean_price(self) -> float:\n"
             "    if not self.lines:\n"
             "        return 0.0\n"
             "    return sum(line.price for line in self.lines) / len(self.lines)\n"
-            "\n\n"
-            "def test_mean_price_of_nothing() -> None:\n"
-            '    assert parse_invoice("2024-009", "").mean_price() == 0.0\n'
-            "```\n\n"
-            "`parse_line` is untouched, and amounts stay in euros. An empty invoice has no mean price in the strict "
-            "sense; 0.0 is what `total` already answers there, so a report that shows both agrees with itself. The test "
-            "fails with `ZeroDivisionError` on the old code and passes on the new one.\n"
+            "```\n"
         ),
     ),
     FOURTH: (
-        Answer(text="Two: amounts stay in **euros**, and `parse_line` is **never changed**. Both are kept.\n"),
+        Answer(text="That `parse_line` is **never changed**. It was not.\n"),
     ),
 }
 
 SUMMARY = """\
 ### 1. Goal and intent
-Find and mend what is wrong with invoice.py, with a test.
+Find and mend what is wrong with invoice.py.
 ### 2. Constraints and rules the user set
-Amounts stay in euros. Never change parse_line.
+Never change parse_line.
 ### 3. Decisions and findings
 mean_price ended in ZeroDivisionError for an invoice without lines; it returns 0.0 now.
 ### 4. Key concepts
 net, tax (TAX_RATE 0.19), total; import lines are article;quantity;price.
 ### 5. Files and code
-invoice.py (read), test_invoice.py (read, eight cases).
+invoice.py, test_invoice.py and report.py (read).
 ### 6. Errors and fixes
 ZeroDivisionError in mean_price: guarded by `if not self.lines`.
 ### 7. Pending and done
-Done: the guard and test_mean_price_of_nothing. Pending: None.
+Done: the guard. Pending: a test of mean_price for an invoice without lines.
 ### 8. Current work
 The user reviews the change.
 ### 9. Next step
-Run the tests.
+Write the test.
 """
 
 
@@ -305,10 +320,11 @@ def save(screen: pyte.Screen, name: str, title: str) -> None:
 
 
 def _line(screen: pyte.Screen, row: int) -> Text:
+    """One row of the screen, with one span for each run of cells that look alike."""
     text = Text()
-    for column in range(COLUMNS):
-        cell = screen.buffer[row][column]
-        text.append(cell.data, style=_style(cell))
+    cells = (screen.buffer[row][column] for column in range(COLUMNS))
+    for style, run in itertools.groupby(cells, key=_style):
+        text.append("".join(cell.data for cell in run), style=style)
     text.rstrip()
     return text
 
@@ -342,13 +358,14 @@ def main() -> None:
         home.mkdir(mode=0o700)
         directory.mkdir()
         (directory / "invoice.py").write_text(INVOICE, encoding="utf-8")
+        (directory / "report.py").write_text(REPORT, encoding="utf-8")
         (directory / "test_invoice.py").write_text(TESTS, encoding="utf-8")
         terminal = Terminal(home, directory, provider.url)
         terminal.start()
         terminal.line(FIRST, "ZeroDivisionError")
         terminal.line(SECOND, "nothing calls")
         terminal.line(THIRD, "of budget")
-        terminal.line(FOURTH, "Both are kept")
+        terminal.line(FOURTH, "It was not")
         save(terminal.screen, "chat", "nca loop")
         terminal.clear()
         terminal.line("/context", "window")

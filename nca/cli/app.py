@@ -36,7 +36,7 @@ def run(arguments: list[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output is gone; say nothing, and keep Python from complaining at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return EXIT_FAILED
 
 

@@ -16,7 +16,6 @@ from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_t
 from nca.context.view import View
 from nca.messages import Message
 
-
 KEPT_ANCHORS = 8
 
 

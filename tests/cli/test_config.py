@@ -49,7 +49,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 def test_show_lists_every_key_with_value_and_origin(shell: Shell) -> None:
     lines = shell("show").splitlines()
     assert [line.split()[0] for line in lines] == list(KEYS)
-    assert lines[0].split("=")[1].strip() == '""  (default)'
+    assert lines[0].split("=")[1].strip() == '"none"  (default)'
 
 
 def test_show_json_is_one_object_and_notes_go_elsewhere(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +75,18 @@ def test_set_and_get(shell: Shell) -> None:
     shell("set", "model.name", "openai/x")
     assert shell("get", "model.name") == "openai/x\n"
     assert shell("get", "context.stages") == '["prune", "deduplicate", "summarize", "truncate"]\n'
+
+
+def test_lists_of_tables_and_profiles_are_shown_too(shell: Shell) -> None:
+    shell("set", "profile", "cowagent")
+    text = shell.file.read_text(encoding="utf-8")
+    shell.file.write_text(f'{text}[[context.section]]\nlabel = "A"\ntext = "\\u001b[2J"\n', encoding="utf-8")
+    facts = json.loads(shell("show", "--json"))
+    assert facts["context.section"]["value"] == [{"label": "A", "text": "\x1b[2J"}]
+    assert facts["context.max_turns"] == {"value": 20, "origin": "profile cowagent"}
+    assert shell("get", "context.section") == '[{label = "A", text = "\\u001b[2J"}]\n'
+    with pytest.raises(ConfigError, match="a list of tables with label, text, file, priority, in a file"):
+        shell("set", "context.section", "x")
 
 
 def test_set_says_when_something_stronger_is_in_force(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def test_ndjson_is_every_event_in_order(provider: Provider, tmp_path: Path) -> N
 
 def test_a_session_goes_on_and_its_tools_run(provider: Provider, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The code is 7319.\n")
-    calls = [{"id": "c1", "name": "read_file", "arguments": '{"path": "notes.txt"}'}]
+    calls = [("read_file", {"path": "notes.txt"})]
     script = iter([Answer(tool_calls=calls), Answer(text="It is 7319."), Answer(text="I said 7319.")])
     provider.script = lambda _: next(script)
     first = run(provider, tmp_path, "What is the code?", "--json", "--context-window", "4000")

@@ -78,3 +78,35 @@ def test_a_request_that_shrinks_is_never_counted_below_its_ratio(reports: list[t
         anchor = Anchor(("view",), raw, reported)
         assert calibration.extra_tokens >= 0
         assert LOWEST_RATIO <= calibration.ratio <= HIGHEST_RATIO
+
+
+@given(raws, st.floats(LOWEST_RATIO, HIGHEST_RATIO), st.integers(0, 5_000), st.floats(LOWEST_RATIO, HIGHEST_RATIO))
+def test_what_was_learned_explains_the_report_it_was_learned_from(
+    raw: int, truth: float, grown: int, before: float
+) -> None:
+    calibration = Calibration(before, 3)
+    reported = round(raw * truth)
+    learned = calibration.learn(raw, reported)
+    if learned is calibration:
+        return
+    assert learned.extra_tokens >= 0
+    assert abs(learned.tokens(raw) - reported) <= 1
+    later = learned.learn(raw + grown, reported + grown, Anchor(("view",), raw, reported))
+    assert LOWEST_RATIO <= later.ratio <= HIGHEST_RATIO
+    assert later is learned or abs(later.tokens(raw + grown) - (reported + grown)) <= 1
+
+
+@given(st.floats(0.5, 2.5), st.integers(0, 3_000))
+def test_what_a_provider_adds_to_every_request_is_told_from_the_ratio(truth: float, extra: int) -> None:
+    calibration, anchor = Calibration.unlearned(), None
+    for raw in range(4_000, 120_000, 4_000):
+        reported = round(raw * truth) + extra
+        calibration = calibration.learn(raw, reported, anchor)
+        anchor = Anchor(("view",), raw, reported)
+    assert calibration.ratio == pytest.approx(truth, rel=0.05)
+    assert calibration.extra_tokens == pytest.approx(extra, abs=0.05 * truth * 120_000)
+
+
+def test_too_little_growth_teaches_the_ratio_nothing() -> None:
+    calibration = Calibration(1.0, 3)
+    assert calibration.learn(5_000, 6_000, Anchor(("view",), 4_950, 5_900)) == Calibration(1.0, 4, 1_000)

@@ -8,7 +8,7 @@ laid beside what was handed out is dropped as a whole. So no stage can break a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, Protocol, cast, runtime_checkable
@@ -97,75 +97,79 @@ def act(draft: Draft, load: Callable[[str], Strategy], name: str) -> str:
 
 
 def _shown(draft: Draft) -> list[Shown]:
+    """What the view shows, the system's messages first, as they are sent."""
     handed: list[Shown] = []
     for part in draft.parts:
         if isinstance(part, Block):
             handed += [Shown(part, seq, one) for seq, one in zip(part.seqs, draft.shown(part), strict=True)]
         elif (message := draft.history.shown(part)) is not None:
             handed.append(Shown(part, 0, message))
-    return handed
+    return sorted(handed, key=lambda one: one.message.role != "system")
 
 
 def _read(handed: Sequence[Message], answered: Sequence[Message]) -> Wish | None:
     """Lay the answer beside what was handed out; None where that cannot be done without guessing."""
     pairs = _matched(handed, answered)
+    known = {_key(message) for message in handed}
     wish = Wish(gone=set(range(len(handed))) - set(pairs.values()))
-    for place, message in enumerate(answered):
-        position = pairs.get(place)
-        if position is not None:
-            if _key(message) != _key(handed[position]):
-                wish.changed[position] = message
-            continue
-        # It stands for the gone messages between its neighbours; where none are, it would be something new.
-        before = max((pairs[one] for one in pairs if one < place), default=-1)
-        after = min((pairs[one] for one in pairs if one > place), default=len(handed))
-        if after == before + 1 or message.role not in ("user", "system") or not isinstance(message.content, str):
-            return None
-        wish.inserted.append((range(before + 1, after), message))
+    for place, position in pairs.items():
+        if _key(answered[place]) != _key(handed[position]):
+            wish.changed[position] = answered[place]
+    for new, old in _gaps(pairs, len(answered), len(handed)):
+        for place in new:
+            # It stands for the messages that are gone here; where none are, it would be something new.
+            message = answered[place]
+            is_text = message.role in ("user", "system") and isinstance(message.content, str)
+            if not old or not is_text or _key(message) in known:
+                return None
+            wish.inserted.append((old, message))
     return wish
 
 
 def _matched(handed: Sequence[Message], answered: Sequence[Message]) -> dict[int, int]:
     """Which answered message is which handed one, in order: equal ones first, then those whose content changed."""
     pairs: dict[int, int] = {}
-    keys = [_key(message) for message in handed]
     places: dict[bytes, list[int]] = {}
-    for position, key in enumerate(keys):
-        places.setdefault(key, []).append(position)
+    for position, message in enumerate(handed):
+        places.setdefault(_key(message), []).append(position)
     limit = len(handed)
     # From the end, because what a stage leaves alone is mostly the newest.
     for place in range(len(answered) - 1, -1, -1):
         found = [position for position in places.get(_key(answered[place]), ()) if position < limit]
         if found:
             limit = pairs[place] = found[-1]
-    start = 0
-    while start < len(answered):
-        if start in pairs:
-            start += 1
-            continue
-        end = next((one for one in range(start, len(answered)) if one in pairs), len(answered))
-        low = pairs.get(start - 1, -1) + 1
-        high = pairs.get(end, len(handed))
-        _match_changed(handed, answered, range(start, end), range(low, high), pairs)
-        start = end
+    for match in (_same_ids, _same_shape):
+        for new, old in list(_gaps(pairs, len(answered), len(handed))):
+            pairs.update(match(handed, answered, new, old))
     return pairs
 
 
-def _match_changed(
-    handed: Sequence[Message], answered: Sequence[Message], new: range, old: range, pairs: dict[int, int]
-) -> None:
-    """Within a stretch, messages with the same calls or the same answered id are the same; else the same number."""
-    next_old = old.start
+def _gaps(pairs: Mapping[int, int], answered: int, handed: int) -> Iterator[tuple[range, range]]:
+    """The stretches between neighbours that are matched: places in the answer, positions of what was handed out."""
+    place = position = 0
+    for next_place, next_position in [*sorted(pairs.items()), (answered, handed)]:
+        if place < next_place:
+            yield range(place, next_place), range(position, next_position)
+        place, position = next_place + 1, next_position + 1
+
+
+def _same_ids(handed: Sequence[Message], answered: Sequence[Message], new: range, old: range) -> dict[int, int]:
+    """Messages that make the same calls, or answer the same one, where that is not ambiguous."""
+    pairs: dict[int, int] = {}
     names = [_name(handed[position]) for position in old]
+    least = old.start
     for place in new:
         name = _name(answered[place])
-        if name[1] and names.count(name) == 1:
-            position = old.start + names.index(name)
-            if position >= next_old:
-                pairs[place] = position
-                next_old = position + 1
-    if not any(place in pairs for place in new) and [_name(answered[place]) for place in new] == names:
-        pairs.update(zip(new, old, strict=True))
+        if name[1] and names.count(name) == 1 and (position := old.start + names.index(name)) >= least:
+            pairs[place] = position
+            least = position + 1
+    return pairs
+
+
+def _same_shape(handed: Sequence[Message], answered: Sequence[Message], new: range, old: range) -> dict[int, int]:
+    """As many messages of the same roles: each is the one in its place."""
+    is_same = [_name(answered[place]) for place in new] == [_name(handed[position]) for position in old]
+    return dict(zip(new, old, strict=True)) if is_same else {}
 
 
 def _name(message: Message) -> tuple[str, str]:
@@ -193,12 +197,14 @@ def _grant(draft: Draft, handed: Sequence[Shown], wish: Wish, name: str) -> None
         if message.tool_calls == one.message.tool_calls and draft.saving(one.part, one.seq, text) > 0:
             draft.put_stub(one.part, one.seq, text, name)
     leaving = _leaving(handed, wish.gone)
+    waiting = list(wish.inserted)
     run: list[Part] = []
     texts: list[Message] = []
     for part in list(draft.parts):
         if id(part) in leaving:
             run.append(part)
-            texts += [message for gap, message in wish.inserted if leaving[id(part)] in gap and message not in texts]
+            texts += [message for gap, message in waiting if leaving[id(part)] in gap]
+            waiting = [(gap, message) for gap, message in waiting if leaving[id(part)] not in gap]
         else:
             _replace(draft, run, texts, name)
             run, texts = [], []

@@ -15,11 +15,11 @@ from nca.context.meter import Meter
 from nca.context.stages.custom import Strategy, act
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, Verbatim, check_partition
-from nca.errors import ConfigError
+from nca.errors import ConfigError, ContextDoesNotFit
 from nca.messages import Message
 from nca.strategies import Composite, SlidingWindow, Summarization, ToolResultClearing
 from tests.context.logs import history_of, logs
-from tests.context.samples import assistant, contents, draft_of, sent, step, talk, user
+from tests.context.samples import assistant, compacted, contents, draft_of, sent, step, talk, user
 
 Rows = list[dict[str, Any]]
 PROSE = "They talked about many things and decided to go on with the plan as it stands."
@@ -171,12 +171,13 @@ def test_half_a_pair_is_not_dropped() -> None:
 
 def test_summaries_and_markers_of_before_may_be_absorbed() -> None:
     history = history_of([*talk(9), user("Now.")])
-    for covered in (4, 8):
+    for prose, keep in ((PROSE, 15), (f"Again. {PROSE}", 11)):
         draft = Draft(history, Meter())
-        act(draft, lambda _: Summarization(lambda _: PROSE, 18 - covered + 1, 0), "mine")
+        strategy = Summarization(lambda _, prose=prose: prose, keep, 0)  # type: ignore[misc]
+        act(draft, lambda _, strategy=strategy: strategy, "mine")  # type: ignore[misc]
         history.view = draft.view()
     assert [item.ranges for item in history.view.items if isinstance(item, Summary)] == [((1, 8),)]
-    assert contents(history)[0] == f"[Summary of earlier conversation]\n{PROSE}"
+    assert contents(history)[0] == f"[Summary of earlier conversation]\nAgain. {PROSE}"
 
 
 def test_an_answer_may_repeat_what_was_said_before() -> None:
@@ -226,3 +227,28 @@ def test_no_stage_breaks_a_request(messages: list[Message], one: Any, two: Any) 
         for provider in CHECKS:
             assert not validate_request(rows, provider)
     assert msgspec.json.encode(messages) == before
+
+
+@given(logs(), st.sampled_from(OWN), st.sampled_from([500, 2_000]))
+def test_behind_it_the_other_stages_land(messages: list[Message], stage: Any, window: int) -> None:
+    history, meter = history_of(messages), Meter()
+    try:
+        proposal = compacted(history, window, stages=["mine", "truncate"], meter=meter, load_stage=lambda _: stage)
+    except ContextDoesNotFit:
+        return
+    assert meter.used(history) <= proposal.budget_tokens
+    assert proposal.compacted == (proposal.tokens_after < proposal.tokens_before)
+    assert set(proposal.stages_used) <= {"mine", "truncate"}
+    assert not any(validate_request(sent(history), provider) for provider in CHECKS)
+
+
+def test_what_it_saved_and_why_it_did_not_is_told() -> None:
+    stage = Stage(lambda rows: rows[10:])
+    history = history_of([*talk(40), user("Now.")])
+    proposal = compacted(history, 4_000, stages=["mine", "truncate"], load_stage=lambda _: stage)
+    assert proposal.stages_used == ("mine", "truncate")
+    assert proposal.saved_by_stage["mine"] > 0
+    broken = Stage(lambda rows: rows[999])
+    proposal = compacted(history_of(talk(40)), 4_000, stages=["mine", "truncate"], load_stage=lambda _: broken)
+    assert proposal.stages_used == ("truncate",)
+    assert proposal.failures == ("the stage mine raised IndexError",)

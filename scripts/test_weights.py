@@ -1,0 +1,28 @@
+"""Fetch the small embedded model for the tests; say why where that is not possible, and let the tests skip.
+
+usage: test_weights.py DIRECTORY
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from nca.errors import NcaError
+from nca.models.embedded import weights
+from nca.models.embedded.known import SMOLLM
+
+
+def main(directory: Path) -> int:
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        path = weights.get(SMOLLM.name, directory=directory, progress=lambda _: None)
+    except NcaError as error:
+        print(f"The tests of the embedded model will be skipped: {error}", file=sys.stderr)
+        return 0
+    print(f"{SMOLLM.title}: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,29 @@
+"""docs/library.md: every example in it runs and gives what it says; every public function stands in it."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import nca
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
+
+
+def test_the_examples_give_what_they_say() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "library.md", str(PAGE), 0)
+    assert len(test.examples) > 30
+    lines: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(test, out=lines.append)
+    assert not lines, "".join(lines)
+
+
+@pytest.mark.parametrize("name", nca.__all__)
+def test_every_public_name_stands_in_it(name: str) -> None:
+    assert re.search(rf"`(nca\.)?{name}\b", PAGE.read_text(encoding="utf-8"))
