@@ -177,7 +177,7 @@ TALK: dict[str, Sequence[Answer]] = {
         ),
     ),
     FOURTH: (
-        Answer(text="That `parse_line` is **never changed**. It was not.\n"),
+        Answer(text="One: `parse_line` is **never changed**, and it was not.\n"),
     ),
 }
 
@@ -365,7 +365,7 @@ def main() -> None:
         terminal.line(FIRST, "ZeroDivisionError")
         terminal.line(SECOND, "nothing calls")
         terminal.line(THIRD, "of budget")
-        terminal.line(FOURTH, "It was not")
+        terminal.line(FOURTH, "it was not")
         save(terminal.screen, "chat", "nca loop")
         terminal.clear()
         terminal.line("/context", "window")

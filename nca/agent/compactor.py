@@ -12,6 +12,7 @@ from nca.config.extensions import load_stage
 from nca.context.budget import Measurement
 from nca.context.plan import Proposal, compact
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.context.turns import has_too_many_turns
 from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ContextWarning, Listener
 from nca.messages import Usage
@@ -39,7 +40,11 @@ class CompactionOutcome:
 
 
 class Compactor:
-    """One for each conversation. `model` is asked for summaries; `open_summarizer` opens a dedicated one by name."""
+    """One for each conversation.
+
+    model            asked for summaries; `open_summarizer` opens a dedicated one by its name
+    keep_trimmed     gets what a summary says of turns that were trimmed, once their compaction is on disk
+    """
 
     def __init__(
         self,
@@ -47,15 +52,22 @@ class Compactor:
         model: Model,
         emit: Listener,
         open_summarizer: Callable[[str], Awaitable[Model]],
+        keep_trimmed: Callable[[str], None],
     ) -> None:
         self.window = window
         self.model = model
         self._emit = emit
         self._open_summarizer = open_summarizer
+        self._keep_trimmed = keep_trimmed
         self._summarizer: Model | None = None
         self._warned = {"info": False, "warning": False}
         self._helpless = 0
         self._cost: float | None = None
+
+    async def before_turn(self) -> None:
+        """Trim where there are more turns than `context.max_turns`; what is too full is the next check's matter."""
+        if self._is_auto and has_too_many_turns(self.window.history, self.window.context.max_turns):
+            await self.compact("turns", target_tokens=self.window.budget.budget_tokens)
 
     async def before_request(self) -> None:
         """Warn, compact where it is due, and refuse what does not fit. Raises ContextDoesNotFit."""
@@ -227,6 +239,8 @@ class Compactor:
             cost=self._cost,
         )
         self.window.commit(proposal, record)
+        if proposal.trimmed_text:
+            self._keep_trimmed(proposal.trimmed_text)
         self._warned = {"info": False, "warning": False}
 
     def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from nca.agent.background import Background
 from nca.agent.compactor import CompactionOutcome, Compactor
 from nca.agent.instructions import system_prompt
+from nca.agent.memory import append_day, notes_file
 from nca.agent.mentions import mentioned, with_attachments
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.turn import Turn
@@ -67,7 +70,7 @@ class Conversation:
         )
         shown = [entry.message for entry in self._window.history.visible()]
         self._reminders = Reminders(told(self._window.context.inject, shown))
-        self._compactor = Compactor(self._window, model, self._emit, self._open_model)
+        self._compactor = Compactor(self._window, model, self._emit, self._open_model, self._keep_trimmed)
         self._background = Background(self._window, self._compactor) if prepares else None
 
     @classmethod
@@ -215,6 +218,9 @@ class Conversation:
     async def close(self) -> None:
         """Let go of the session and the model; a session without messages leaves nothing behind."""
         await self._stop_preparing()
+        if self._window.settings.memory.auto_compact_on_finish and self._window.history.head:
+            with contextlib.suppress(NcaError):
+                await self._compactor.compact("manual")
         await self._compactor.close()
         await self.model.close()
         session_id, is_empty = self._session.info.id, self._window.history.head == 0
@@ -258,6 +264,14 @@ class Conversation:
             turn.keep_partial()
         except NcaError as error:
             self._emit(ErrorRaised(error.message, error.advice))
+
+    def _keep_trimmed(self, text: str) -> None:
+        """Trimmed turns go to the day's memory file; the compaction stands whether or not that can be written."""
+        settings = self._window.settings.memory
+        try:
+            append_day(notes_file(settings, self.directory), text, date.today(), heading=self.info.title)
+        except NcaError as error:
+            self._emit(Notice(str(error)))
 
     def _outputs(self) -> Path | None:
         return self.store.path.parent / "outputs" / self.info.id if self.store.path else None

@@ -69,6 +69,7 @@ class Turn:
         """Steps until the model answers. Raises NcaError; cancel it to interrupt, then call `interrupt`."""
         started = time.monotonic()
         limit = self.window.settings.agent.max_steps
+        await self.compactor.before_turn()
         while True:
             self.steps += 1
             reply = await self._step()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import partial
-from hashlib import blake2b
+from typing import TypeVar
 
 from nca.config.schema import ContextSettings
 from nca.context import ledger as facts
 from nca.context.budget import Budget
 from nca.context.draft import Draft
 from nca.context.history import History
+from nca.context.landing import fit_or_refuse, land, marker_id, truncate_to
 from nca.context.meter import Meter
 from nca.context.request import resolve
 from nca.context.stages.condense import condense
@@ -23,18 +23,18 @@ from nca.context.stages.custom import Strategy, act
 from nca.context.stages.deduplicate import deduplicate
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
-from nca.context.stages.trim import FEWEST_TURNS, Trimmed, trim
-from nca.context.stages.truncate import cut_message, truncate
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.context.stages.trim import FEWEST_TURNS, trim
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.turns import has_too_many_turns
 from nca.context.view import Verbatim, View, ranges_of, seqs
-from nca.errors import ContextDoesNotFit
 from nca.messages import AttachmentPart
 
-LANDINGS = 4
-"""Rounds of truncation with an exact count between them; each must come lower, so two are the rule."""
+INPUT_RATIO = 0.6
+"""The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
 
-Compacting = Generator[SummaryRequest, "SummaryReply | SummaryFailure", "Proposal"]
+T = TypeVar("T")
+Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", T]
+Compacting = Asking["Proposal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,89 +86,148 @@ def compact(
     summarizer_window  tokens; 0: the chat's own window
     load_stage         gives a stage that is not built in by its name; None: such stages do nothing
     """
-    draft = Draft(history, meter)
-    before = meter.used(history)
-    fixed = draft.fixed_tokens()
-    target = target_tokens or budget.target_tokens(fixed, target_ratio or settings.target_ratio)
-    if is_manual:
-        target = min(target, fixed + max(0, draft.tokens - fixed) // 2)
-    target = min(target, budget.budget_tokens)
-    unchanged = Proposal(history.view, False, history.head, (), before, before, budget.budget_tokens, target)
-    before_stages = draft.tokens
-    is_trimming = has_too_many_turns(history, settings.max_turns)
-    if draft.tokens <= target and not is_trimming:
-        return unchanged
-    saved: dict[str, int] = {}
-    unheard: list[str] = []
-    written = None
-    trimmed: list[Trimmed | None] = []
-    window = summarizer_window or budget.window_tokens
-    input_tokens = int(window * 0.6 / meter.calibration.ratio)
-    trimming = partial(
-        trim, draft, settings, budget_tokens=budget.budget_tokens, focus=focus, input_tokens=input_tokens
-    )
-    if is_trimming:
-        trimmed.append((yield from trimming(marker_id=_marker_id(draft), most=settings.max_turns)))
-        if before_stages > draft.tokens:
-            saved["trim"] = before_stages - draft.tokens
-    for stage in settings.stages:
-        if draft.tokens <= target:
-            break
-        tokens = draft.tokens
+    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, load_stage)
+    planning.aim(target_tokens, target_ratio, is_manual=is_manual)
+    yield from planning.work()
+    return planning.proposal()
+
+
+class _Planning:
+    """One compaction while it is planned."""
+
+    def __init__(
+        self,
+        history: History,
+        meter: Meter,
+        budget: Budget,
+        settings: ContextSettings,
+        focus: str,
+        summarizer_window: int,
+        load_stage: Callable[[str], Strategy] | None,
+    ) -> None:
+        self.history = history
+        self.meter = meter
+        self.budget = budget
+        self.settings = settings
+        self.focus = focus
+        self.load_stage = load_stage
+        self.draft = Draft(history, meter)
+        self.before = meter.used(history)
+        self.before_raw = meter.raw(history)
+        self.target = 0
+        window = summarizer_window or budget.window_tokens
+        self.input_tokens = int(window * INPUT_RATIO / meter.calibration.ratio)
+        self.saved: dict[str, int] = {}
+        self.failures: list[str] = []
+        self.written: Written | None = None
+        self.trimmed: list[str] = []
+
+    def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
+        fixed = self.draft.fixed_tokens()
+        target = target_tokens or self.budget.target_tokens(fixed, target_ratio or self.settings.target_ratio)
+        if is_manual:
+            target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
+        self.target = min(target, self.budget.budget_tokens)
+
+    def work(self) -> Asking[None]:
+        """Trim where there are too many turns, then stage after stage while it is over the target, then land."""
+        if has_too_many_turns(self.history, self.settings.max_turns):
+            yield from self._measured("trim", self._trim(most=self.settings.max_turns))
+        elif self.draft.tokens <= self.target:
+            return
+        for stage in self.settings.stages:
+            if self.draft.tokens <= self.target:
+                break
+            yield from self._measured(stage, self._stage(stage))
+        tokens = self.draft.settle()
+        if self.draft.tokens > self.target and "truncate" in self.settings.stages:
+            land(self.draft, self.settings, self.target, self.budget)
+        if self.draft.tokens > self.budget.budget_tokens:
+            land(self.draft, self.settings, self.budget.budget_tokens, self.budget)
+            fit_or_refuse(self.draft, self.budget)
+        self._note("truncate", tokens)
+
+    def proposal(self) -> Proposal:
+        after, budget = self.draft.tokens, self.budget.budget_tokens
+        history = self.history
+        if not self.saved or after >= min(self.before, self.meter.total(self.before_raw)):
+            return Proposal(history.view, False, history.head, (), self.before, self.before, budget, self.target)
+        view = self.draft.view()
+        kept, total = kept_facts(history, history.view, view)
+        return Proposal(
+            view,
+            True,
+            history.head,
+            tuple(self.saved),
+            self.before,
+            after,
+            budget,
+            self.target,
+            saved_by_stage=self.saved,
+            kept_facts=kept,
+            total_facts=total,
+            made_by=self.written.made_by if self.written else "",
+            failures=tuple(self.failures),
+            trimmed_text="\n\n".join(self.trimmed),
+        )
+
+    def _stage(self, stage: str) -> Asking[None]:
+        draft, budget_tokens = self.draft, self.budget.budget_tokens
         match stage:
             case "prune":
-                prune(draft, settings.prune, target_tokens=target, budget_tokens=budget.budget_tokens)
+                prune(draft, self.settings.prune, target_tokens=self.target, budget_tokens=budget_tokens)
             case "deduplicate":
-                deduplicate(draft, settings.deduplicate, target_tokens=target)
+                deduplicate(draft, self.settings.deduplicate, target_tokens=self.target)
             case "summarize":
-                written = yield from summarize(
-                    draft,
-                    settings,
-                    target_tokens=target,
-                    budget_tokens=budget.budget_tokens,
-                    focus=focus,
-                    input_tokens=input_tokens,
+                self._take(
+                    (
+                        yield from summarize(
+                            draft,
+                            self.settings,
+                            target_tokens=self.target,
+                            budget_tokens=budget_tokens,
+                            focus=self.focus,
+                            input_tokens=self.input_tokens,
+                        )
+                    )
                 )
             case "condense":
-                condense(draft, _marker_id(draft))
+                condense(draft, marker_id(draft))
             case "trim":
-                trimmed.append((yield from trimming(marker_id=_marker_id(draft), fewest=FEWEST_TURNS)))
+                yield from self._trim(fewest=FEWEST_TURNS)
             case "truncate":
-                _truncate(draft, settings, target, budget)
-            case _ if load_stage is not None:
-                unheard.append(act(draft, load_stage, stage))
-        if draft.tokens < tokens:
-            saved[stage] = saved.get(stage, 0) + tokens - draft.tokens
-    tokens = draft.settle()
-    if draft.tokens > target and "truncate" in settings.stages:
-        _land(draft, settings, target, budget)
-    if draft.tokens > budget.budget_tokens:
-        _land(draft, settings, budget.budget_tokens, budget)
-        _fit_or_refuse(draft, budget)
-    if draft.tokens < tokens:
-        saved["truncate"] = saved.get("truncate", 0) + tokens - draft.tokens
-    view, after = draft.view(), draft.tokens
-    if not saved or after >= min(before, meter.total(meter.raw(history))):
-        return unchanged
-    kept, total = kept_facts(history, history.view, view)
-    texts = [done.text for done in trimmed if done is not None]
-    written = written or next((done.written for done in reversed(trimmed) if done is not None and done.written), None)
-    return Proposal(
-        view,
-        True,
-        history.head,
-        tuple(saved),
-        before,
-        after,
-        budget.budget_tokens,
-        target,
-        saved,
-        kept,
-        total,
-        written.made_by if written else "",
-        (*filter(None, unheard), *(written.failures if written else ())),
-        "\n\n".join(texts),
-    )
+                truncate_to(draft, self.settings, self.target, self.budget)
+            case _ if self.load_stage is not None:
+                self.failures += filter(None, [act(draft, self.load_stage, stage)])
+
+    def _trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
+        done = yield from trim(
+            self.draft,
+            self.settings,
+            budget_tokens=self.budget.budget_tokens,
+            focus=self.focus,
+            input_tokens=self.input_tokens,
+            marker_id=marker_id(self.draft),
+            fewest=fewest,
+            most=most,
+        )
+        if done is not None:
+            self.trimmed.append(done.text)
+            self._take(done.written)
+
+    def _take(self, written: Written | None) -> None:
+        if written is not None:
+            self.written = written
+            self.failures += written.failures
+
+    def _measured(self, stage: str, work: Asking[None]) -> Asking[None]:
+        tokens = self.draft.tokens
+        yield from work
+        self._note(stage, tokens)
+
+    def _note(self, stage: str, tokens_before: int) -> None:
+        if self.draft.tokens < tokens_before:
+            self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
 
 
 def run(compacting: Compacting, summarizer: Callable[[SummaryRequest], SummaryReply | SummaryFailure]) -> Proposal:
@@ -206,60 +265,3 @@ def _verbatim(history: History, view: View) -> set[int]:
         if isinstance(item, Verbatim):
             shown.update(seqs(ranges_of(item)))
     return shown
-
-
-def _truncate(draft: Draft, settings: ContextSettings, target_tokens: int, budget: Budget) -> None:
-    truncate(
-        draft,
-        settings.truncate,
-        target_tokens=target_tokens,
-        budget_tokens=budget.budget_tokens,
-        marker_id=_marker_id(draft),
-    )
-
-
-def _marker_id(draft: Draft) -> str:
-    return blake2b(f"{draft.history.head}/{draft.raw}".encode(), digest_size=4).hexdigest()
-
-
-def _land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:
-    """Whatever the stages left, come below the limit as far as anything may still give way."""
-    for _ in range(LANDINGS):
-        before = draft.tokens
-        _truncate(draft, settings, limit_tokens, budget)
-        if draft.settle() <= limit_tokens or draft.tokens >= before:
-            break
-
-
-def _fit_or_refuse(draft: Draft, budget: Budget) -> None:
-    """The newest user message gives way last of all; what is still too large is refused with the numbers."""
-    if draft.tokens > budget.budget_tokens:
-        _cut_newest(draft, budget)
-        draft.settle()
-    if draft.tokens > budget.budget_tokens:
-        raise ContextDoesNotFit(
-            f"The request needs {draft.tokens:,} tokens even after compaction; the budget is"
-            f" {budget.budget_tokens:,} (window {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept"
-            " for the answer).",
-            advice="Use a model with a larger window, unpin messages, or shorten the system prompt or the input.",
-            used_tokens=draft.tokens,
-            budget_tokens=budget.budget_tokens,
-        )
-
-
-def _cut_newest(draft: Draft, budget: Budget) -> None:
-    """The newest user message gives way last of all, and only where it alone is larger than what is left for it."""
-    seq = draft.newest_user
-    block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
-    if seq is None or block is None:
-        return
-    own = draft.history.run_tokens(seq, seq)
-    left = budget.budget_tokens - draft.meter.total(draft.meter.fixed_raw)
-    if draft.meter.scaled(own) <= left:
-        return
-    excess = int((draft.tokens - budget.budget_tokens) / draft.meter.calibration.ratio) + 8
-    if own - excess > 32:
-        cut_message(draft, block, seq, own - excess - 4)
-
-
-__all__ = ["Compacting", "Proposal", "compact", "kept_facts", "no_summarizer", "run"]

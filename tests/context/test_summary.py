@@ -230,8 +230,8 @@ def test_summaries_of_other_tools_are_recognised(header: str) -> None:
 
 def test_a_summary_may_be_as_long_as_the_calls_and_files_that_it_stands_for() -> None:
     """Work that is all in the arguments of calls and in attachments has hardly any text of its own."""
-    written_file = {"path": "a.py", "content": "x = 1\n" * 200}
-    work = [message for n in range(9) for message in step(f"c{n}", "ok", "write_file", **written_file)]
+    content = "x = 1\n" * 200
+    work = [m for n in range(9) for m in step(f"c{n}", "ok", "write_file", path="a.py", content=content)]
     assert written(lambda _: SummaryReply(PROSE, "m"), [user(), *work])[0] == Written(PROSE, "m")
     attached = Message("user", (TextPart("Look."), AttachmentPart("a.txt", "data " * 400, 2_000)))
     assert written(lambda _: SummaryReply(PROSE, "m"), [attached])[0] == Written(PROSE, "m")

@@ -6,6 +6,7 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.stages.trim import FEWEST_TURNS
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
+from nca.messages import Message
 
 
 def condense(draft: Draft, marker_id: str) -> None:
@@ -18,15 +19,23 @@ def condense(draft: Draft, marker_id: str) -> None:
     for turn in draft.turns():
         if turn[0].first in complete:
             answer = _answer(draft, turn)
-            gone += [block for block in turn[1:] if block is not answer and not block.is_locked]
+            gone += [block for block in turn[1:] if block is not answer and _may_go(draft, block)]
     if gone:
         draft.replace(gone, Marker(marker_id, covered(gone), ""))
 
 
-def _answer(draft: Draft, turn: list[Block]) -> Block:
-    """The last block in which the agent answers; where it never did, the last one of all."""
-    for block in reversed(turn[1:]):
-        message = draft.history.message(block.first)
-        if message.role == "assistant" and message.text.strip() and not message.tool_calls:
-            return block
-    return turn[-1]
+def _answer(draft: Draft, turn: list[Block]) -> Block | None:
+    """The last block in which the agent answers; where it never did, the last in which it did anything."""
+    steps = [block for block in reversed(turn[1:]) if draft.history.message(block.first).role == "assistant"]
+    answers = [block for block in steps if _is_answer(draft.history.message(block.first))]
+    return next(iter(answers or steps), None)
+
+
+def _is_answer(message: Message) -> bool:
+    return bool(message.text.strip()) and not message.tool_calls
+
+
+def _may_go(draft: Draft, block: Block) -> bool:
+    """In a broken log a call that was never answered holds together with what a person said after it."""
+    messages = (draft.history.message(seq) for seq in block.seqs)
+    return not block.is_locked and not any(one.role == "user" and not one.is_synthetic for one in messages)

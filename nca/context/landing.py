@@ -1,0 +1,68 @@
+"""Where the stages leave a draft too large: come below a limit as far as anything may still give way, or say so."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from nca.config.schema import ContextSettings
+from nca.context.budget import Budget
+from nca.context.draft import Draft
+from nca.context.stages.truncate import cut_message, truncate
+from nca.errors import ContextDoesNotFit
+
+LANDINGS = 4
+"""Rounds of truncation with an exact count between them; each must come lower, so two are the rule."""
+
+
+def truncate_to(draft: Draft, settings: ContextSettings, target_tokens: int, budget: Budget) -> None:
+    truncate(
+        draft,
+        settings.truncate,
+        target_tokens=target_tokens,
+        budget_tokens=budget.budget_tokens,
+        marker_id=marker_id(draft),
+    )
+
+
+def marker_id(draft: Draft) -> str:
+    return blake2b(f"{draft.history.head}/{draft.raw}".encode(), digest_size=4).hexdigest()
+
+
+def land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:
+    """Whatever the stages left, come below the limit as far as anything may still give way."""
+    for _ in range(LANDINGS):
+        before = draft.tokens
+        truncate_to(draft, settings, limit_tokens, budget)
+        if draft.settle() <= limit_tokens or draft.tokens >= before:
+            break
+
+
+def fit_or_refuse(draft: Draft, budget: Budget) -> None:
+    """The newest user message gives way last of all; what is still too large is refused with the numbers."""
+    if draft.tokens > budget.budget_tokens:
+        _cut_newest(draft, budget)
+        draft.settle()
+    if draft.tokens > budget.budget_tokens:
+        raise ContextDoesNotFit(
+            f"The request needs {draft.tokens:,} tokens even after compaction; the budget is"
+            f" {budget.budget_tokens:,} (window {budget.window_tokens:,}, of which {budget.reserve_tokens:,} are kept"
+            " for the answer).",
+            advice="Use a model with a larger window, unpin messages, or shorten the system prompt or the input.",
+            used_tokens=draft.tokens,
+            budget_tokens=budget.budget_tokens,
+        )
+
+
+def _cut_newest(draft: Draft, budget: Budget) -> None:
+    """The newest user message gives way last of all, and only where it alone is larger than what is left for it."""
+    seq = draft.newest_user
+    block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
+    if seq is None or block is None:
+        return
+    own = draft.history.run_tokens(seq, seq)
+    left = budget.budget_tokens - draft.meter.total(draft.meter.fixed_raw)
+    if draft.meter.scaled(own) <= left:
+        return
+    excess = int((draft.tokens - budget.budget_tokens) / draft.meter.calibration.ratio) + 8
+    if own - excess > 32:
+        cut_message(draft, block, seq, own - excess - 4)
