@@ -116,7 +116,7 @@ def render_user_words(words: Sequence[str], max_tokens: int) -> str:
     lines: list[str] = []
     left = max_tokens
     for turn in reversed(words):
-        line = "- " + turn.replace("\n", "\n  ")
+        line = f"- {turn}"
         cost = text_tokens(line) + 1
         if cost > max(left, 0) or cost > max_tokens // 2:
             room = min(left, max_tokens // 4)

@@ -96,7 +96,7 @@ def test_the_users_words_keep_to_their_budget(words: list[str], most: int) -> No
 
 def test_the_newest_words_come_first_and_a_long_turn_is_cut_visibly() -> None:
     text = render_user_words(["old " * 400, "middle " * 40, "line one\nline two"], 120)
-    assert text.endswith("- line one\n  line two")
+    assert text.endswith("- line one\nline two")
     assert "- middle" in text
     assert "old " * 300 not in text
     assert " […]" in render_user_words(["word " * 1_000], 200)
