@@ -28,7 +28,7 @@ from nca.errors import NcaError
 from nca.events import ContextCompaction, ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
 from nca.models.choose import named, open_model
-from nca.models.client import Model
+from nca.models.client import Model, ModelRequest
 from nca.sessions.session import Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
@@ -181,6 +181,14 @@ class Conversation:
     def effective_history(self) -> list[dict[str, Any]]:
         """The messages of the next request, OpenAI-shaped."""
         return self._window.request_messages()
+
+    def next_request(self) -> ModelRequest:
+        """How the next request begins: what is there of it before the person has typed."""
+        history = self._window.history
+        messages = self._window.request_messages() if history.head else []
+        if not messages and self._window.system_prompt:
+            messages = [{"role": "system", "content": self._window.system_prompt}]
+        return ModelRequest(messages, self._window.tools)
 
     def costs(self) -> Usage:
         """What the session used so far, as reported."""

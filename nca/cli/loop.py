@@ -169,13 +169,17 @@ def _warmer(conversation: Conversation) -> Callable[[], None]:
 
     from nca.errors import NcaError
     from nca.models.client import warm as warm_litellm
+    from nca.models.model import KeepsPrefix
 
     tasks: set[asyncio.Task[None]] = set()
 
     async def warm() -> None:
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
-            await getattr(conversation.model, "warm", warm_litellm)()
+            if isinstance(conversation.model, KeepsPrefix):
+                await conversation.model.warm(conversation.next_request())
+            else:
+                await warm_litellm()
 
     def start() -> None:
         task = asyncio.get_running_loop().create_task(warm())

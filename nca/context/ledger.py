@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from nca.context.file_reads import arguments_of, file_use
 from nca.context.summary import cut_text
@@ -40,29 +41,51 @@ _EXIT = re.compile(r"(?i)exit(?:ed with)?(?: code| status)?[: ]+(\d+)")
 _SENTENCE = re.compile(r"(?<=[.!?\n])\s+")
 
 
-def extract(messages: Sequence[Message]) -> Ledger:
-    """The facts of these messages."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one message holds, whatever stands around it; found once and kept by `History.found`."""
+
+    rules: tuple[str, ...]
+    errors: tuple[str, ...]
+    urls: tuple[str, ...]
+    names: frozenset[str]
+    """Hashes and identifiers: facts once they recur."""
+
+
+def find(message: Message) -> Found:
+    text = message.text
+    rules: list[str] = []
+    if message.role == "user" and not message.is_synthetic:
+        sentences = (sentence.strip() for sentence in _SENTENCE.split(text[:20_000]))
+        rules = [sentence for sentence in sentences if len(sentence) <= 2 * MAX_FACT_CHARS and _RULE.search(sentence)]
+    errors = error_lines(text, is_error=message.is_error) if message.role == "tool" else ()
+    # Cheap tests first: most messages have neither an address nor a digit that an identifier needs.
+    urls = tuple(url.rstrip(".,;:") for url in _URL.findall(text)) if "://" in text else ()
+    names = frozenset(_HASH.findall(text)) | frozenset(_IDENTIFIER.findall(text))
+    return Found(tuple(rules), tuple(errors), urls, names)
+
+
+def extract(messages: Sequence[Message], known: dict[int, Found] | None = None) -> Ledger:
+    """The facts of these messages. `known` keeps what was found of each, by its identity."""
+    known = {} if known is None else known
     ledger: Ledger = {}
     outcomes = {message.tool_call_id: message for message in messages if message.role == "tool"}
     recurring: Counter[str] = Counter()
     for message in messages:
-        text = message.text
-        if message.role == "user" and not message.is_synthetic:
-            if text.strip():
-                _add(ledger, USER_WORDS, text.strip(), limit=100_000)
-            for sentence in _SENTENCE.split(text[:20_000]):
-                if _RULE.search(sentence) and len(sentence) <= 2 * MAX_FACT_CHARS:
-                    _add(ledger, RULES, sentence.strip(), limit=2 * MAX_FACT_CHARS)
+        found = known.get(id(message)) or known.setdefault(id(message), find(message))
+        if message.role == "user" and not message.is_synthetic and message.text.strip():
+            _add(ledger, USER_WORDS, message.text.strip(), limit=100_000)
+        for rule in found.rules:
+            _add(ledger, RULES, rule, limit=2 * MAX_FACT_CHARS)
         for part in message.attachments:
             _add(ledger, READ, part.path)
         for call in message.tool_calls:
             _add_call(ledger, call, outcomes.get(call.id))
-        if message.role == "tool":
-            for error in error_lines(text, is_error=message.is_error):
-                _add(ledger, ERRORS, error)
-        for url in _URL.findall(text):
-            _add(ledger, URLS, url.rstrip(".,;:"))
-        recurring.update(set(_HASH.findall(text)) | set(_IDENTIFIER.findall(text)))
+        for error in found.errors:
+            _add(ledger, ERRORS, error)
+        for url in found.urls:
+            _add(ledger, URLS, url)
+        recurring.update(found.names)
     for name, count in recurring.items():
         if count > 1:
             _add(ledger, HASHES if _HASH.fullmatch(name) else IDENTIFIERS, name)

@@ -249,7 +249,7 @@ def kept_facts(history: History, before: View, after: View) -> tuple[int, int]:
     """(facts still in the new view, facts of the messages that it shows no longer)."""
     shown_before, shown_after = _verbatim(history, before), _verbatim(history, after)
     lost = [history.message(seq) for seq in sorted(shown_before - shown_after)]
-    wanted = facts.facts_of(facts.extract(lost))
+    wanted = facts.facts_of(facts.extract(lost, history.found))
     pieces = []
     for message in resolve(history, after):
         pieces.append(message.text)

@@ -92,7 +92,9 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
         # Brings a child process and its runtime: only for those who use it.
         from nca.models.embedded import server
 
-        opened: Model = await server.open_embedded(choice.model, settings.context_window)
+        opened: Model = await server.open_embedded(
+            choice.model, settings.context_window, settings=settings, on_retry=on_retry
+        )
         return opened
     _require_key(choice)
     facts = describe(choice.model, context_window=settings.context_window)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import openai
@@ -58,6 +59,12 @@ class Recorder(httpx.AsyncByteStream):
         return value if is_answer else None
 
 
+def is_loopback(address: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(address).hostname or ""
+    return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
 class Endpoint:
     """One HTTP client for one model; each response's bytes pass through a Recorder, which stands as its stream."""
 
@@ -65,6 +72,8 @@ class Endpoint:
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(total_seconds, connect=min(_CONNECT_SECONDS, total_seconds)),
             follow_redirects=True,
+            # A proxy of the environment is not asked for this machine itself.
+            trust_env=not is_loopback(api_base),
             # Compressed streams arrive late, and could not be kept as text.
             headers={"accept-encoding": "identity"},
             event_hooks={"response": [_record]},

@@ -69,3 +69,10 @@ class Model(Protocol):
     async def close(self) -> None:
         """Let go of connections and child processes; idempotent."""
         ...
+
+
+@runtime_checkable
+class KeepsPrefix(Protocol):
+    """A model whose evaluated prompt stays: reading how the next request begins ahead of it saves that time later."""
+
+    async def warm(self, prefix: ModelRequest | None = None) -> None: ...

@@ -10,6 +10,7 @@ from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choose, named, open_model
 from nca.models.client import LitellmModel
+from nca.models.endpoint import is_loopback
 from nca.models.local_servers import LocalServer, find_servers
 from nca.models.providers import PROVIDERS
 from nca.testing.provider import Provider
@@ -164,3 +165,18 @@ async def test_a_choice_opens_to_a_model() -> None:
     assert isinstance(model, LitellmModel)
     assert (model.facts.name, model.facts.window_tokens) == ("openai/gpt-4o", 9_000)
     await model.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "is_here"),
+    [
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://localhost:11434", True),
+        ("http://[::1]:1234/v1", True),
+        ("https://api.example.com/v1", False),
+        ("http://localhost.example.com/v1", False),
+        ("", False),
+    ],
+)
+def test_a_proxy_is_not_asked_for_this_machine_itself(address: str, is_here: bool) -> None:
+    assert is_loopback(address) is is_here

@@ -92,7 +92,9 @@ def summarize(
         form=settings.summarize.form,
     )
     others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
-    ledger = facts.merge([*(part.ledger for part in (*others, *absorbed)), facts.extract(messages)])
+    ledger = facts.merge(
+        [*(part.ledger for part in (*others, *absorbed)), facts.extract(messages, draft.history.found)]
+    )
     leaving: list[Part] = [*absorbed, *gone]
     role = cast('Literal["user", "system"]', settings.summarize.role)
     summary = compose(
