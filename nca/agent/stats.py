@@ -112,7 +112,9 @@ def _next_rung(window: Window, used_tokens: int) -> str:
         return f"a notice above {info:,} tokens, compaction at {trigger:,}"
     if used_tokens < trigger:
         return f"compaction at {trigger:,} tokens"
-    return f"compaction once the context has grown to {max(window.quiet_below, trigger):,} tokens"
+    if used_tokens >= window.quiet_below:
+        return "compaction before the next request"
+    return f"compaction once the context has grown to {window.quiet_below:,} tokens"
 
 
 def _one_line(text: str) -> str:

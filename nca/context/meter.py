@@ -129,10 +129,27 @@ class Meter:
         self.anchor = anchor
 
     def _repair_raw(self, history: History) -> int:
-        """What repairs of a broken log add (or take away), counted once for a view."""
-        if self._overhead is None or self._overhead[0] is not history.view or self._overhead[1] > history.head:
-            self._overhead = (history.view, history.head, repair_overhead(resolve(history), self.provider))
-        return self._overhead[2]
+        """What repairs of a broken log add (or take away): counted once up to the newest turn, which may still grow."""
+        turn = _newest_turn(history)
+        if not turn:
+            return repair_overhead(resolve(history), self.provider)
+        view, until, known = self._overhead or (None, 0, 0)
+        if view is not history.view or until > turn:
+            known = repair_overhead(resolve(history)[: turn - 1 - history.head], self.provider)
+        elif until < turn:
+            known += repair_overhead([entry.message for entry in history.entries[until - 1 : turn - 1]], self.provider)
+        self._overhead = (history.view, turn, known)
+        return known + repair_overhead([entry.message for entry in history.entries[turn - 1 :]], self.provider)
+
+
+def _newest_turn(history: History) -> int:
+    """The seq of the newest user message behind a plain answer, where no repair reaches across; 0 for none."""
+    for seq in range(history.head, history.view.tail, -1):
+        before, message = history.message(seq - 1), history.message(seq)
+        is_answer = before.role == "assistant" and before.text.strip() and not before.tool_calls
+        if is_answer and message.role == "user" and message.text.strip():
+            return seq
+    return 0
 
 
 def repair_overhead(messages: Sequence[Message], provider: str) -> int:

@@ -107,3 +107,26 @@ def test_the_repair_of_a_broken_log_is_counted() -> None:
     assert Meter().raw(broken) > CONVERSATION_TOKENS + broken.view_tokens
     doubled = history_of([user(), calling(call("a")), result("a"), result("a", "again " * 50), user("And?")])
     assert Meter().raw(doubled) < CONVERSATION_TOKENS + doubled.view_tokens
+
+
+@some
+@given(st.lists(logs(max_turns=2), min_size=1, max_size=3), st.integers(1, 5))
+def test_a_number_that_was_taken_while_the_log_grew_is_the_number_of_the_whole(
+    parts: list[list[Message]], every: int
+) -> None:
+    history, meter = history_of([]), Meter()
+    for message in (message for part in parts for message in part):
+        history.append(Entry(history.head + 1, message))
+        if history.head % every == 0:
+            assert meter.used(history) == Meter().used(history)
+    history.view = View((Marker("m", ((1, history.head // 2),), "[out]"),), history.head // 2 + 1)
+    assert meter.used(history) == Meter().used(history)
+
+
+@pytest.mark.parametrize("late", [result("a", "again " * 2_000), result("b", "B")])
+def test_results_that_come_late_or_twice_are_counted_as_they_are_sent(late: Message) -> None:
+    history, meter = history_of([*talk(1), user(), calling(call("a"), call("b"))]), Meter()
+    assert meter.used(history) == Meter().used(history)
+    for message in (result("a"), late):
+        history.append(Entry(history.head + 1, message))
+        assert meter.used(history) == Meter().used(history)
