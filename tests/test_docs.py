@@ -13,7 +13,7 @@ import typer
 
 from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
 from nca.cli.commands import build
-from nca.terminal.commands import find_command
+from nca.terminal.commands import COMMANDS, find_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -82,7 +82,8 @@ def test_a_command_in_the_docs_exists(line: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_flags_and_chat_commands_in_the_docs_exist(page: Path) -> None:
-    known = _all_flags(typer.main.get_command(build())) | set(VERSION_FLAGS)
+    in_the_chat = {flag for command in COMMANDS for flag in re.findall(r"--[a-z-]+", command.usage)}
+    known = _all_flags(typer.main.get_command(build())) | set(VERSION_FLAGS) | in_the_chat
     for code in _codes(page):
         first = code.split()[0] if code.split() else ""
         if re.fullmatch(r"--[a-z-]+", first):

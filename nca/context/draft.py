@@ -10,6 +10,7 @@ import msgspec
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.rules import BLOCK_REPAIRS
+from nca.context.rules.arguments import ValidArguments
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.untouchable import newest_user, untouchable
 from nca.context.tokens import message_tokens
@@ -179,11 +180,24 @@ class Draft:
             is_locked = any(seq in self.locked for seq in range(first, last + 1))
             block = Block(first, last, self._turn, self.history.run_tokens(first, last), is_locked)
             block.stubs.update({seq: stubs[seq] for seq in block.seqs if seq in stubs})
-            if block.stubs or first != last or message.role == "tool" or message.tool_calls or not message.content:
+            if block.stubs or not _is_sound([entry.message for entry in run[start : end + 1]]):
                 block.raw = self._block_raw(block)
             self.parts.append(block)
         run.clear()
         stubs.clear()
+
+
+def _is_sound(messages: Sequence[Message]) -> bool:
+    """Whether the block is sent as it is: its cost is then the sum of its messages, without repairing it to see."""
+    first, *results = messages
+    if not isinstance(first.content, str | None) or not (first.content or first.tool_calls):
+        return False
+    if first.role == "tool" or len(results) != len(first.tool_calls):
+        return False
+    return all(
+        result.role == "tool" and result.tool_call_id == call.id and isinstance(result.content, str) and result.content
+        for call, result in zip(first.tool_calls, results, strict=True)
+    ) and ValidArguments.holds(first)
 
 
 def covered(parts: Iterable[Part]) -> tuple[Range, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from posixpath import normpath
 from typing import Any
 
@@ -12,6 +13,8 @@ import msgspec
 
 from nca.messages import Entry, ToolCall
 
+CALLS_REMEMBERED = 4_096
+"""The same calls are looked at by several stages of one compaction, and again by the next one."""
 PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "absolute_path")
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
@@ -44,8 +47,9 @@ class FileUse:
         return self.last_line is None or (other.last_line is not None and self.last_line >= other.last_line)
 
 
+@lru_cache(maxsize=CALLS_REMEMBERED)
 def arguments_of(call: ToolCall) -> dict[str, Any]:
-    """The call's arguments; empty where they are not a JSON object."""
+    """The call's arguments, not to be changed; empty where they are not a JSON object."""
     try:
         arguments = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -64,17 +68,23 @@ def path_of(arguments: dict[str, Any]) -> str:
 
 def file_use(call: ToolCall, seq: int = 0) -> FileUse | None:
     """What a call does to a file, None where it does nothing to one."""
+    use = _use_of(call)
+    return replace(use, seq=seq) if use is not None and seq else use
+
+
+@lru_cache(maxsize=CALLS_REMEMBERED)
+def _use_of(call: ToolCall) -> FileUse | None:
     arguments = arguments_of(call)
     path = path_of(arguments)
     if not path:
         return None
     command = arguments.get("command")
     if (_WRITES.search(call.name) and command != "view") or command in _WRITING_COMMANDS:
-        return FileUse(seq, path, is_write=True)
+        return FileUse(0, path, is_write=True)
     if not _READS.search(call.name) and command != "view":
         return None
     first, last = _lines(arguments)
-    return FileUse(seq, path, is_write=False, first_line=first, last_line=last)
+    return FileUse(0, path, is_write=False, first_line=first, last_line=last)
 
 
 def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:

@@ -29,6 +29,17 @@ RULES, MODIFIED, ERRORS, READ, COMMANDS, HASHES, URLS, IDENTIFIERS = CATEGORIES
 USER_WORDS = "User"
 """The person's own turns, verbatim; rendered apart, in a budget of their own."""
 
+FIRST_TAKEN = (
+    (RULES, 0.2),
+    (MODIFIED, 0.5),
+    (READ, 0.5),
+    (ERRORS, 0.6),
+    (HASHES, 0.2),
+    (IDENTIFIERS, 0.2),
+    (URLS, 0.2),
+    (COMMANDS, 0.5),
+)
+"""The order in which categories take their room, and the largest share of the whole that each may have."""
 MAX_FACT_CHARS = 160
 _RULE = re.compile(
     r"(?i)\b(always|never|must(?: not)?|do not|don't|only use|please use|prefer|make sure|from now on|remember|avoid)\b"
@@ -68,28 +79,27 @@ def find(message: Message) -> Found:
 def extract(messages: Sequence[Message], known: dict[int, Found] | None = None) -> Ledger:
     """The facts of these messages. `known` keeps what was found of each, by its identity."""
     known = {} if known is None else known
-    ledger: Ledger = {}
+    # Dicts as ordered sets: a session has many thousand facts, and each comes often.
+    facts: dict[str, dict[str, None]] = {category: {} for category in (*CATEGORIES, USER_WORDS)}
     outcomes = {message.tool_call_id: message for message in messages if message.role == "tool"}
     recurring: Counter[str] = Counter()
     for message in messages:
         found = known.get(id(message)) or known.setdefault(id(message), find(message))
         if message.role == "user" and not message.is_synthetic and message.text.strip():
-            _add(ledger, USER_WORDS, message.text.strip(), limit=100_000)
-        for rule in found.rules:
-            _add(ledger, RULES, rule, limit=2 * MAX_FACT_CHARS)
-        for part in message.attachments:
-            _add(ledger, READ, part.path)
+            facts[USER_WORDS][message.text.strip()] = None
+        facts[RULES].update(dict.fromkeys(found.rules))
+        facts[READ].update(dict.fromkeys(part.path for part in message.attachments))
         for call in message.tool_calls:
-            _add_call(ledger, call, outcomes.get(call.id))
-        for error in found.errors:
-            _add(ledger, ERRORS, error)
-        for url in found.urls:
-            _add(ledger, URLS, url)
+            category, fact = _of_call(call, outcomes.get(call.id))
+            if fact:
+                facts[category][fact] = None
+        facts[ERRORS].update(dict.fromkeys(found.errors))
+        facts[URLS].update(dict.fromkeys(found.urls))
         recurring.update(found.names)
     for name, count in recurring.items():
         if count > 1:
-            _add(ledger, HASHES if _HASH.fullmatch(name) else IDENTIFIERS, name)
-    return ledger
+            facts[HASHES if _HASH.fullmatch(name) else IDENTIFIERS][name] = None
+    return {category: list(kept) for category, kept in facts.items() if kept}
 
 
 def error_lines(text: str, *, is_error: bool) -> Iterable[str]:
@@ -120,18 +130,26 @@ def facts_of(ledger: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def render(ledger: Mapping[str, Sequence[str]], max_tokens: int) -> str:
-    """The ledger as text of at most `max_tokens` raw tokens; each category gives up its oldest facts in turn."""
-    chosen = {category: list(ledger.get(category, ())) for category in CATEGORIES}
-    text = _render(chosen)
-    while text and text_tokens(text) > max_tokens:
-        # The category that takes most room gives first; later categories matter less, so they count double.
-        longest = max(
-            CATEGORIES, key=lambda name: sum(map(len, chosen[name])) * (1 if CATEGORIES.index(name) < 4 else 2)
-        )
-        facts = chosen[longest]
-        chosen[longest] = facts[max(1, len(facts) // 8) :]
-        text = _render(chosen)
-    return text
+    """The ledger as text of at most `max_tokens` raw tokens; what matters most is taken first, newest facts first."""
+    chosen: dict[str, list[str]] = {}
+    left = max_tokens
+    for category, share in FIRST_TAKEN:
+        facts = list(ledger.get(category, ()))
+        if category == READ:
+            # A file that was modified stands there already.
+            facts = [fact for fact in facts if fact not in ledger.get(MODIFIED, ())]
+        most = min(left, int(max_tokens * share))
+        taken: list[str] = []
+        cost = text_tokens(f"{category}: ") + 1
+        for fact in reversed(facts):
+            cost += text_tokens(f"{fact}; ")
+            if cost > most:
+                break
+            taken.append(fact)
+        if taken:
+            chosen[category] = taken[::-1]
+            left -= sum(text_tokens(f"{fact}; ") for fact in taken) + text_tokens(f"{category}: ") + 1
+    return "\n".join(f"{name}: {'; '.join(chosen[name])}" for name in CATEGORIES if name in chosen)
 
 
 def render_user_words(words: Sequence[str], max_tokens: int) -> str:
@@ -152,26 +170,16 @@ def render_user_words(words: Sequence[str], max_tokens: int) -> str:
     return "\n".join(reversed(lines))
 
 
-def _render(chosen: Mapping[str, Sequence[str]]) -> str:
-    return "\n".join(f"{category}: {'; '.join(facts)}" for category, facts in chosen.items() if facts)
-
-
-def _add(ledger: Ledger, category: str, fact: str, *, limit: int = MAX_FACT_CHARS) -> None:
-    facts = ledger.setdefault(category, [])
-    fact = fact[:limit]
-    if fact not in facts:
-        facts.append(fact)
-
-
-def _add_call(ledger: Ledger, call: ToolCall, result: Message | None) -> None:
+def _of_call(call: ToolCall, result: Message | None) -> tuple[str, str]:
+    """The category and the fact of one call; an empty fact where it has none."""
     use = file_use(call)
     if use is not None:
-        _add(ledger, MODIFIED if use.is_write else READ, use.path)
-        return
+        return (MODIFIED if use.is_write else READ), use.path[:MAX_FACT_CHARS]
     arguments = arguments_of(call)
     command = next((arguments[key] for key in ("command", "cmd", "script") if isinstance(arguments.get(key), str)), "")
-    if command.strip():
-        _add(ledger, COMMANDS, f"`{command.strip().splitlines()[0][:100]}` → {_outcome(result)}")
+    if not command.strip():
+        return COMMANDS, ""
+    return COMMANDS, f"`{command.strip().splitlines()[0][:100]}` → {_outcome(result)}"
 
 
 def _outcome(result: Message | None) -> str:

@@ -130,3 +130,11 @@ def test_results_that_come_late_or_twice_are_counted_as_they_are_sent(late: Mess
     for message in (result("a"), late):
         history.append(Entry(history.head + 1, message))
         assert meter.used(history) == Meter().used(history)
+
+
+def test_a_session_that_goes_on_shows_the_number_it_ended_with_and_learns_nothing_from_it() -> None:
+    history, meter = history_of(talk(10)), Meter(calibration=Calibration(1.0, 5))
+    meter.restore(meter.raw(history), history, 2_000)
+    assert meter.used(history) == 2_000
+    assert (meter.calibration.ratio, meter.calibration.samples) == (1.0, 5)
+    assert not meter.measure(history, BUDGET).is_estimate

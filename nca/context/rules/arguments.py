@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -16,8 +17,12 @@ class ValidArguments:
     def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
         return ()
 
+    @staticmethod
+    def holds(message: Message) -> bool:
+        return all(_is_valid(call) for call in message.tool_calls)
+
     def repair(self, messages: list[Message]) -> list[Message]:
-        if all(_is_valid(call) for message in messages for call in message.tool_calls):
+        if all(self.holds(message) for message in messages):
             return messages
         return [
             msgspec.structs.replace(message, tool_calls=tuple(_repaired(call) for call in message.tool_calls))
@@ -31,6 +36,7 @@ def _is_valid(call: ToolCall) -> bool:
     return _is_name(call.name) and _is_object(call.arguments)
 
 
+@lru_cache(maxsize=4_096)
 def _is_object(arguments: str) -> bool:
     try:
         return isinstance(msgspec.json.decode(arguments), dict)

@@ -1,0 +1,163 @@
+"""A real session replayed: what was estimated against what was reported, what compaction keeps, what it costs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import nca
+from nca.config.schema import ContextSettings
+from nca.context.budget import Budget
+from nca.context.calibration import Calibration
+from nca.context.file_reads import file_use
+from nca.context.history import History
+from nca.context.ledger import error_lines
+from nca.context.meter import Meter
+from nca.context.plan import compact, no_summarizer, run
+from nca.context.request import request_messages
+from nca.context.tokens import SAFETY_MARGIN, message_tokens
+from nca.context.view import Summary, View
+from nca.messages import Entry, Message
+from nca.wire import message_from_dict
+
+MODEL, PROVIDER, WINDOW_TOKENS = "anthropic/claude-opus-4-5", "anthropic", 200_000
+_HASH = re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b")
+CACHE_READ, CACHE_WRITE = 0.1, 1.25
+"""Prices of a prefix cache, as shares of an uncached token."""
+
+Rows = list[dict[str, Any]]
+
+
+def estimates(rows: Rows) -> Iterator[str]:
+    """Relative errors, call by call, with the views that the session really had."""
+    history, meter = History(), Meter(provider=PROVIDER)
+    anchored: list[float] = []
+    first: list[float] = []
+    unlearned: list[float] = []
+    fixed: int | None = None
+    has_compacted = False
+    for row in rows:
+        if row["role"] == "_compaction":
+            history.view = _their_view(rows, row)
+            has_compacted = True
+            continue
+        reported = row.get("_usage", {}).get("prompt_tokens", 0)
+        if row["role"] == "assistant" and reported:
+            raw, used = meter.raw(history), meter.used(history)
+            plain = raw * Calibration.unlearned(PROVIDER).ratio / SAFETY_MARGIN
+            fixed = round(reported - plain) if fixed is None else fixed
+            unlearned.append((plain + fixed - reported) / reported)
+            if has_compacted:
+                first.append((used - reported) / reported)
+            elif meter.anchor is not None:
+                anchored.append((used - reported) / reported)
+            has_compacted = False
+            meter.learn(raw, history, reported)
+        history.append(Entry(history.head + 1, message_from_dict(row)))
+    yield f"estimate, anchored: p95 {_p95(anchored):.2%} of {len(anchored)} calls"
+    yield "estimate, first call after a compaction: " + ", ".join(f"{error:+.1%}" for error in first)
+    yield f"estimate, not calibrated (fixed part known): p95 {_p95(unlearned):.1%}, lowest {min(unlearned):+.1%}"
+
+
+def facts_at_compactions(rows: Rows) -> Iterator[str]:
+    """At the points where the session was compacted, with the summary that a frontier model wrote there."""
+    for index, row in enumerate(rows):
+        if row["role"] != "_compaction":
+            continue
+        before = [one for one in rows[:index] if not one["role"].startswith("_")]
+
+        def recorded(_: list[dict[str, Any]], summary: str = row["summary"]) -> str:
+            return summary
+
+        result = nca.compact(before, model=MODEL, context_window=WINDOW_TOKENS, summarizer=recorded)
+        text = "\n".join(_shown(message) for message in result.messages)
+        kept = {name: f"{sum(fact in text for fact in facts)}/{len(facts)}" for name, facts in _facts(before).items()}
+        numbers = f"{result.tokens_before:,} → {result.tokens_after:,} (target {result.target_tokens:,})"
+        yield f"compaction at message {index}: {numbers} · kept " + " · ".join(f"{k} {v}" for k, v in kept.items())
+
+
+def saved_without_a_model(rows: Rows) -> Iterator[str]:
+    """Prune and deduplicate alone, with all words of user and assistant kept."""
+    messages = [row for row in rows if not row["role"].startswith("_")]
+    settings = {"context.prune.minimum_savings_tokens": 0}
+    result = nca.compact(
+        messages,
+        model=MODEL,
+        context_window=10_000_000,
+        target=0.0001,
+        stages=["prune", "deduplicate"],
+        settings=settings,
+    )
+    yield f"prune and deduplicate alone: {result.tokens_saved / result.tokens_before:.0%} of the tokens saved"
+
+
+def prefix_cost(rows: Rows, window: int = 128_000) -> Iterator[str]:
+    """What the session costs with a prefix cache, as a share of sending its raw history at full price."""
+    history, meter, budget = History(), Meter(provider=PROVIDER), Budget.of(window)
+    settings = ContextSettings()
+    cached: list[tuple[str, int]] = []
+    cost = raw_cost = 0.0
+    compactions = 0
+    for row in rows:
+        if row["role"].startswith("_"):
+            continue
+        message = message_from_dict(row)
+        if message.role == "assistant":
+            if meter.used(history) >= budget.trigger_tokens(settings):
+                proposal = run(compact(history, meter, budget, settings), no_summarizer)
+                history.view = proposal.view
+                compactions += proposal.compacted
+            parts = [(json.dumps(one), 0) for one in request_messages(history, provider=PROVIDER)]
+            sizes = [len(text) / 4 for text, _ in parts]
+            same = next(
+                (n for n, (a, b) in enumerate(zip(cached, parts, strict=False)) if a != b), min(len(cached), len(parts))
+            )
+            cost += CACHE_READ * sum(sizes[:same]) + CACHE_WRITE * sum(sizes[same:])
+            cached = parts
+            raw_cost += sum(message_tokens(entry.message) for entry in history.entries)
+        history.append(Entry(history.head + 1, message))
+    yield f"prefix cache at a window of {window:,}: {cost / raw_cost:.1%} of the raw history, {compactions} compactions"
+
+
+def _their_view(rows: Rows, row: dict[str, Any]) -> View:
+    kept = row["firstKeptEntryIndex"]
+    notes = sum(one["role"].startswith("_") for one in rows[:kept])
+    hidden = kept - notes
+    return View((Summary("theirs", ((1, hidden),), row["summary"]),), hidden + 1)
+
+
+def _facts(rows: Rows) -> dict[str, list[str]]:
+    touched: dict[str, None] = {}
+    read: dict[str, None] = {}
+    errors: dict[str, None] = {}
+    seen: Counter[str] = Counter()
+    words = [row["content"] for row in rows if row["role"] == "user"]
+    for row in rows:
+        message: Message = message_from_dict(row)
+        for call in message.tool_calls:
+            use = file_use(call)
+            if use is not None:
+                (touched if use.is_write else read)[use.path] = None
+        if message.role == "tool":
+            errors.update(dict.fromkeys(error_lines(message.text, is_error=message.is_error)))
+        seen.update(set(_HASH.findall(message.text)))
+    return {
+        "paths touched": list(touched),
+        "files read": list(read),
+        "error lines": list(errors),
+        "hashes": [name for name, count in seen.items() if count > 1],
+        "user turns": words,
+    }
+
+
+def _shown(message: dict[str, Any]) -> str:
+    calls = " ".join(call["function"]["arguments"] for call in message.get("tool_calls") or ())
+    return f"{message['content'] or ''} {calls}"
+
+
+def _p95(errors: list[float]) -> float:
+    ordered = sorted(abs(error) for error in errors)
+    return ordered[int(len(ordered) * 0.95)]

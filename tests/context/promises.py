@@ -1,0 +1,173 @@
+"""The promises of spec section 14, said naively: plain lists, nothing cached, each a few lines.
+
+The engine is held against these. What returns a list returns what is wrong, one line each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.request import repair, request_messages
+from nca.context.rules.steps import steps
+from nca.context.tokens import message_tokens
+from nca.context.validate import CHECKS, validate_request
+from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.messages import Message
+from nca.wire import content_text
+
+PROVIDERS = ("", *CHECKS)
+"""No provider in particular, then each whose rules are known."""
+CUT = "[…]"
+Rows = list[dict[str, Any]]
+
+
+def shown(log: Sequence[Message], view: View) -> list[Message]:
+    """What a view shows of a log, in order."""
+    messages: list[Message] = []
+    for item in view.items:
+        match item:
+            case Verbatim(first, last):
+                messages += log[first - 1 : last]
+            case Stub(seq, text):
+                messages.append(msgspec.structs.replace(log[seq - 1], content=text))
+            case Summary():
+                messages.append(Message(item.role, item.text, is_synthetic=True))
+            case Marker(text=text):
+                messages += [Message("user", text, is_synthetic=True)] if text else []
+    return [*messages, *log[view.tail - 1 :]]
+
+
+def counted(log: Sequence[Message], view: View, meter: Meter) -> int:
+    """Raw tokens of the next request, every message counted anew."""
+    messages = shown(log, view)
+    if any(message.role != "system" for message in messages):
+        messages = repair(messages, meter.provider)
+    return meter.fixed_raw + sum(map(message_tokens, messages))
+
+
+def chained(before: bytes, message: Message) -> bytes:
+    """A rolling hash: of a log that has only grown, the old one is found again on the way."""
+    return blake2b(before + msgspec.json.encode(message), digest_size=16).digest()
+
+
+def digest(log: Iterable[Message]) -> bytes:
+    rolling = b""
+    for message in log:
+        rolling = chained(rolling, message)
+    return rolling
+
+
+def refused(history: History, system_prompt: str = "", providers: Sequence[str] = PROVIDERS) -> list[str]:
+    """What providers would refuse. A request for no provider in particular must suit every one."""
+    problems: list[str] = []
+    for provider in providers:
+        rows = request_messages(history, system_prompt=system_prompt, provider=provider)
+        msgspec.json.encode(rows).decode("utf-8")
+        for name in (provider,) if provider else CHECKS:
+            problems += [f"{name}: {problem}" for problem in validate_request(rows, name)]
+        problems += unpaired(rows)
+    return problems
+
+
+def unpaired(rows: Rows) -> Iterator[str]:
+    """Calls that have not exactly one result each, directly behind them, and results without their call."""
+    results = sum(row["role"] == "tool" for row in rows)
+    for place, row in enumerate(rows):
+        ids = [call["id"] for call in row.get("tool_calls") or ()]
+        results -= len(ids)
+        behind = rows[place + 1 : place + 1 + len(ids)]
+        if ids and [answer.get("tool_call_id") for answer in behind] != ids:
+            yield f"the calls of message {place + 1} are not answered directly behind it"
+    if results:
+        yield f"{results} results too many"
+
+
+def covering(view: View, seq: int) -> list[Verbatim | Stub | Summary | Marker | None]:
+    """All items that stand for a message; None is the open tail. There must be exactly one."""
+    found: list[Verbatim | Stub | Summary | Marker | None] = [None] if seq >= view.tail else []
+    for item in view.items:
+        match item:
+            case Verbatim(first, last):
+                found += [item] if first <= seq <= last else []
+            case Stub(place):
+                found += [item] if place == seq else []
+            case _:
+                found += [item for first, last in item.ranges if first <= seq <= last]
+    return found
+
+
+def is_cleared(view: View, seq: int) -> bool:
+    """Whether a person took the message out of the context."""
+    return any(isinstance(item, Marker) and item.id.startswith("clear") for item in covering(view, seq))
+
+
+def is_whole(view: View, seq: int) -> bool:
+    return isinstance(covering(view, seq)[0], Verbatim | None)
+
+
+def misplaced(log: Sequence[Message], view: View) -> list[str]:
+    """Messages in no place or in two, facts in two places, halves of steps, summaries of nothing."""
+    problems = [f"message {seq} is in {n} places" for seq in range(1, len(log) + 1) if (n := len(covering(view, seq))) != 1]
+    facts = Counter(
+        (category, fact)
+        for item in view.items
+        if isinstance(item, Summary)
+        for category, found in item.ledger.items()
+        for fact in found
+    )
+    problems += [f"the fact {fact!r} is in {count} places" for fact, count in facts.items() if count > 1]
+    problems += [f"{item.id} stands for nothing" for item in view.items if isinstance(item, Summary | Marker) and not item.ranges]
+    return problems + halved(log, view)
+
+
+def halved(log: Sequence[Message], view: View) -> list[str]:
+    """Steps of which one part is hidden and another shown, or that two items share."""
+    problems = []
+    for step in steps(log):
+        seqs = [step.position + 1, *(place + 1 for place in step.results.values())]
+        homes = {_home(view, seq) for seq in seqs if not is_cleared(view, seq)}
+        if len(homes) > 1 and not any(is_cleared(view, seq) for seq in seqs):
+            problems.append(f"the step at message {seqs[0]} is torn apart: {homes}")
+    return problems
+
+
+def _home(view: View, seq: int) -> str:
+    item = covering(view, seq)[0]
+    return item.id if isinstance(item, Summary | Marker) else "shown"
+
+
+def system_texts(rows: Rows) -> list[str]:
+    """The leading system messages; one that stands later is a problem that the validators find."""
+    texts = []
+    for row in rows:
+        if row["role"] != "system":
+            break
+        texts.append(content_text(row["content"]) if not isinstance(row["content"], str) else row["content"])
+    return texts
+
+
+def newest(log: Sequence[Message]) -> int:
+    """The seq of the newest message of a person; 0 where there is none."""
+    return max((seq for seq, message in enumerate(log, 1) if message.role == "user" and not message.is_synthetic), default=0)
+
+
+def stands_visibly(log: Sequence[Message], view: View, rows: Rows) -> str:
+    """"" where the newest user message is sent byte-identical, or cut where one sees it; else what is wrong."""
+    seq = newest(log)
+    text = content_text(log[seq - 1].content) if seq else ""
+    if not text.strip() or is_cleared(view, seq):
+        return ""
+    item = covering(view, seq)[0]
+    sent = [row["content"] for row in rows if row["role"] == "user"]
+    if isinstance(item, Stub):
+        kept = item.text.removesuffix(CUT).rstrip()
+        is_visible = item.text.endswith(CUT) and text.startswith(kept) and item.text in sent
+        return "" if is_visible else f"message {seq} is cut where nobody sees it"
+    return "" if isinstance(item, Verbatim | None) and text in sent else f"message {seq}, the newest, is not sent whole"
