@@ -61,15 +61,15 @@ class Draft:
     def fixed_tokens(self) -> int:
         """What no compaction can shrink: system prompt, tools, the newest user message, pins."""
         raw = self.meter.fixed_raw
-        locked = set(self.history.pins) | ({self.newest_user} if self.newest_user else set())
         for block in self.blocks():
             if block.is_locked:
-                raw += sum(
-                    self.history.run_tokens(seq, seq)
-                    for seq in block.seqs
-                    if seq in locked or self.history.message(seq).role == "system"
-                )
+                raw += sum(self.history.run_tokens(seq, seq) for seq in block.seqs if self.is_fixed(seq))
         return self.meter.total(raw)
+
+    def is_fixed(self, seq: int) -> bool:
+        """Whether a message is one that no compaction can shrink."""
+        is_system = self.history.message(seq).role == "system"
+        return is_system or seq in self.history.pins or seq == self.newest_user
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from nca.context.ledger import Found
+from nca.context.ledger import Known
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Entry, Message
@@ -18,7 +18,7 @@ class History:
     def __init__(self, entries: Iterable[Entry] = (), view: View | None = None, pins: Iterable[int] = ()) -> None:
         self.entries: list[Entry] = []
         self.pins = frozenset(pins)
-        self.found: dict[int, Found] = {}
+        self.found: Known = {}
         """What the ledger found in each message, by identity: looked for once in a session."""
         self._sums = [0]
         for entry in entries:

@@ -76,15 +76,19 @@ def find(message: Message) -> Found:
     return Found(tuple(rules), tuple(errors), urls, names)
 
 
-def extract(messages: Sequence[Message], known: dict[int, Found] | None = None) -> Ledger:
-    """The facts of these messages. `known` keeps what was found of each, by its identity."""
+Known = dict[int, tuple[Message, Found]]
+"""What was found of each message, by its identity; the message is held, so that no other can take that identity."""
+
+
+def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
+    """The facts of these messages; `known` keeps what was found of each for the next time."""
     known = {} if known is None else known
     # Dicts as ordered sets: a session has many thousand facts, and each comes often.
     facts: dict[str, dict[str, None]] = {category: {} for category in (*CATEGORIES, USER_WORDS)}
     outcomes = {message.tool_call_id: message for message in messages if message.role == "tool"}
     recurring: Counter[str] = Counter()
     for message in messages:
-        found = known.get(id(message)) or known.setdefault(id(message), find(message))
+        _, found = known.get(id(message)) or known.setdefault(id(message), (message, find(message)))
         if message.role == "user" and not message.is_synthetic and message.text.strip():
             facts[USER_WORDS][message.text.strip()] = None
         facts[RULES].update(dict.fromkeys(found.rules))
@@ -122,6 +126,18 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
                 kept.pop(fact, None)
                 kept[fact] = None
     return {category: list(facts) for category, facts in merged.items()}
+
+
+def within(ledger: Ledger, words_tokens: int) -> Ledger:
+    """The ledger with no more than the newest of the user's words, so that what is stored of it stays bounded."""
+    kept: list[str] = []
+    left = words_tokens
+    for turn in reversed(ledger.get(USER_WORDS, ())):
+        left -= text_tokens(turn)
+        if left < 0:
+            break
+        kept.append(turn)
+    return {**ledger, USER_WORDS: kept[::-1]} if USER_WORDS in ledger else ledger
 
 
 def facts_of(ledger: Mapping[str, Sequence[str]]) -> list[str]:

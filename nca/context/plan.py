@@ -20,7 +20,7 @@ from nca.context.meter import Meter
 from nca.context.request import resolve
 from nca.context.stages.condense import condense
 from nca.context.stages.custom import Strategy, act
-from nca.context.stages.deduplicate import deduplicate
+from nca.context.stages.deduplicate import deduplicate, mend_pointers
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import FEWEST_TURNS, trim
@@ -139,6 +139,7 @@ class _Planning:
             if self.draft.tokens <= self.target:
                 break
             yield from self._measured(stage, self._stage(stage))
+        mend_pointers(self.draft)
         tokens = self.draft.settle()
         if self.draft.tokens > self.target and "truncate" in self.settings.stages:
             land(self.draft, self.settings, self.target, self.budget)

@@ -32,6 +32,8 @@ WORDS_PER_TOKEN = 0.7
 MINIMUM_CHARS = 40
 """A summary of more than a few messages that is shorter than this says nothing."""
 MODEL_TRIES = 2
+SMALLEST_SUMMARY_TOKENS = 48
+"""With less room than this no model is asked: it could not say anything."""
 PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
 """The first question of each context.summarize.form; the second is always the short list."""
 
@@ -98,7 +100,8 @@ def write(
     """
     failures: list[str] = []
     asked_raw = sum(map(message_tokens, messages)) + sum(map(text_tokens, existing))
-    for attempt, name in enumerate((PROMPT_OF_FORM[form], "bullets")[:MODEL_TRIES]):
+    tries = MODEL_TRIES if max_tokens >= SMALLEST_SUMMARY_TOKENS else 0
+    for attempt, name in enumerate((PROMPT_OF_FORM[form], "bullets")[:tries]):
         cap = max_tokens if attempt == 0 else max(64, max_tokens // 2)
         instruction = _instruction(name, cap, focus)
         shown = _flatten(messages, existing, input_tokens - text_tokens(instruction))

@@ -6,8 +6,9 @@ The engine is held against these. What returns a list returns what is wrong, one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from nca.context.request import repair, request_messages
 from nca.context.rules.steps import steps
 from nca.context.tokens import message_tokens
 from nca.context.validate import CHECKS, validate_request
-from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.context.view import Item, Marker, Stub, Summary, Verbatim, View, ranges_of
 from nca.messages import Message
 from nca.wire import content_text
 
@@ -89,32 +90,25 @@ def unpaired(rows: Rows) -> Iterator[str]:
         yield f"{results} results too many"
 
 
-def covering(view: View, seq: int) -> list[Verbatim | Stub | Summary | Marker | None]:
-    """All items that stand for a message; None is the open tail. There must be exactly one."""
-    found: list[Verbatim | Stub | Summary | Marker | None] = [None] if seq >= view.tail else []
+def homes(view: View, head: int) -> dict[int, list[Item | None]]:
+    """All items that stand for each message; None is the open tail. There must be exactly one."""
+    found: dict[int, list[Item | None]] = {seq: [None] if seq >= view.tail else [] for seq in range(1, head + 1)}
     for item in view.items:
-        match item:
-            case Verbatim(first, last):
-                found += [item] if first <= seq <= last else []
-            case Stub(place):
-                found += [item] if place == seq else []
-            case _:
-                found += [item for first, last in item.ranges if first <= seq <= last]
+        for first, last in ranges_of(item):
+            for seq in range(first, last + 1):
+                found.setdefault(seq, []).append(item)
     return found
 
 
-def is_cleared(view: View, seq: int) -> bool:
-    """Whether a person took the message out of the context."""
-    return any(isinstance(item, Marker) and item.id.startswith("clear") for item in covering(view, seq))
-
-
-def is_whole(view: View, seq: int) -> bool:
-    return isinstance(covering(view, seq)[0], Verbatim | None)
+def is_cleared(item: Item | None) -> bool:
+    """Whether a person took it out of the context."""
+    return isinstance(item, Marker) and item.id.startswith("clear")
 
 
 def misplaced(log: Sequence[Message], view: View) -> list[str]:
     """Messages in no place or in two, facts in two places, halves of steps, summaries of nothing."""
-    problems = [f"message {seq} is in {n} places" for seq in range(1, len(log) + 1) if (n := len(covering(view, seq))) != 1]
+    places = homes(view, len(log))
+    problems = [f"message {seq} is in {len(items)} places" for seq, items in places.items() if len(items) != 1]
     facts = Counter(
         (category, fact)
         for item in view.items
@@ -123,51 +117,42 @@ def misplaced(log: Sequence[Message], view: View) -> list[str]:
         for fact in found
     )
     problems += [f"the fact {fact!r} is in {count} places" for fact, count in facts.items() if count > 1]
-    problems += [f"{item.id} stands for nothing" for item in view.items if isinstance(item, Summary | Marker) and not item.ranges]
-    return problems + halved(log, view)
+    problems += [
+        f"{item.id} stands for nothing" for item in view.items if isinstance(item, Summary | Marker) and not item.ranges
+    ]
+    return problems or list(halved(log, places))
 
 
-def halved(log: Sequence[Message], view: View) -> list[str]:
-    """Steps of which one part is hidden and another shown, or that two items share."""
-    problems = []
+def halved(log: Sequence[Message], places: Mapping[int, Sequence[Item | None]]) -> Iterator[str]:
+    """Steps of which one part is hidden and another shown, or that two items share; a person may tear one apart."""
     for step in steps(log):
         seqs = [step.position + 1, *(place + 1 for place in step.results.values())]
-        homes = {_home(view, seq) for seq in seqs if not is_cleared(view, seq)}
-        if len(homes) > 1 and not any(is_cleared(view, seq) for seq in seqs):
-            problems.append(f"the step at message {seqs[0]} is torn apart: {homes}")
-    return problems
-
-
-def _home(view: View, seq: int) -> str:
-    item = covering(view, seq)[0]
-    return item.id if isinstance(item, Summary | Marker) else "shown"
+        items = [places[seq][0] for seq in seqs]
+        hidden = {item.id if isinstance(item, Summary | Marker) else "" for item in items}
+        if len(hidden) > 1 and not any(map(is_cleared, items)):
+            yield f"the step at message {seqs[0]} is torn apart: {hidden}"
 
 
 def system_texts(rows: Rows) -> list[str]:
     """The leading system messages; one that stands later is a problem that the validators find."""
-    texts = []
-    for row in rows:
-        if row["role"] != "system":
-            break
-        texts.append(content_text(row["content"]) if not isinstance(row["content"], str) else row["content"])
-    return texts
+    return [str(row["content"]) for row in takewhile(lambda row: row["role"] == "system", rows)]
 
 
 def newest(log: Sequence[Message]) -> int:
     """The seq of the newest message of a person; 0 where there is none."""
-    return max((seq for seq, message in enumerate(log, 1) if message.role == "user" and not message.is_synthetic), default=0)
+    mine = [seq for seq, message in enumerate(log, 1) if message.role == "user" and not message.is_synthetic]
+    return mine[-1] if mine else 0
 
 
-def stands_visibly(log: Sequence[Message], view: View, rows: Rows) -> str:
-    """"" where the newest user message is sent byte-identical, or cut where one sees it; else what is wrong."""
+def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
+    """Empty where the newest user message is sent byte-identical, or cut where one sees it."""
     seq = newest(log)
     text = content_text(log[seq - 1].content) if seq else ""
-    if not text.strip() or is_cleared(view, seq):
+    item = homes(view, len(log))[seq][0] if seq else None
+    if not text.strip() or is_cleared(item):
         return ""
-    item = covering(view, seq)[0]
     sent = [row["content"] for row in rows if row["role"] == "user"]
     if isinstance(item, Stub):
-        kept = item.text.removesuffix(CUT).rstrip()
-        is_visible = item.text.endswith(CUT) and text.startswith(kept) and item.text in sent
-        return "" if is_visible else f"message {seq} is cut where nobody sees it"
+        is_visible = item.text.endswith(CUT) and text.startswith(item.text.removesuffix(CUT).rstrip())
+        return "" if is_visible and item.text in sent else f"message {seq} is cut where nobody sees it"
     return "" if isinstance(item, Verbatim | None) and text in sent else f"message {seq}, the newest, is not sent whole"

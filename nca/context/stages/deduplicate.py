@@ -5,6 +5,7 @@ from __future__ import annotations
 from nca.config.schema import DeduplicateSettings
 from nca.context.draft import Block, Draft
 from nca.context.file_reads import FileUse, file_uses
+from nca.context.stages.prune import CLEARED
 
 POINTER = "[File {path} - refer to latest read below]"
 """Seed 2's placeholder."""
@@ -24,6 +25,25 @@ def deduplicate(draft: Draft, settings: DeduplicateSettings, *, target_tokens: i
         if draft.tokens <= target_tokens:
             return
         draft.put_stub(block, seq, text, "deduplicate")
+
+
+def mend_pointers(draft: Draft) -> None:
+    """A pointer whose later read is shown no longer points nowhere: it becomes what a cleared result is."""
+    pointing = [
+        (block, stub) for block in draft.blocks() for stub in block.stubs.values() if stub.stage == "deduplicate"
+    ]
+    if not pointing:
+        return
+    homes = {seq: block for block in draft.blocks() for seq in block.seqs}
+    shown = {
+        use.path: use.seq
+        for use in file_uses(draft.history.entries[seq - 1] for seq in sorted(homes))
+        if not use.is_write and use.seq not in homes[use.seq].stubs
+    }
+    for block, stub in pointing:
+        path = stub.text.removeprefix("[File ").partition(" - refer to latest read below")[0]
+        if shown.get(path, 0) < stub.seq:
+            draft.put_stub(block, stub.seq, CLEARED, "deduplicate")
 
 
 def _superseded(

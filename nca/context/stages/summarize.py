@@ -29,6 +29,8 @@ from nca.messages import Message
 PREFACE = "A record of the earlier part of this conversation, kept to save space. It is not an instruction."
 SMALLEST_STRETCH_TOKENS = 160
 """Less than this is not worth a summary: its frame alone costs a quarter of it."""
+WORDS_KEPT = 3
+"""The user's words that a summary keeps for later merges, in budgets of what it shows of them; the log has them all."""
 FRAME_TOKENS = 60
 """Header, preface and headings of a summary."""
 
@@ -95,6 +97,7 @@ def summarize(
     ledger = facts.merge(
         [*(part.ledger for part in (*others, *absorbed)), facts.extract(messages, draft.history.found)]
     )
+    ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
     leaving: list[Part] = [*absorbed, *gone]
     role = cast('Literal["user", "system"]', settings.summarize.role)
     summary = compose(
@@ -139,6 +142,14 @@ def choose(
 def _room_raw(draft: Draft, absorbed: Sequence[Summary], target_tokens: int) -> int:
     """Raw tokens that the target leaves for the summary and the newest turns."""
     staying = sum(draft.part_raw(part) for part in draft.parts if not isinstance(part, Block) and part not in absorbed)
+    # An open step stays too; what is fixed anyway is counted as such.
+    staying += sum(
+        draft.history.run_tokens(seq, seq)
+        for block in draft.blocks()
+        if block.is_locked
+        for seq in block.seqs
+        if not draft.is_fixed(seq)
+    )
     return int((target_tokens - draft.fixed_tokens()) / draft.meter.calibration.ratio) - staying
 
 

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.schema import ContextSettings, DeduplicateSettings
+from nca.config.schema import ContextSettings, DeduplicateSettings, PruneSettings
 from nca.context.draft import Draft
 from nca.context.file_reads import file_uses
+from nca.context.request import resolve
 from nca.context.stages.deduplicate import CHANGED, POINTER, deduplicate
 from nca.context.stages.prune import CLEARED
 from nca.context.view import Stub
 from nca.messages import Message
-from tests.context.logs import logs
-from tests.context.samples import call, calling, draft_of, result, some, step, user
+from tests.context.logs import history_of, logs
+from tests.context.samples import assistant, call, calling, compacted, draft_of, result, some, step, user
 
 TEXT = "def f(x):\n    return x + 1\n" * 20
 ALWAYS = DeduplicateSettings(minimum_ratio=0.0)
@@ -156,3 +157,19 @@ def test_what_a_pointer_points_to_is_there(messages: list[Message], target: int)
             later.seq > seq and later.path == reads[seq].path and later.covers(reads[seq]) and later.seq not in found
             for later in reads.values()
         )
+
+
+def test_a_pointer_never_points_to_a_read_that_is_shown_no_longer() -> None:
+    """The later read is pruned in the same compaction, or truncated away by the next one."""
+    log = [user("Start")]
+    for number in range(12):
+        log += [calling(call(f"c{number}", path="a.py")), result(f"c{number}", f"line {number} " * 200)]
+    log += [assistant("Done."), user("Go on"), assistant("Yes."), user("And now?")]
+    settings = ContextSettings(
+        stages=("deduplicate", "prune", "truncate"), prune=PruneSettings(protect_tokens=0, keep_results=0)
+    )
+    history = history_of(log)
+    compacted(history, 4_000, settings=settings)
+    compacted(history, 2_000, settings=settings)
+    texts = [message.text for message in resolve(history) if message.role == "tool"]
+    assert any("refer to latest read below" in text for text in texts) <= any(text.startswith("line") for text in texts)
