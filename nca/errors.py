@@ -53,7 +53,8 @@ class NcaError(Exception):
         self.advice = advice
 
     def __str__(self) -> str:
-        return f"{self.message} {self.advice}".rstrip()
+        end = "" if not self.advice or self.message.endswith((".", "!", "?", ":", ";")) else "."
+        return f"{self.message}{end} {self.advice}".rstrip()
 
 
 class UsageError(NcaError):

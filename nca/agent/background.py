@@ -12,6 +12,7 @@ import time
 
 from nca.agent.compactor import Compactor
 from nca.agent.window import Window
+from nca.context.budget import REARM_RATIO
 from nca.context.plan import Proposal
 from nca.errors import NcaError
 
@@ -59,6 +60,11 @@ class Background:
                 raise error
             return
         proposal, seconds = task.result()
+        if proposal.tokens_saved < REARM_RATIO * proposal.budget_tokens:
+            # Not worth it yet: what fills the window may not be touched. The threshold decides later.
+            self._compactor.say_skipped("idle", "")
+            self._window.settle()
+            return
         self._compactor.finish(proposal, "idle", seconds)
 
     async def close(self) -> None:

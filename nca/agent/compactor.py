@@ -138,6 +138,7 @@ class Compactor:
             target_tokens=target_tokens,
             target_ratio=self.window.budget.aim_ratio(self.window.context),
             is_manual=trigger == "manual",
+            has_summarizer=self._dedicated != "none" and (bool(self._dedicated) or self.model.facts.can_summarize),
             summarizer_window=self.model.facts.window_tokens if not self._dedicated else 0,
             load_stage=load_stage,
         )

@@ -24,6 +24,7 @@ from nca.config.names import canonical
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
 from nca.context.reminders import Reminders, told, with_reminders
+from nca.context.view import Summary
 from nca.errors import NcaError
 from nca.events import ContextCompaction, ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
@@ -173,6 +174,10 @@ class Conversation:
     def history(self) -> list[CompactionRecord]:
         return self._session.compactions()
 
+    def summaries(self) -> list[Summary]:
+        """The summaries that the model sees now, oldest first."""
+        return [item for item in self._window.history.view.items if isinstance(item, Summary)]
+
     @property
     def entries(self) -> Sequence[Entry]:
         """The whole log."""
@@ -255,7 +260,8 @@ class Conversation:
         self._window.append(with_reminders(message, self._due_reminders(measured)))
         for part in message.attachments:
             if part.is_cut:
-                self._emit(Notice(f"{part.path} was cut to fit: {part.original_bytes:,} bytes in all."))
+                kept = len(part.text.encode())
+                self._emit(Notice(f"{part.path} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
         users = sum(e.message.role == "user" and not e.message.is_synthetic for e in self._window.history.entries)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nca.sessions.store import Store
     from nca.terminal.output import Output
 
+_SHOWN_CHARS = 160
 _PICKED = 15
 """Sessions that `--resume` without an id offers."""
 
@@ -37,6 +38,7 @@ def loop(
     disable_compaction: Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")] = False,
     context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
     max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
+    profile: Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")] = None,
     config: Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")] = None,
 ) -> int:
     """Open the chat."""
@@ -52,6 +54,7 @@ def loop(
         raise UsageError("--continue and --resume exclude each other.")
     loaded = load_settings(
         {
+            "profile": profile,
             "model.name": model,
             "model.context_window": context_window,
             "model.max_output_tokens": max_output_tokens,
@@ -87,6 +90,8 @@ class _Wish:
 
 
 async def _chat(loaded: LoadedSettings, choice: Choice, wish: _Wish) -> int:
+    from dataclasses import replace
+
     from nca.cli.first_start import banner
     from nca.cli.opening import open_conversation, open_store, store_path
     from nca.terminal.loop import LoopOptions, run_loop
@@ -101,10 +106,13 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wish: _Wish) -> int:
             loaded, store, gate, choice=choice, session=earlier.id if earlier else None, prepares=True
         )
         try:
-            for line in banner(choice, conversation.model.facts, is_first=is_first):
+            facts = replace(conversation.model.facts, window_tokens=conversation.stats().window_tokens)
+            for line in banner(choice, facts, is_first=is_first):
                 output.notice(line)
             if earlier is not None:
                 output.notice(f"Going on with “{earlier.name or earlier.title}” ({earlier.messages} messages).")
+                for line in _last_exchange(conversation):
+                    output.notice(line)
             gate.open()
             options = LoopOptions(
                 history_file=store_path().with_name("history") if store.path else None,
@@ -117,6 +125,19 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wish: _Wish) -> int:
             return await run_loop(conversation, output, options, directory=Path.cwd())
         finally:
             await conversation.close()
+
+
+def _last_exchange(conversation: Conversation) -> list[str]:
+    """Where one was: the last thing the person said and the beginning of the last answer."""
+    from nca.terminal.sanitize import one_line
+
+    lines = []
+    for role, mark in (("user", "›"), ("assistant", "•")):
+        said = (entry.message for entry in reversed(conversation.entries) if entry.message.role == role)
+        text = next((message.text for message in said if message.text.strip()), "")
+        if text:
+            lines.append(f"{mark} {one_line(text, _SHOWN_CHARS)}")
+    return lines
 
 
 class _Gate:

@@ -30,11 +30,11 @@ USER_WORDS = "User"
 """The person's own turns, verbatim; rendered apart, in a budget of their own."""
 
 FIRST_TAKEN = (
-    (RULES, 0.2),
+    (RULES, 0.4),
     (MODIFIED, 0.5),
     (READ, 0.5),
+    (HASHES, 0.15),
     (ERRORS, 0.6),
-    (HASHES, 0.2),
     (IDENTIFIERS, 0.2),
     (URLS, 0.2),
     (COMMANDS, 0.5),
@@ -45,9 +45,10 @@ _RULE = re.compile(
     r"(?i)\b(always|never|must(?: not)?|do not|don't|only use|please use|prefer|make sure|from now on|remember|avoid)\b"
 )
 _ERROR = re.compile(r"(?i)(\b\w*(?:error|exception|traceback|fatal|panic|failed)\b.{3,})")
-_HASH = re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b")
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
-_IDENTIFIER = re.compile(r"(?<![\w/])(?:#\d{2,}|[A-Z][A-Z0-9]{1,9}-\d+|[A-Z0-9]{6,8}|\d{4,})(?![\w/])")
+_NAME = re.compile(r"(?<![\w/])(?:#\d{2,}|[0-9a-f]{7,40}|[A-Z][A-Z0-9]{1,9}-\d+|[A-Z0-9]{6,8}|\d{4,})(?![\w/])")
+"""Hashes, ticket numbers, codes and numbers: whatever has no meaning of its own but is referred to."""
+_WORD = re.compile(r"[a-f]+|[A-Z]+")
 _EXIT = re.compile(r"(?i)exit(?:ed with)?(?: code| status)?[: ]+(\d+)")
 _SENTENCE = re.compile(r"(?<=[.!?\n])\s+")
 
@@ -72,7 +73,7 @@ def find(message: Message) -> Found:
     errors = error_lines(text, is_error=message.is_error) if message.role == "tool" else ()
     # Cheap tests first: most messages have neither an address nor a digit that an identifier needs.
     urls = tuple(url.rstrip(".,;:") for url in _URL.findall(text)) if "://" in text else ()
-    names = frozenset(_HASH.findall(text)) | frozenset(_IDENTIFIER.findall(text))
+    names = frozenset(name for name in _NAME.findall(text) if not _WORD.fullmatch(name))
     return Found(tuple(rules), tuple(errors), urls, names)
 
 
@@ -102,8 +103,12 @@ def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
         recurring.update(found.names)
     for name, count in recurring.items():
         if count > 1:
-            facts[HASHES if _HASH.fullmatch(name) else IDENTIFIERS][name] = None
+            facts[HASHES if _is_hash(name) else IDENTIFIERS][name] = None
     return {category: list(kept) for category, kept in facts.items() if kept}
+
+
+def _is_hash(name: str) -> bool:
+    return len(name) >= 7 and not name.isdigit() and not name.isupper() and name.isalnum()
 
 
 def error_lines(text: str, *, is_error: bool) -> Iterable[str]:
@@ -138,6 +143,11 @@ def within(ledger: Ledger, words_tokens: int) -> Ledger:
             break
         kept.append(turn)
     return {**ledger, USER_WORDS: kept[::-1]} if USER_WORDS in ledger else ledger
+
+
+def words_tokens(ledger: Mapping[str, Sequence[str]]) -> int:
+    """What the user's words cost in full, as they are rendered."""
+    return sum(text_tokens(f"- {turn}") + 1 for turn in ledger.get(USER_WORDS, ()))
 
 
 def facts_of(ledger: Mapping[str, Sequence[str]]) -> list[str]:

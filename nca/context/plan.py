@@ -24,7 +24,7 @@ from nca.context.stages.deduplicate import deduplicate, mend_pointers
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import FEWEST_TURNS, trim
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
+from nca.context.summary import NO_SUMMARIZER, SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.turns import has_too_many_turns
 from nca.context.view import Verbatim, View, ranges_of, seqs
 from nca.messages import AttachmentPart
@@ -77,6 +77,7 @@ def compact(
     is_manual: bool = False,
     summarizer_window: int = 0,
     load_stage: Callable[[str], Strategy] | None = None,
+    has_summarizer: bool = True,
 ) -> Compacting:
     """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
 
@@ -84,9 +85,10 @@ def compact(
     target_ratio       0: the settings'
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
+    has_summarizer     False: no question is put together, summaries are extracts made by code
     load_stage         gives a stage that is not built in by its name; None: such stages do nothing
     """
-    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, load_stage)
+    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, load_stage, has_summarizer)
     planning.aim(target_tokens, target_ratio, is_manual=is_manual)
     yield from planning.work()
     return planning.proposal()
@@ -104,6 +106,7 @@ class _Planning:
         focus: str,
         summarizer_window: int,
         load_stage: Callable[[str], Strategy] | None,
+        has_summarizer: bool,
     ) -> None:
         self.history = history
         self.meter = meter
@@ -111,6 +114,7 @@ class _Planning:
         self.settings = settings
         self.focus = focus
         self.load_stage = load_stage
+        self.has_summarizer = has_summarizer
         self.draft = Draft(history, meter)
         self.before = meter.used(history)
         self.before_raw = meter.raw(history)
@@ -189,6 +193,7 @@ class _Planning:
                             budget_tokens=budget_tokens,
                             focus=self.focus,
                             input_tokens=self.input_tokens,
+                            has_summarizer=self.has_summarizer,
                         )
                     )
                 )
@@ -211,6 +216,7 @@ class _Planning:
             marker_id=marker_id(self.draft),
             fewest=fewest,
             most=most,
+            has_summarizer=self.has_summarizer,
         )
         if done is not None:
             self.trimmed.append(done.text)
@@ -243,7 +249,7 @@ def run(compacting: Compacting, summarizer: Callable[[SummaryRequest], SummaryRe
 
 
 def no_summarizer(_: SummaryRequest) -> SummaryFailure:
-    return SummaryFailure("no summarizer", is_final=True)
+    return SummaryFailure(NO_SUMMARIZER, is_final=True)
 
 
 def kept_facts(history: History, before: View, after: View) -> tuple[int, int]:

@@ -32,6 +32,7 @@ WORDS_PER_TOKEN = 0.7
 MINIMUM_CHARS = 40
 """A summary of more than a few messages that is shorter than this says nothing."""
 MODEL_TRIES = 2
+NO_SUMMARIZER = "no summarizer"
 SMALLEST_SUMMARY_TOKENS = 48
 """With less room than this no model is asked: it could not say anything."""
 PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
@@ -93,6 +94,7 @@ def write(
     max_tokens: int,
     input_tokens: int,
     form: str = "sections",
+    has_summarizer: bool = True,
 ) -> Asking:
     """Summarize `messages`; `existing` are earlier summaries to merge. Token counts are raw.
 
@@ -100,6 +102,8 @@ def write(
     """
     failures: list[str] = []
     asked_raw = sum(map(message_tokens, messages)) + sum(map(text_tokens, existing))
+    if not has_summarizer:
+        return Written(extract_text(messages, existing, max_tokens), "extract", (NO_SUMMARIZER,))
     tries = MODEL_TRIES if max_tokens >= SMALLEST_SUMMARY_TOKENS else 0
     for attempt, name in enumerate((PROMPT_OF_FORM[form], "bullets")[:tries]):
         cap = max_tokens if attempt == 0 else max(64, max_tokens // 2)

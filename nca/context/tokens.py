@@ -42,9 +42,7 @@ MULTIPLIERS: Mapping[str, float] = {
 }
 """Seed 2, provider multipliers, with litellm's names beside them; all others 1.0."""
 
-_TWO_BYTE = re.compile(r"[\u0080-\u1fff]")
-_SYMBOL = re.compile(r"[\u2000-\uffff]")
-_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def multiplier(provider: str) -> float:
@@ -55,9 +53,10 @@ def text_tokens(text: str, chars_per_token: float = PROSE_CHARS_PER_TOKEN) -> in
     """Raw tokens of one text. Wide characters cost a token each, emoji two, accented and Cyrillic half a token."""
     if text.isascii():
         return ceil(len(text) / chars_per_token)
-    small = len(_TWO_BYTE.findall(text))
-    symbols = len(_SYMBOL.findall(text))
-    astral = len(_ASTRAL.findall(text))
+    wide: list[str] = _NOT_ASCII.findall(text)
+    astral = sum(char > "\uffff" for char in wide)
+    small = sum(char < "\u2000" for char in wide)
+    symbols = len(wide) - astral - small
     return ceil((len(text) - small - symbols - astral) / chars_per_token + small / 2 + symbols + 2 * astral)
 
 

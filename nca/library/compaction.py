@@ -108,7 +108,13 @@ def compact_loaded(
     # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
     stages = {name: load_stage(name) for name in context.stages if not is_built_in(name)}
     planning = plan_compaction(
-        history, meter, budget, context, focus=read_text(focus, "focus"), load_stage=stages.__getitem__
+        history,
+        meter,
+        budget,
+        context,
+        focus=read_text(focus, "focus"),
+        load_stage=stages.__getitem__,
+        has_summarizer=summarizer is not None,
     )
     return _result(history, run(planning, ask), facts)
 

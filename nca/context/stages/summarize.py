@@ -48,15 +48,16 @@ class Sizes:
         return self.prose + self.ledger + self.words + FRAME_TOKENS
 
 
-def sizes(settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int) -> Sizes:
-    """At most the settings, shares of the budget (spec 4), and three quarters of what goes away and of the room."""
+def sizes(settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int, words_raw: int) -> Sizes:
+    """At most the settings, shares of the budget (spec 4), and three quarters of what goes away and of the room.
+
+    The user's own words come first: they are few, and a rule among them must not be lost for prose about it.
+    """
     own = settings.summarize
-    most = max(0, min(gone_raw, room_raw - FRAME_TOKENS))
-    return Sizes(
-        prose=min(own.max_tokens, budget_tokens // 10, most // 3),
-        ledger=min(own.ledger_tokens, budget_tokens // 20, most // 6),
-        words=min(own.user_turns_tokens, budget_tokens // 10, most // 4),
-    )
+    most = max(0, min(gone_raw, room_raw - FRAME_TOKENS) * 3 // 4)
+    words = min(own.user_turns_tokens, budget_tokens // 10, words_raw, most // 2)
+    ledger = min(own.ledger_tokens, budget_tokens // 20, (most - words) // 3)
+    return Sizes(min(own.max_tokens, budget_tokens // 10, most - words - ledger), ledger, words)
 
 
 def summarize(
@@ -68,6 +69,7 @@ def summarize(
     focus: str,
     input_tokens: int,
     older: Sequence[Block] | None = None,
+    has_summarizer: bool = True,
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
     """Replace the older part by a summary; None, and nothing changed, where that would not be smaller.
 
@@ -79,25 +81,27 @@ def summarize(
     gone_raw = sum(part.raw for part in gone)
     if gone_raw < SMALLEST_STRETCH_TOKENS:
         return None
-    allowed = sizes(settings, budget_tokens, gone_raw + sum(draft.part_raw(part) for part in absorbed), room_raw)
     messages = [draft.history.message(seq) for block in gone for seq in block.seqs]
     # An imported log may hold another tool's summary as a message: it is merged as one, and nobody's own words.
     messages = [msgspec.structs.replace(m, is_synthetic=True) if is_summary(m) else m for m in messages]
     foreign = [clean_prose(message.text) for message in messages if is_summary(message)]
-    written = yield from write(
-        [message for message in messages if not is_summary(message)],
-        existing=[*foreign, *(part.prose or part.text for part in absorbed)],
-        live=_live(draft, gone),
-        focus=focus,
-        max_tokens=allowed.prose,
-        input_tokens=input_tokens,
-        form=settings.summarize.form,
-    )
     others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
     ledger = facts.merge(
         [*(part.ledger for part in (*others, *absorbed)), facts.extract(messages, draft.history.found)]
     )
     ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
+    gone_raw += sum(draft.part_raw(part) for part in absorbed)
+    allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger))
+    written = yield from write(
+        [message for message in messages if not is_summary(message)],
+        existing=[*foreign, *(part.prose or part.text for part in absorbed)],
+        live=_live(draft, gone) if has_summarizer else (),
+        focus=focus,
+        max_tokens=allowed.prose,
+        input_tokens=input_tokens,
+        form=settings.summarize.form,
+        has_summarizer=has_summarizer,
+    )
     leaving: list[Part] = [*absorbed, *gone]
     role = cast('Literal["user", "system"]', settings.summarize.role)
     summary = compose(
@@ -119,7 +123,7 @@ def choose(
     """The blocks to summarize: all that may go but the newest whole turns, and of a turn too large its newest steps."""
     turns = draft.turns()
     total_raw = sum(block.raw for block in draft.blocks())
-    room = draft.meter.scaled(room_raw - sizes(settings, budget_tokens, total_raw, room_raw).total)
+    room = draft.meter.scaled(room_raw - sizes(settings, budget_tokens, total_raw, room_raw, total_raw // 4).total)
     recent = min(room, int(settings.keep_recent_ratio * target_tokens))
     kept: set[int] = set()
     kept_tokens = kept_messages = 0

@@ -42,6 +42,7 @@ def trim(
     marker_id: str,
     fewest: int = 2,
     most: int = 0,
+    has_summarizer: bool = True,
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
     """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
 
@@ -61,6 +62,7 @@ def trim(
         focus=focus,
         input_tokens=input_tokens,
         older=older,
+        has_summarizer=has_summarizer,
     )
     if written is not None:
         return Trimmed(written.prose, written)

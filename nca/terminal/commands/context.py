@@ -13,7 +13,7 @@ from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.commands.compact import compact
 from nca.terminal.context_panel import context_panel
-from nca.terminal.sanitize import one_line
+from nca.terminal.sanitize import one_line, to_terminal
 from nca.terminal.tables import new_table
 from nca.terminal.wording import duration, money, percent
 
@@ -26,6 +26,7 @@ _WORDS = {
     "undo": "back to before the last compaction",
     "redo": "take the undo back",
     "history": "the compactions so far",
+    "show": "read a summary: the newest, or the one whose ID follows",
 }
 
 
@@ -33,7 +34,7 @@ class ContextCommand:
     name = "context"
     aliases = ("ctx",)
     usage = "/context\n" + "\n".join(f"/context {word}  ({about})" for word, about in _WORDS.items())
-    about = "What fills the window; clear, compact, undo, redo, history"
+    about = "What fills the window; clear, compact, undo, redo, history, show"
 
     async def run(self, context: CommandContext, argument: str) -> None:
         word, _, rest = argument.partition(" ")
@@ -53,6 +54,8 @@ class ContextCommand:
                 self._redo(context)
             case "history":
                 _show_history(context)
+            case "show":
+                _show_summary(context, rest.strip())
             case _:
                 raise UsageError(
                     f"/context {one_line(word, 40)} is not known.", advice=f"Valid: {', '.join(_WORDS)}, or nothing."
@@ -77,6 +80,20 @@ class ContextCommand:
 def _now(context: CommandContext) -> str:
     stats = context.conversation.stats()
     return f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
+
+
+def _show_summary(context: CommandContext, wanted: str) -> None:
+    summaries = context.conversation.summaries()
+    found = [one for one in summaries if one.id.startswith(wanted)]
+    if not summaries:
+        context.output.show("No summary stands in the context.")
+    elif not found:
+        ids = ", ".join(one.id for one in summaries)
+        raise UsageError(f"There is no summary {one_line(wanted, 40)}.", advice=f"Valid: {ids}.")
+    else:
+        newest = found[-1]
+        ranges = ", ".join(f"{first}–{last}" for first, last in newest.ranges)
+        context.output.show(Text(to_terminal(f"{newest.text}\n\nsummary {newest.id} of messages {ranges}")))
 
 
 def _show_history(context: CommandContext) -> None:

@@ -220,11 +220,12 @@ def test_an_open_step_is_not_summarized() -> None:
 
 def test_sizes_keep_to_settings_shares_and_what_goes_away() -> None:
     settings = ContextSettings()
-    assert sizes(settings, 200_000, 100_000, 100_000) == Sizes(2_000, 1_000, 3_000)
-    assert sizes(settings, 8_000, 100_000, 100_000) == Sizes(800, 400, 800)
-    small = sizes(settings, 200_000, 600, 100_000)
+    assert sizes(settings, 200_000, 100_000, 100_000, 9_000) == Sizes(2_000, 1_000, 3_000)
+    assert sizes(settings, 8_000, 100_000, 100_000, 9_000) == Sizes(800, 400, 800)
+    small = sizes(settings, 200_000, 600, 100_000, 100)
+    assert small.words == 100
     assert small.prose + small.ledger + small.words <= 450
-    none = sizes(settings, 200_000, 600, -100)
+    none = sizes(settings, 200_000, 600, -100, 100)
     assert none.prose + none.ledger + none.words == 0
 
 
