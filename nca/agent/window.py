@@ -164,6 +164,5 @@ class Window:
             return
         if last.seq > self.history.head or last.seq < self.history.view.tail - 1:
             return
-        later = self.history.run_tokens(last.seq + 1, self.history.head)
-        raw = self.meter.raw(self.history) - later
+        raw = self.meter.raw_until(self.history, last.seq)
         self.meter.restore(raw, self.history, last.usage.prompt_tokens)

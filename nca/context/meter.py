@@ -83,8 +83,20 @@ class Meter:
         """A view that is put in force anew has no report yet, whatever was reported of one like it."""
         self._earlier = [anchor for anchor in self._earlier if anchor.subject[0] != view]
 
+    def raw_until(self, history: History, seq: int) -> int:
+        """Raw tokens of the request with this view when the log ended at `seq`: what came later has no part in it."""
+        later = history.head - seq
+        sent = resolve(history)[: -later or None]
+        raw = history.view_tokens - history.run_tokens(seq + 1, history.head)
+        return self.fixed_raw + raw + repair_overhead(sent, self.provider)
+
     def restore(self, history_raw: int, history: History, reported_tokens: int) -> None:
-        """Take up the last report of a session that goes on, without learning from it again."""
+        """Take up the last report of a session that goes on, without learning from it again.
+
+        One that would not have been believed when it came is not taken up either.
+        """
+        if self.calibration.learn(history_raw, reported_tokens) is self.calibration:
+            return
         extra = max(0, reported_tokens - round(history_raw * self.calibration.ratio))
         self.calibration = msgspec.structs.replace(self.calibration, extra_tokens=extra)
         self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)

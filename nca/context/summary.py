@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
+from functools import cache
 
 import msgspec
 
@@ -28,6 +29,8 @@ FOREIGN_HEADERS = (
 """How this and other tools begin a summary (seeds 1, 2, 4): text that begins so is never summarised as talk."""
 MESSAGE_CHARS = (10_000, 2_500, 600)
 """How much of each message a summarizer is shown; the first that fits its window."""
+ECHO_CHARS = 40
+"""A sentence of an instruction that is at least so long does not come by chance."""
 WORDS_PER_TOKEN = 0.7
 MINIMUM_CHARS = 40
 """A summary of more than a few messages that is shorter than this says nothing."""
@@ -53,6 +56,7 @@ class SummaryRequest(msgspec.Struct, frozen=True):
     messages   what to send where the summarizer reads a flattened transcript: one user message
     live       the covered messages as the chat's model last saw them, for a model that keeps its evaluated prefix:
                send them unchanged, then `instruction` as the last user message. Empty where that is not possible.
+               Its instruction is short and speaks of "the conversation above": such models are small.
     """
 
     instruction: str
@@ -110,7 +114,7 @@ def write(
         instruction = _instruction(name, cap, focus)
         shown = _flatten(messages, existing, input_tokens - text_tokens(instruction))
         request = SummaryRequest(
-            instruction=instruction,
+            instruction=_instruction("live", cap, focus),
             messages=(Message("user", f"{instruction}\n\n{shown}\n\nNow write the record."),),
             live=tuple(live),
             max_tokens=cap,
@@ -147,7 +151,17 @@ def accept(
         return "", "the summary was longer than what it stands for"
     if _is_echo(prose, asked, existing):
         return "", "the summarizer repeated its input"
+    if any(sentence in prose for sentence in _sentences_of_prompts()):
+        return "", "the summarizer repeated its instruction"
     return cut_text(prose, max_tokens), ""
+
+
+@cache
+def _sentences_of_prompts() -> tuple[str, ...]:
+    """What a summary never says by itself: the sentences that asked for one."""
+    text = " ".join(prompt(name) for name in ("detailed", "bullets", "live"))
+    sentences = (sentence.strip() for sentence in re.split(r"[.:\n]", text))
+    return tuple(sentence for sentence in sentences if len(sentence) >= ECHO_CHARS and "{" not in sentence)
 
 
 def _is_echo(prose: str, asked: str, existing: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from nca.context.rules.steps import steps
 from nca.context.tokens import message_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Item, Marker, Stub, Summary, Verbatim, View, ranges_of
-from nca.messages import Message
+from nca.messages import Message, TextPart
 from nca.wire import content_text
 
 PROVIDERS = ("", *CHECKS)
@@ -144,10 +144,17 @@ def newest(log: Sequence[Message]) -> int:
     return mine[-1] if mine else 0
 
 
+def said(message: Message) -> str:
+    """All text of a message as it is sent: a provider would refuse an empty part."""
+    if isinstance(message.content, tuple):
+        return content_text(tuple(part for part in message.content if not isinstance(part, TextPart) or part.text.strip()))
+    return message.content or ""
+
+
 def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
     """Empty where the newest user message is sent byte-identical, or cut where one sees it."""
     seq = newest(log)
-    text = content_text(log[seq - 1].content) if seq else ""
+    text = said(log[seq - 1]) if seq else ""
     item = homes(view, len(log))[seq][0] if seq else None
     if not text.strip() or is_cleared(item):
         return ""

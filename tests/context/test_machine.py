@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import msgspec
@@ -22,17 +22,15 @@ from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings, defaults
 from nca.config.schema import STAGES
 from nca.context.draft import Draft
-from nca.context.request import repair
 from nca.context.rules.open_step import open_step
-from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.errors import ContextDoesNotFit, ProviderFailure
 from nca.events import ContextCompaction, Event
-from nca.messages import AttachmentPart, Message, Part, TextPart, ToolCall, Usage, clean_text
+from nca.messages import AttachmentPart, Message, TextPart, ToolCall, Usage, clean_text
 from nca.models.catalog import ModelFacts, describe
 from nca.models.client import Model
 from nca.sessions.store import Store
-from nca.wire import content_text, message_to_dict
+from nca.wire import content_text
 from tests.context.effort import patient, trying
 from tests.context.moods import MOODS, MoodySummarizer
 from tests.context.promises import (
@@ -312,14 +310,13 @@ class SessionMachine(RuleBasedStateMachine):
         before, used = self._step(), self.window.measure()
         self.session.close()
         self.session = self.store.open_session(self.session_id)
-        waiting = {call.id for message in self._last_step() for call in message.tool_calls}
-        waiting -= {message.tool_call_id for message in self._last_step()}
+        waiting = self._left_open()
         assert {entry.message.tool_call_id for entry in self.session.recovered} == waiting
         self._take(entry.message for entry in self.session.recovered)
         self._open()
         if not waiting:
             assert self.window.request_messages() == before.rows
-            if not used.is_estimate and self._is_last_report_anchor():
+            if not used.is_estimate and not self._moved_since_the_report():
                 assert self.window.measure().used_tokens == used.used_tokens
 
     # What the agent does
@@ -460,6 +457,12 @@ class SessionMachine(RuleBasedStateMachine):
         place = open_step(self.log)
         return self.log[place:] if place is not None else []
 
+    def _left_open(self) -> set[str]:
+        """The calls without a result where a killed process would have left them: at the end of the log."""
+        results = list(takewhile(lambda message: message.role == "tool", reversed(self.log)))
+        called = self.log[-1 - len(results)].tool_calls if len(results) < len(self.log) else ()
+        return {call.id for call in called} - {message.tool_call_id for message in results}
+
     def _step(self) -> Step:
         return Step(self.view, self.window.request_messages(), len(self.log), self.window.facts.name)
 
@@ -532,10 +535,10 @@ class SessionMachine(RuleBasedStateMachine):
         if last is not None and (last.view, last.model, last.systems) == (now.view, now.model, now.systems):
             assert msgspec.json.encode(rows[: len(last.rows)]) == msgspec.json.encode(last.rows)
 
-    def _is_last_report_anchor(self) -> bool:
-        rows = self.session.usage()
-        anchor = self.window.meter.anchor
-        return bool(rows) and anchor is not None and anchor.reported_tokens == rows[-1].usage.prompt_tokens
+    def _moved_since_the_report(self) -> bool:
+        """Whether another view than that of the last report is in force, whose own report is not the last one."""
+        last = self.session.usage()[-1]
+        return (last.view_id, last.model) != (self.session.view_id, self.window.facts.name)
 
 
 def before_used(before: Step, window: Window) -> int:

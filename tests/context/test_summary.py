@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.context.prompts import prompt
 from nca.context.summary import (
     FOREIGN_HEADERS,
     HEADER,
@@ -92,8 +93,9 @@ def test_what_is_no_summary_is_asked_again_shorter_and_then_made_by_code(
     assert outcome.failures == (reason, reason)
     assert "Answer 20" in outcome.prose
     assert [request.max_tokens for request in asked] == [500, 250]
-    assert "### 9. Next step" in asked[0].instruction
-    assert "bullets" in asked[1].instruction
+    assert "### 9. Next step" in asked[0].messages[0].text
+    assert "bullets" in asked[1].messages[0].text
+    assert all("conversation above" in request.instruction for request in asked)
 
 
 def test_a_second_try_that_is_good_is_taken() -> None:
@@ -240,3 +242,10 @@ def test_a_summary_may_be_as_long_as_the_calls_and_files_that_it_stands_for() ->
 def test_long_turns_are_summarized_too() -> None:
     outcome, _ = written(lambda _: SummaryFailure("none", is_final=True), agent_turn(100), most=200)
     assert "make 99" in outcome.prose
+
+
+def test_a_reply_that_says_its_instruction_again_is_no_summary() -> None:
+    """A small model tells what it was asked to do instead of doing it."""
+    said = prompt("detailed").splitlines()[0].split(". ")[1]
+    problem = accept(SummaryReply(f"### 1. Goal and intent\n{said}."), "", max_tokens=500, input_raw=900)
+    assert problem == ("", "the summarizer repeated its instruction")
