@@ -47,7 +47,9 @@ def estimates(rows: Rows) -> Iterator[str]:
         reported = row.get("_usage", {}).get("prompt_tokens", 0)
         if row["role"] == "assistant" and reported:
             raw, used = meter.raw(history), meter.used(history)
-            plain = raw * Calibration.unlearned(PROVIDER).ratio / SAFETY_MARGIN
+            plain = (
+                (raw - history.call_raw * history.view_calls) * Calibration.unlearned(PROVIDER).ratio / SAFETY_MARGIN
+            )
             fixed = round(reported - plain) if fixed is None else fixed
             unlearned.append((plain + fixed - reported) / reported)
             if has_compacted:
@@ -55,7 +57,7 @@ def estimates(rows: Rows) -> Iterator[str]:
             elif meter.anchor is not None:
                 anchored.append((used - reported) / reported)
             has_compacted = False
-            meter.learn(raw, history, reported)
+            meter.learn(raw, history, reported, history.view_calls)
         history.append(Entry(history.head + 1, message_from_dict(row)))
     yield f"estimate, anchored: p95 {_p95(anchored):.2%} of {len(anchored)} calls"
     yield "estimate, first call after a compaction: " + ", ".join(f"{error:+.1%}" for error in first)

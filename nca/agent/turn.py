@@ -123,7 +123,8 @@ class Turn:
         self._begin_answer()
         measured = self.window.measure()
         request = self._request()
-        raw, head = self.window.meter.raw(self.window.history), self.window.history.head
+        history = self.window.history
+        raw, calls, head = self.window.meter.raw(history), history.view_calls, history.head
         self.emit(
             RequestStarted(self.steps, self.model.facts.name, measured.used_tokens, measured.budget.budget_tokens)
         )
@@ -131,7 +132,7 @@ class Turn:
         self._partial = ""
         self.window.append(reply.message)
         if reply.usage is not None:
-            self.window.learn(raw, head, reply.usage)
+            self.window.learn(raw, calls, head, reply.usage)
         usage = reply.usage or Usage(measured.used_tokens, 0)
         self.emit(UsageReported(usage, self.model.facts.name, is_estimate=reply.usage is None))
         self.text = reply.message.text

@@ -64,6 +64,8 @@ class Window:
         anchor = None
         if self.meter.model == facts.name:
             calibration, anchor = self.meter.calibration, self.meter.anchor
+        else:
+            self.history.call_raw = 0
         self.meter = Meter(
             model=facts.name,
             provider=facts.provider,
@@ -95,10 +97,10 @@ class Window:
         cap = self.facts.max_output_tokens or self.budget.reserve_tokens
         return min(self.budget.reserve_tokens, cap)
 
-    def learn(self, raw_tokens: int, head: int, usage: Usage) -> None:
+    def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage) -> None:
         """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`."""
         self.session.record_usage(head, self.facts.name, usage, self.session.view_id)
-        self.meter.learn(raw_tokens, self.history, usage.prompt_tokens)
+        self.meter.learn(raw_tokens, self.history, usage.prompt_tokens, calls)
         learned = self.store.learned(self.facts.name)
         calibration = self.meter.calibration
         if calibration.samples:

@@ -16,6 +16,14 @@ LEARNING_RATE = 0.3
 """Weight of the newest report in the moving average; the anchor follows it at once anyway."""
 SMALLEST_LESSON_TOKENS = 200
 """Below this, framing dominates and teaches a wrong ratio."""
+FEWEST_LESSONS = 8
+"""Reports before a fit of three numbers is believed."""
+PRIOR_WEIGHT = 1.0
+"""The prior weighs as one request of a thousand tokens."""
+MOST_EXTRA_TOKENS = 20_000
+"""More than this is not a preamble, and a report that implies it is not about this request."""
+MOST_CALL_TOKENS = 400
+"""More than this is not the syntax of a call."""
 FULL_LESSON_TOKENS = 2_000
 """Growth between two reports that teaches the ratio with full weight."""
 
@@ -32,6 +40,63 @@ class Anchor(msgspec.Struct, frozen=True):
     reported_tokens: int
 
 
+class Lessons(msgspec.Struct, frozen=True):
+    """All reports on one kind of request, as the sums of an ordinary least-squares fit.
+
+    tokens = ratio × raw + per_call × calls + extra: how dense the text is, what the syntax of a call adds, and what
+    the provider adds to every request. One number cannot hold these three: a session's end has more calls than its
+    beginning, and after a compaction the wrong one would be scaled down.
+    """
+
+    count: int = 0
+    squares: tuple[float, ...] = (0.0,) * 6
+    """Σ of raw², raw·calls, raw, calls², calls, 1 (in thousands of tokens and tens of calls)."""
+    products: tuple[float, ...] = (0.0,) * 3
+    """Σ of raw·reported, calls·reported, reported."""
+
+    def add(self, raw_tokens: int, calls: int, reported_tokens: int) -> Lessons:
+        x, c, y = raw_tokens / 1_000, calls / 10, reported_tokens / 1_000
+        squares = (x * x, x * c, x, c * c, c, 1.0)
+        products = (x * y, c * y, y)
+        return Lessons(
+            self.count + 1,
+            tuple(map(sum, zip(self.squares, squares, strict=True))),
+            tuple(map(sum, zip(self.products, products, strict=True))),
+        )
+
+    def fit(self, ratio: float) -> tuple[float, float, float] | None:
+        """(ratio, tokens per call, extra tokens), None where there is too little to tell; `ratio` is the prior."""
+        if self.count < FEWEST_LESSONS:
+            return None
+        xx, xc, x1, cc, c1, n = self.squares
+        prior = (PRIOR_WEIGHT * ratio, 0.0, 0.0)
+        rows = [
+            [xx + PRIOR_WEIGHT, xc, x1, self.products[0] + prior[0]],
+            [xc, cc + PRIOR_WEIGHT, c1, self.products[1] + prior[1]],
+            [x1, c1, n + PRIOR_WEIGHT / 10, self.products[2] + prior[2]],
+        ]
+        slope, per_call, extra = _solve(rows)
+        per_call, extra = per_call * 100, extra * 1_000
+        if not LOWEST_RATIO <= slope <= HIGHEST_RATIO:
+            return None
+        if not -MOST_CALL_TOKENS / 40 <= per_call <= MOST_CALL_TOKENS:
+            return None
+        # A little below zero is noise; more than a little is a model that these three numbers do not describe.
+        return (slope, max(0.0, per_call), max(0.0, extra)) if abs(extra) <= MOST_EXTRA_TOKENS else None
+
+
+def _solve(rows: list[list[float]]) -> tuple[float, float, float]:
+    """Three equations by elimination; the prior keeps them regular."""
+    for pivot in range(3):
+        best = max(range(pivot, 3), key=lambda row: abs(rows[row][pivot]))
+        rows[pivot], rows[best] = rows[best], rows[pivot]
+        for row in range(3):
+            if row != pivot:
+                factor = rows[row][pivot] / rows[pivot][pivot]
+                rows[row] = [a - factor * b for a, b in zip(rows[row], rows[pivot], strict=True)]
+    return rows[0][3] / rows[0][0], rows[1][3] / rows[1][1], rows[2][3] / rows[2][2]
+
+
 class Calibration(msgspec.Struct, frozen=True):
     """What turns raw counts into a model's tokens.
 
@@ -44,6 +109,8 @@ class Calibration(msgspec.Struct, frozen=True):
     ratio: float
     samples: int = 0
     extra_tokens: int = 0
+    lessons: Lessons = Lessons()
+    """The reports of this session; what is kept on disk is the ratio."""
 
     @classmethod
     def unlearned(cls, provider: str = "") -> Calibration:
@@ -72,7 +139,8 @@ class Calibration(msgspec.Struct, frozen=True):
         ratio = self.ratio + weight * (seen - self.ratio)
         # What cannot be extra (the report is below what the ratio says) is the ratio's fault.
         ratio = min(ratio, max(LOWEST_RATIO, reported_tokens / raw_tokens))
-        return Calibration(ratio, self.samples + 1, max(0, reported_tokens - round(raw_tokens * ratio)))
+        extra = max(0, reported_tokens - round(raw_tokens * ratio))
+        return Calibration(ratio, self.samples + 1, extra, self.lessons)
 
 
 def _believable(tokens: int, raw_tokens: int) -> bool:

@@ -146,7 +146,7 @@ class Draft:
         messages = self.shown(block)
         for rule in BLOCK_REPAIRS:
             messages = rule.repair(messages)
-        return sum(message_tokens(message) for message in messages)
+        return sum(self.history.message_tokens(message) for message in messages)
 
     def _take_view(self) -> None:
         run: list[Entry] = []

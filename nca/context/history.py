@@ -20,11 +20,14 @@ class History:
         self.pins = frozenset(pins)
         self.found: Known = {}
         """What the ledger found in each message, by identity: looked for once in a session."""
+        self.call_raw = 0
+        """Raw tokens of each tool call beside its text: what a model's reports teach about its call syntax."""
         self._sums = [0]
+        self._calls = [0]
         for entry in entries:
             self.append(entry)
         self._view = View()
-        self._items_tokens = 0
+        self._items = (0, 0)
         if view is not None:
             self.view = view
 
@@ -34,6 +37,7 @@ class History:
             raise ValueError(f"message {entry.seq} does not follow message {len(self.entries)}")
         self.entries.append(entry)
         self._sums.append(self._sums[-1] + message_tokens(entry.message))
+        self._calls.append(self._calls[-1] + len(entry.message.tool_calls))
 
     @property
     def head(self) -> int:
@@ -46,7 +50,7 @@ class History:
 
     @view.setter
     def view(self, view: View) -> None:
-        self._items_tokens = self._tokens_of(view)
+        self._items = self._count(view)
         self._view = view
 
     def message(self, seq: int) -> Message:
@@ -54,25 +58,46 @@ class History:
 
     def run_tokens(self, first: int, last: int) -> int:
         """Raw tokens of the messages first … last as they are."""
-        return self._sums[last] - self._sums[first - 1]
+        calls = self._calls[last] - self._calls[first - 1]
+        return self._sums[last] - self._sums[first - 1] + self.call_raw * calls
+
+    def message_tokens(self, message: Message) -> int:
+        """Raw tokens of any message, as this history counts."""
+        return message_tokens(message) + self.call_raw * len(message.tool_calls)
 
     def item_tokens(self, item: Verbatim | Stub | Summary | Marker) -> int:
-        if isinstance(item, Verbatim):
-            return self.run_tokens(item.first, item.last)
-        shown = self.shown(item)
-        return message_tokens(shown) if shown is not None else 0
+        text, calls = self._count_item(item)
+        return text + self.call_raw * calls
 
     @property
     def view_tokens(self) -> int:
         """Raw tokens of all that the view shows."""
-        return self._items_tokens + self._sums[-1] - self._sums[self._view.tail - 1]
+        text, calls = self._items
+        tail = self._view.tail - 1
+        return text + self._sums[-1] - self._sums[tail] + self.call_raw * (calls + self._calls[-1] - self._calls[tail])
+
+    @property
+    def view_calls(self) -> int:
+        """How many tool calls the view shows."""
+        return self._items[1] + self._calls[-1] - self._calls[self._view.tail - 1]
 
     def tokens_of(self, view: View) -> int:
         """Raw tokens of all that another view would show."""
-        return self._tokens_of(view) + self._sums[-1] - self._sums[view.tail - 1]
+        text, calls = self._count(view)
+        tail = view.tail - 1
+        return text + self._sums[-1] - self._sums[tail] + self.call_raw * (calls + self._calls[-1] - self._calls[tail])
 
-    def _tokens_of(self, view: View) -> int:
-        return sum(self.item_tokens(item) for item in view.items)
+    def _count(self, view: View) -> tuple[int, int]:
+        """Raw tokens of a view's items without what each call adds, and their calls."""
+        counts = [self._count_item(item) for item in view.items]
+        return sum(text for text, _ in counts), sum(calls for _, calls in counts)
+
+    def _count_item(self, item: Verbatim | Stub | Summary | Marker) -> tuple[int, int]:
+        if isinstance(item, Verbatim):
+            first, last = item.first - 1, item.last
+            return self._sums[last] - self._sums[first], self._calls[last] - self._calls[first]
+        shown = self.shown(item)
+        return (message_tokens(shown), len(shown.tool_calls)) if shown is not None else (0, 0)
 
     def shown(self, item: Stub | Summary | Marker) -> Message | None:
         """The message that an item shows; None for one that shows nothing."""

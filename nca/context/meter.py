@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from nca.context.budget import Budget, Measurement
-from nca.context.calibration import Anchor, Calibration, tokens_used
+from nca.context.calibration import HIGHEST_RATIO, MOST_EXTRA_TOKENS, Anchor, Calibration, tokens_used
 from nca.context.history import History
 from nca.context.request import repair, resolve
 from nca.context.rules.untouchable import newest_user
@@ -70,14 +70,29 @@ class Meter:
         """Tokens of a part of a request that counts `raw_tokens` raw."""
         return round(raw_tokens * self.calibration.ratio)
 
-    def learn(self, history_raw: int, history: History, reported_tokens: int) -> None:
-        """Take a provider's count of a request that counted `history_raw` raw when it was sent."""
+    def learn(self, history_raw: int, history: History, reported_tokens: int, calls: int | None = None) -> None:
+        """Take a provider's count of a request that counted `history_raw` raw, and showed `calls`, when it was sent."""
         subject = self.subject(history)
         since = self.anchor if self.anchor is not None and self.anchor.subject == subject else None
         learned = self.calibration.learn(history_raw, reported_tokens, since)
-        if learned is not self.calibration:
-            self.calibration = learned
+        is_believed = learned is not self.calibration
+        self.calibration = learned
+        if calls is not None and 0 < reported_tokens <= HIGHEST_RATIO * history_raw + MOST_EXTRA_TOKENS:
+            history_raw = self._fit(history_raw, calls, reported_tokens, history)
+        if is_believed:
             self._put_anchor(Anchor(subject, history_raw, reported_tokens))
+
+    def _fit(self, history_raw: int, calls: int, reported_tokens: int, history: History) -> int:
+        """Take a report as one of many; returns the request's raw tokens as the history counts from now on."""
+        text_raw = history_raw - history.call_raw * calls
+        lessons = self.calibration.lessons.add(text_raw, calls, reported_tokens)
+        self.calibration = msgspec.structs.replace(self.calibration, lessons=lessons)
+        fitted = lessons.fit(self.calibration.ratio)
+        if fitted is not None:
+            ratio, per_call, extra = fitted
+            self.calibration = msgspec.structs.replace(self.calibration, ratio=ratio, extra_tokens=round(extra))
+            history.call_raw = round(per_call / ratio)
+        return text_raw + history.call_raw * calls
 
     def forget(self, view: View) -> None:
         """A view that is put in force anew has no report yet, whatever was reported of one like it."""

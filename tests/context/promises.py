@@ -147,7 +147,9 @@ def newest(log: Sequence[Message]) -> int:
 def said(message: Message) -> str:
     """All text of a message as it is sent: a provider would refuse an empty part."""
     if isinstance(message.content, tuple):
-        return content_text(tuple(part for part in message.content if not isinstance(part, TextPart) or part.text.strip()))
+        return content_text(
+            tuple(part for part in message.content if not isinstance(part, TextPart) or part.text.strip())
+        )
     return message.content or ""
 
 
@@ -160,6 +162,7 @@ def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
         return ""
     sent = [row["content"] for row in rows if row["role"] == "user"]
     if isinstance(item, Stub):
-        is_visible = item.text.endswith(CUT) and text.startswith(item.text.removesuffix(CUT).rstrip())
+        whole = content_text(log[seq - 1].content)
+        is_visible = item.text.endswith(CUT) and whole.startswith(item.text.removesuffix(CUT).rstrip())
         return "" if is_visible and item.text in sent else f"message {seq} is cut where nobody sees it"
     return "" if isinstance(item, Verbatim | None) and text in sent else f"message {seq}, the newest, is not sent whole"

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.calibration import HIGHEST_RATIO, LOWEST_RATIO, Anchor, Calibration, tokens_used
+from nca.context.calibration import (
+    FEWEST_LESSONS,
+    HIGHEST_RATIO,
+    LOWEST_RATIO,
+    Anchor,
+    Calibration,
+    Lessons,
+    tokens_used,
+)
 
 raws = st.integers(0, 3_000_000)
 
@@ -110,3 +118,29 @@ def test_what_a_provider_adds_to_every_request_is_told_from_the_ratio(truth: flo
 def test_too_little_growth_teaches_the_ratio_nothing() -> None:
     calibration = Calibration(1.0, 3)
     assert calibration.learn(5_000, 6_000, Anchor(("view",), 4_950, 5_900)) == Calibration(1.0, 4, 1_000)
+
+
+@given(st.floats(0.7, 1.6), st.integers(0, 150), st.integers(0, 6_000))
+def test_a_fit_tells_text_calls_and_preamble_apart(ratio: float, per_call: int, preamble: int) -> None:
+    """A session that begins with long reads and ends with many small calls: one ratio cannot say both."""
+    lessons, raw, calls = Lessons(), 500, 0
+    for step in range(60):
+        raw += 4_000 if step < 10 else 200
+        calls += 1 if step < 10 else 4
+        lessons = lessons.add(raw, calls, round(raw * ratio + calls * per_call) + preamble)
+    fitted = lessons.fit(1.15)
+    assert fitted is not None
+    small = fitted[0] * 5_000 + fitted[1] * 40 + fitted[2]
+    assert small == pytest.approx(5_000 * ratio + 40 * per_call + preamble, rel=0.03)
+
+
+def test_few_reports_and_reports_that_make_no_sense_teach_no_fit() -> None:
+    lessons = Lessons()
+    for number in range(1, FEWEST_LESSONS):
+        lessons = lessons.add(1_000 * number, number, 1_100 * number)
+    assert lessons.fit(1.0) is None
+    assert lessons.add(9_000, 9, 9_900).fit(1.0) is not None
+    odd = Lessons()
+    for number in range(1, 20):
+        odd = odd.add(1_000 * number, number, 90_000 - 4_000 * number)
+    assert odd.fit(1.0) is None

@@ -51,7 +51,7 @@ SYSTEM = "You are a test of the engine. 日本語 🦀"
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("grep", "shell")
 ]
-MODELS = (
+KNOWN = (
     ModelFacts("tiny/model", "tiny", 1_000),
     ModelFacts("anthropic/small", "anthropic", 3_000),
     ModelFacts("embedded/usual", "embedded", 8_000, reuses_prefix=True),
@@ -59,6 +59,7 @@ MODELS = (
     describe("nobody/knows-its-window"),
     ModelFacts("gemini/large", "gemini", 2_000_000),
 )
+MODELS = {facts.name: facts for facts in KNOWN}
 STEPS = 30
 SLACK_TOKENS = 100
 """Raw tokens: the marker, the repairs and the shortest contents that stay where all else is untouchable."""
@@ -80,6 +81,8 @@ short = st.one_of(
 texts = st.one_of(
     short, st.builds(lambda piece, n: piece * n, st.sampled_from(PIECES), st.sampled_from([5, 60, 400, 2_000]))
 )
+huge = st.sampled_from([20_000, 20_000, 20_000, 60_000, 60_000, 60_000, 200_000, 2_000_000])
+"""Bytes in one line or message, which may be more than a window."""
 names = st.sampled_from(["read_file", "write_file", "grep", "shell", "skill", "bad name!"])
 arguments = st.one_of(
     st.sampled_from(
@@ -91,7 +94,15 @@ arguments = st.one_of(
 ids = st.one_of(st.just(""), st.just(""), st.sampled_from(["a", "b", "with space", "x" * 60, "\ud83e"]))
 """An empty one is made unique."""
 calls = st.lists(st.tuples(ids, names, arguments), min_size=1, max_size=5)
+reading = st.sampled_from(["src/a.py", "src/b.py"]).map(lambda path: [("", "read_file", f'{{"path": "{path}"}}')])
+Wanted = tuple[str, str, str]
+Turn = tuple[str, list[tuple[list[Wanted], str]], str]
+rounds = st.lists(st.tuples(st.one_of(reading, calls), texts), max_size=4)
+turns: st.SearchStrategy[list[Turn]] = st.lists(st.tuples(texts, rounds, texts), min_size=1, max_size=4)
+biases = st.sampled_from([None, 0.6, 0.8, 1.0, 1.2, 1.4])
+"""What a provider reports, over what it would be believed to count; None: it reports nothing."""
 moods = st.sampled_from(MOODS)
+models = st.sampled_from(sorted(MODELS))
 settings_of_a_session = st.fixed_dictionaries(
     {
         "context.stages": st.one_of(
@@ -161,11 +172,11 @@ class SessionMachine(RuleBasedStateMachine):
         self.made_ids = 0
         self.had_huge = False
 
-    @initialize(facts=st.sampled_from(MODELS), values=settings_of_a_session)
-    def start(self, facts: ModelFacts, values: dict[str, Any]) -> None:
+    @initialize(model=models, values=settings_of_a_session)
+    def start(self, model: str, values: dict[str, Any]) -> None:
         self.loaded = configured(tuple(values.items()))
-        self.summarizer = MoodySummarizer(facts)
-        self.session = self.store.create(directory="/", model=facts.name)
+        self.summarizer = MoodySummarizer(MODELS[model])
+        self.session = self.store.create(directory="/", model=model)
         self._open()
 
     # What enters the log
@@ -175,14 +186,10 @@ class SessionMachine(RuleBasedStateMachine):
         self._append(Message("user", text))
 
     @precondition(lambda self: not self.had_huge)
-    @rule(
-        piece=st.sampled_from(PIECES),
-        role=st.sampled_from(["user", "assistant"]),
-        chars=st.sampled_from([100_000, 2_000_000]),
-    )
-    def say_very_much(self, piece: str, role: Any, chars: int) -> None:
+    @rule(piece=st.sampled_from(PIECES), role=st.sampled_from(["user", "assistant"]), size=huge)
+    def say_very_much(self, piece: str, role: Any, size: int) -> None:
         self.had_huge = True
-        self._append(Message(role, piece * (chars // len(piece))))
+        self._append(Message(role, piece * (size // len(piece.encode()))))
 
     @rule(text=short, file=texts)
     def ask_about_a_file(self, text: str, file: str) -> None:
@@ -193,7 +200,7 @@ class SessionMachine(RuleBasedStateMachine):
         self._append(Message("assistant", text, reasoning="why", is_interrupted=is_interrupted))
 
     @rule(text=st.one_of(st.none(), short), wanted=calls)
-    def call(self, text: str | None, wanted: list[tuple[str, str, str]]) -> None:
+    def call(self, text: str | None, wanted: list[Wanted]) -> None:
         self._append(self._calling(text, wanted))
 
     @rule(data=st.data(), are_errors=st.booleans())
@@ -204,10 +211,8 @@ class SessionMachine(RuleBasedStateMachine):
         if answered:
             self._append(*(Message("tool", data.draw(texts), tool_call_id=id, is_error=are_errors) for id in answered))
 
-    @rule(
-        turns=st.lists(st.tuples(texts, st.lists(st.tuples(calls, texts), max_size=4), texts), min_size=1, max_size=4)
-    )
-    def work(self, turns: list[tuple[str, list[tuple[list[tuple[str, str, str]], str]], str]]) -> None:
+    @rule(turns=turns)
+    def work(self, turns: list[Turn]) -> None:
         """Whole turns, as an agent leaves them."""
         for question, rounds, answer in turns:
             self._append(Message("user", question))
@@ -263,7 +268,7 @@ class SessionMachine(RuleBasedStateMachine):
         self._note_view(before)
         assert outcome.compacted == (self.window.history.view != before.view)
         if outcome.compacted and not later:
-            self._check_landed(before, outcome.tokens_before, outcome.tokens_after)
+            self._check_landed(before, outcome.tokens_before, outcome.tokens_after, "idle")
 
     @rule()
     def undo(self) -> None:
@@ -285,20 +290,20 @@ class SessionMachine(RuleBasedStateMachine):
             self.done.append(before)
             self.view = self.undone.pop()
 
-    @rule()
-    def clear(self) -> None:
+    @rule(is_sure=st.sampled_from([False, False, True]))
+    def clear(self, is_sure: bool) -> None:
         before = self._step()
-        if self.window.clear() is not None:
+        if is_sure and self.window.clear() is not None:
             assert self.window.measure().used_tokens < before_used(before, self.window)
             self._note_view(before)
             assert not [message for message in shown(self.log, self.view) if message.role != "system"]
 
-    @rule(facts=st.sampled_from(MODELS))
-    def change_model(self, facts: ModelFacts) -> None:
-        self.summarizer = MoodySummarizer(facts)
-        self.window.use(self.loaded, facts)
+    @rule(model=models)
+    def change_model(self, model: str) -> None:
+        self.summarizer = MoodySummarizer(MODELS[model])
+        self.window.use(self.loaded, MODELS[model])
         self.compactor.model = self.summarizer
-        self.session.set_model(facts.name)
+        self.session.set_model(model)
 
     @rule(values=settings_of_a_session)
     def configure(self, values: dict[str, Any]) -> None:
@@ -322,18 +327,28 @@ class SessionMachine(RuleBasedStateMachine):
     # What the agent does
 
     @precondition(lambda self: self.log and self.log[-1].role in ("user", "tool"))
-    @rule(
-        bias=st.sampled_from([None, 0.6, 0.8, 1.0, 1.2, 1.4]),
-        text=texts,
-        wanted=st.one_of(st.just([]), calls),
-        mood=moods,
-    )
-    def send(self, bias: float | None, text: str, wanted: list[tuple[str, str, str]], mood: str) -> None:
+    @rule(bias=biases, text=texts, wanted=st.one_of(st.just([]), calls), mood=moods)
+    def send(self, bias: float | None, text: str, wanted: list[Wanted], mood: str) -> None:
+        self._send(bias, text, wanted, mood)
+
+    @rule(turns=turns, bias=biases, mood=moods)
+    def converse(self, turns: list[Turn], bias: float | None, mood: str) -> None:
+        """Turns as they go where nothing goes wrong, but for the summaries."""
+        for question, rounds, answer in turns:
+            self._append(Message("user", question))
+            for wanted, output in rounds:
+                if not self._send(bias, None, wanted, mood):
+                    return
+                self._append(*(self._result(call, output) for call in self.log[-1].tool_calls))
+            if not self._send(bias, answer, [], mood):
+                return
+
+    def _send(self, bias: float | None, text: str | None, wanted: list[Wanted], mood: str) -> bool:
         """One request as a turn makes it: trimmed, compacted where it is due, checked, sent, reported, answered."""
         if self.log[-1].role == "user":
             self._watched(self.compactor.before_turn(), mood)
         if not self._watched(self.compactor.before_request(), mood):
-            return
+            return False
         window = self.window
         assert window.measure().fits
         rows = window.request_messages()
@@ -343,6 +358,7 @@ class SessionMachine(RuleBasedStateMachine):
         if bias is not None:
             window.learn(raw, head, Usage(round(raw * bias * 1.2), 10))
         self.compactor.after_turn()
+        return True
 
     @rule(share=st.sampled_from([0.7, 0.5]), limit=st.sampled_from([None, 2_000, 6_000]), mood=moods)
     def overflow(self, share: float, limit: int | None, mood: str) -> None:
@@ -442,7 +458,7 @@ class SessionMachine(RuleBasedStateMachine):
             self.log.append(message)
             self.digests.append(chained(self.digests[-1], message))
 
-    def _calling(self, text: str | None, wanted: list[tuple[str, str, str]]) -> Message:
+    def _calling(self, text: str | None, wanted: list[Wanted]) -> Message:
         made = []
         for id, name, value in wanted:
             self.made_ids += 1
@@ -487,14 +503,13 @@ class SessionMachine(RuleBasedStateMachine):
             assert error.used_tokens > error.budget_tokens == self.window.budget.budget_tokens
             self._check_refusal()
         self._note_view(before)
-        closing = [event for event in self.events[seen:] if isinstance(event, ContextCompaction) and event.stages]
+        done = [e for e in self.events[seen:] if isinstance(e, ContextCompaction) and e.phase == "completed"]
         if self.view != before.view:
-            assert closing[-1].phase == "completed"
-            self._check_landed(before, used, closing[-1].tokens_after)
+            self._check_landed(before, used, done[-1].tokens_after, done[-1].trigger)
         self._check_questions(stubs)
         return fits
 
-    def _check_landed(self, before: Step, tokens_before: int, tokens_after: int) -> None:
+    def _check_landed(self, before: Step, tokens_before: int, tokens_after: int, trigger: str) -> None:
         measured = self.window.measure()
         assert tokens_after == measured.used_tokens < tokens_before
         assert measured.fits
@@ -507,8 +522,10 @@ class SessionMachine(RuleBasedStateMachine):
             if isinstance(then[seq][0], Verbatim | None):
                 assert isinstance(now[seq][0], Verbatim | None), f"message {seq} was not to be touched"
         self.summarizer.mood = "deadline"
-        again = self.runner.run(self.compactor.plan("threshold"))
-        assert not again.compacted, "twice is not once"
+        aims = {"threshold": 0, "idle": 0, "turns": self.window.budget.budget_tokens, "overflow": tokens_after}
+        if trigger in aims:
+            again = self.runner.run(self.compactor.plan(trigger, target_tokens=aims[trigger]))
+            assert not again.compacted, "twice is not once"
 
     def _check_refusal(self) -> None:
         """It refuses only where what may not be touched is larger than the budget."""

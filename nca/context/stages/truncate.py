@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from math import ceil
+
+import msgspec
+
 from nca.config.schema import TruncateSettings
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.summary import cut_text
-from nca.context.tokens import message_tokens
-from nca.context.view import Marker
+from nca.context.tokens import message_tokens, text_tokens
+from nca.context.view import Marker, Summary
 from nca.messages import Message
 from nca.wire import content_text
 
@@ -44,6 +48,8 @@ def truncate(
         _drop_old_summaries(draft, target_tokens, marker_id)
     if draft.tokens > target_tokens:
         cut_contents(draft, target_tokens)
+    if draft.tokens > target_tokens:
+        _cut_summaries(draft, target_tokens)
 
 
 def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: int, marker_id: str) -> None:
@@ -70,6 +76,17 @@ def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> Non
             return
         markers = [other for other in draft.parts if isinstance(other, Marker) and other.text]
         draft.replace([*markers, part], Marker(marker_id, covered([*markers, part]), TRUNCATED))
+
+
+def _cut_summaries(draft: Draft, target_tokens: int) -> None:
+    """One that was written for a larger window is cut too; its prose and its ledger stay with it for the next one."""
+    for part in [part for part in draft.parts if isinstance(part, Summary)]:
+        excess = ceil((draft.tokens - target_tokens) / draft.meter.calibration.ratio)
+        if excess <= 0:
+            return
+        text = cut_text(part.text, max(SMALLEST_CONTENT_TOKENS, text_tokens(part.text) - excess))
+        if len(text) < len(part.text):
+            draft.replace([part], msgspec.structs.replace(part, text=text))
 
 
 def cut_contents(draft: Draft, target_tokens: int) -> None:
