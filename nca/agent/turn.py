@@ -27,6 +27,8 @@ from nca.events import (
 )
 from nca.messages import Message, ToolCall, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
+from nca.tools.permissions import decide, refusal
+from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
 
 RECOVERY_SHARES = (0.7, 0.5)
@@ -176,10 +178,19 @@ class Turn:
     async def _run_tool(self, call: ToolCall) -> None:
         self.emit(ToolStarted(call.id, call.name, call.arguments, self.toolbox.describe(call)))
         started = time.monotonic()
-        outcome = await self.toolbox.run(call)
+        outcome = await self._permitted(call)
         text = await asyncio.to_thread(self._admit, call, clean_text(outcome.text))
         self.window.append(Message("tool", text, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
         self.emit(ToolFinished(call.id, call.name, outcome.is_error, outcome.summary, time.monotonic() - started))
+
+    async def _permitted(self, call: ToolCall) -> ToolOutcome:
+        """The tool's outcome, or why it may not run."""
+        mode = self.window.settings.agent.permission
+        needed = self.toolbox.permission(call.name)
+        decision = decide(mode, needed)
+        if needed is None or decision == "allow":
+            return await self.toolbox.run(call)
+        return ToolOutcome(refusal(mode, needed, decision), is_error=True, summary="not allowed")
 
     def _admit(self, call: ToolCall, text: str) -> str:
         """The output within its limits; the whole is kept in the session's folder and named."""

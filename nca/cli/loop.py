@@ -38,6 +38,7 @@ def loop(
     disable_compaction: Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")] = False,
     context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
     max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
+    permission: Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")] = None,
     profile: Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")] = None,
     config: Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")] = None,
 ) -> int:
@@ -55,6 +56,7 @@ def loop(
     loaded = load_settings(
         {
             "profile": profile,
+            "agent.permission": permission,
             "model.name": model,
             "model.context_window": context_window,
             "model.max_output_tokens": max_output_tokens,

@@ -27,6 +27,7 @@ def run(
     disable_compaction: Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")] = False,
     context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
     max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
+    permission: Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")] = None,
     profile: Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")] = None,
     config: Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")] = None,
 ) -> int:
@@ -40,6 +41,7 @@ def run(
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
     flags = {
         "profile": profile,
+        "agent.permission": permission,
         "model.name": model,
         "model.context_window": context_window,
         "model.max_output_tokens": max_output_tokens,

@@ -34,6 +34,7 @@ FLAGS = MappingProxyType(
         "context.target_ratio": "--target",
         "context.stages": "--stages",
         "agent.max_steps": "--max-steps",
+        "agent.permission": "--permission",
     }
 )
 """Which flag sets a key; only the origin's text depends on it."""

@@ -138,6 +138,12 @@ class ContextSettings:
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     max_steps: int = setting(15, whole(1, 1000), "Requests in one turn before it ends by itself.")
+    permission: str = setting(
+        "ask",
+        choice("ask", "accept-edits", "plan", "auto"),
+        "What tools may do: ask before they change or run anything, accept edits, plan (read only), auto (everything).",
+        trusted=True,
+    )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
 
 

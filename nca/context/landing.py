@@ -7,7 +7,7 @@ from hashlib import blake2b
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
-from nca.context.stages.truncate import cut_message, truncate
+from nca.context.stages.truncate import cut_message, cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
 LANDINGS = 4
@@ -38,7 +38,9 @@ def land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Bud
 
 
 def fit_or_refuse(draft: Draft, budget: Budget) -> None:
-    """The newest user message gives way last of all; what is still too large is refused with the numbers."""
+    """Summaries, then the newest user message give way last of all; what is still too large is refused, with numbers."""
+    if draft.tokens > budget.budget_tokens:
+        cut_summaries(draft, budget.budget_tokens)
     if draft.tokens > budget.budget_tokens:
         _cut_newest(draft, budget)
         draft.settle()

@@ -9,7 +9,7 @@ import msgspec
 from nca.config.schema import TruncateSettings
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.summary import cut_text
-from nca.context.tokens import message_tokens, text_tokens
+from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, message_tokens, text_tokens
 from nca.context.view import Marker, Summary
 from nca.messages import Message
 from nca.wire import content_text
@@ -48,8 +48,6 @@ def truncate(
         _drop_old_summaries(draft, target_tokens, marker_id)
     if draft.tokens > target_tokens:
         cut_contents(draft, target_tokens)
-    if draft.tokens > target_tokens:
-        _cut_summaries(draft, target_tokens)
 
 
 def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: int, marker_id: str) -> None:
@@ -78,17 +76,6 @@ def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> Non
         draft.replace([*markers, part], Marker(marker_id, covered([*markers, part]), TRUNCATED))
 
 
-def _cut_summaries(draft: Draft, target_tokens: int) -> None:
-    """One that was written for a larger window is cut too; its prose and its ledger stay with it for the next one."""
-    for part in [part for part in draft.parts if isinstance(part, Summary)]:
-        excess = ceil((draft.tokens - target_tokens) / draft.meter.calibration.ratio)
-        if excess <= 0:
-            return
-        text = cut_text(part.text, max(SMALLEST_CONTENT_TOKENS, text_tokens(part.text) - excess))
-        if len(text) < len(part.text):
-            draft.replace([part], msgspec.structs.replace(part, text=text))
-
-
 def cut_contents(draft: Draft, target_tokens: int) -> None:
     """Cut the largest contents that may be touched until the target is met."""
     shown = [
@@ -109,10 +96,26 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
             shown.remove((block, seq))
 
 
+def cut_summaries(draft: Draft, limit_tokens: int) -> None:
+    """One that was written for a larger window is cut too; its prose and its ledger stay with it for the next one."""
+    for part in [part for part in draft.parts if isinstance(part, Summary)]:
+        excess = ceil((draft.tokens - limit_tokens) / draft.meter.calibration.ratio)
+        if excess <= 0:
+            return
+        text = cut_text(part.text, max(SMALLEST_CONTENT_TOKENS, text_tokens(part.text) - excess))
+        if len(text) < len(part.text):
+            draft.replace([part], msgspec.structs.replace(part, text=text))
+
+
 def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int) -> bool:
     """Show only the beginning of a message, its attachments as text; False where that saves nothing."""
-    text = cut_text(content_text(_now(draft, block, seq).content), keep_tokens)
-    if draft.saving(block, seq, text) <= 0:
+    now = _now(draft, block, seq)
+    whole = content_text(now.content)
+    if now.role == "tool" or now.attachments:
+        # Denser than prose, as which the cut counts: else a file could be stubbed whole and seem to be smaller.
+        keep_tokens = int(keep_tokens * RESULT_CHARS_PER_TOKEN / PROSE_CHARS_PER_TOKEN)
+    text = cut_text(whole, keep_tokens)
+    if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False
     draft.put_stub(block, seq, text, "truncate")
     return True
