@@ -96,6 +96,9 @@ class AdmissionSettings:
     direction: str = setting(
         "both", choice("both", "head", "tail"), "Which end of a long output stays: both keeps 25 % head, 75 % tail."
     )
+    history_chars: int = setting(
+        20_000, whole(200), "A result of an earlier turn keeps its beginning and end above this.", unit="characters"
+    )
     file_ratio: float = setting(0.6, ratio(), "The share of the free window that attached files may take.")
 
 

@@ -38,7 +38,7 @@ def land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Bud
 
 
 def fit_or_refuse(draft: Draft, budget: Budget) -> None:
-    """Summaries, then the newest user message give way last of all; what is still too large is refused, with numbers."""
+    """Summaries, then the newest user message, give way last; what is still too large is refused, with numbers."""
     if draft.tokens > budget.budget_tokens:
         cut_summaries(draft, budget.budget_tokens)
     if draft.tokens > budget.budget_tokens:

@@ -180,7 +180,13 @@ class _Planning:
         draft, budget_tokens = self.draft, self.budget.budget_tokens
         match stage:
             case "prune":
-                prune(draft, self.settings.prune, target_tokens=self.target, budget_tokens=budget_tokens)
+                prune(
+                    draft,
+                    self.settings.prune,
+                    target_tokens=self.target,
+                    budget_tokens=budget_tokens,
+                    history_chars=self.settings.admission.history_chars,
+                )
             case "deduplicate":
                 deduplicate(draft, self.settings.deduplicate, target_tokens=self.target)
             case "summarize":

@@ -95,7 +95,7 @@ async def test_an_unknown_tool_is_told_the_known_ones(tmp_path: Path) -> None:
         (ValueError("two\nlines"), "two lines"),
         (KeyError(), "KeyError"),
         (RecursionError("deep"), "deep"),
-        (StoreError("locked", advice="Wait."), "locked Wait."),
+        (StoreError("locked", advice="Wait."), "locked. Wait."),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "'utf-8' codec"),
         (ValueError("\ud800" + "x" * 500), "\ufffdxxx"),
         (ExceptionGroup("several", [ValueError("x")]), "several"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from nca.config.schema import PruneSettings
+from nca.context.admission import admit_output
 from nca.context.draft import Block, Draft
 from nca.messages import Message
 
 CLEARED = "[Tool result cleared]"
 """Seed 2's placeholder, the default of context.prune.placeholder."""
+SHORTENED = "shorten"
+"""The stage that such a stub names: it may still be cleared later."""
 MAX_ERROR_CHARS = 200
 BUDGET_SHARE_PROTECTED = 4
 """At most a quarter of the budget is protected (spec 3)."""
@@ -15,8 +18,14 @@ BUDGET_SHARE_MINIMUM = 10
 """At most a tenth of the budget must be saved (spec 3)."""
 
 
-def prune(draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int) -> None:
-    """Clear results, oldest first, until the target is met; nothing where too little would be saved."""
+def prune(
+    draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int, history_chars: int = 20_000
+) -> None:
+    """Clear results, oldest first, until the target is met; nothing where too little would be saved.
+
+    history_chars  results of earlier turns above this keep their beginning and end in any case (seed 3)
+    """
+    _shorten(draft, history_chars)
     candidates = _candidates(draft, settings, budget_tokens)
     possible = draft.meter.scaled(sum(draft.saving(block, seq, text) for block, seq, text in candidates))
     needed = draft.tokens - target_tokens
@@ -27,6 +36,19 @@ def prune(draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_t
         if draft.tokens <= target_tokens:
             return
         draft.put_stub(block, seq, text, "prune")
+
+
+def _shorten(draft: Draft, history_chars: int) -> None:
+    turns = draft.turns()
+    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked):
+        for seq in block.seqs:
+            message = draft.history.message(seq)
+            if message.role != "tool" or seq in block.stubs or len(message.text) <= history_chars:
+                continue
+            # Bytes are at least as many as characters, so the limit holds for both.
+            text = admit_output(message.text, max_bytes=history_chars, max_lines=len(message.text)).text
+            if draft.saving(block, seq, text) > 0:
+                draft.put_stub(block, seq, text, SHORTENED)
 
 
 def stub_text(message: Message, placeholder: str = CLEARED) -> str:
@@ -52,7 +74,8 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
             kept_tokens += draft.meter.scaled(draft.history.run_tokens(seq, seq))
             is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
             name = message.name or names.get(message.tool_call_id, "")
-            if is_recent or block.is_locked or seq in block.stubs or name in settings.protected_tools:
+            is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
+            if is_recent or block.is_locked or is_cleared or name in settings.protected_tools:
                 continue
             text = stub_text(message, settings.placeholder)
             if draft.saving(block, seq, text) > 0:

@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings, PruneSettings
 from nca.context.draft import Draft
+from nca.context.request import resolve
 from nca.context.stages.prune import CLEARED, prune, stub_text
 from nca.context.view import Stub
 from nca.messages import Message
-from tests.context.logs import logs
-from tests.context.samples import agent_turn, call, calling, draft_of, result, some, step, talk, user
+from tests.context.logs import history_of, logs
+from tests.context.samples import (
+    agent_turn,
+    assistant,
+    call,
+    calling,
+    compacted,
+    draft_of,
+    result,
+    some,
+    step,
+    talk,
+    user,
+)
 
 FREELY = PruneSettings(protect_tokens=0, keep_results=0, minimum_savings_tokens=0)
 
@@ -121,3 +134,17 @@ def test_it_only_saves_and_touches_only_results(messages: list[Message], target:
 
 def test_talk_is_left_alone() -> None:
     assert stubs(pruned(talk(5))) == {}
+
+
+def test_long_results_of_earlier_turns_keep_their_beginning_and_end() -> None:
+    """Seed 3: above 20,000 characters; those of the turn in progress are not touched."""
+    long = "first line\n" + "x" * 30_000 + "\nlast line"
+    log = [user("One"), *step("a", long), assistant(), user("Two"), *step("b", long)]
+    history = history_of(log)
+    compacted(history, 40_000, settings=ContextSettings(stages=("prune",)), target_tokens=14_000)
+    first, second = (message.text for message in resolve(history) if message.role == "tool")
+    assert first.startswith("first line")
+    assert "last line" in first
+    assert "[Output truncated from 30021 bytes" in first
+    assert len(first) < 20_200
+    assert second == long
