@@ -14,7 +14,7 @@ from typing import Any
 from nca.agent.background import Background
 from nca.agent.compactor import CompactionOutcome, Compactor
 from nca.agent.instructions import system_prompt
-from nca.agent.memory import append_day, notes_file
+from nca.agent.memory import Note, add_note, append_day, load_notes, notes_file
 from nca.agent.mentions import mentioned, with_attachments
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.turn import Turn
@@ -103,6 +103,10 @@ class Conversation:
             opened.close()
             raise
         conversation._tell()
+        if session and conversation._window.settings.session.restore == "text":
+            restored = conversation._window.restore_text()
+            if restored is not None:
+                conversation._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))
         return conversation
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -194,6 +198,16 @@ class Conversation:
         if not messages and self._window.system_prompt:
             messages = [{"role": "system", "content": self._window.system_prompt}]
         return ModelRequest(messages, self._window.tools)
+
+    def notes(self) -> list[Note]:
+        """What was noted for later sessions here, oldest first. Raises ConfigError where the file cannot be used."""
+        return load_notes(notes_file(self._window.settings.memory, self.directory))
+
+    def note(self, text: str) -> list[Note]:
+        """Keep a note beyond this session, of all the newest `memory.max_notes`. Raises ConfigError."""
+        settings = self._window.settings.memory
+        path = notes_file(settings, self.directory)
+        return add_note(path, text, at=time.time(), max_notes=settings.max_notes)
 
     def costs(self) -> Usage:
         """What the session used so far, as reported."""

@@ -12,10 +12,12 @@ from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import REARM_RATIO, Budget, Measurement
 from nca.context.calibration import Calibration
+from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.request import request_messages
+from nca.context.stages.condense import keep_text
 from nca.context.view import Marker, View
 from nca.errors import ConfigError
 from nca.messages import Entry, Message, Usage
@@ -24,6 +26,9 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned
 from nca.sessions.views import CompactionRecord
+
+FEWEST_RESTORED_TURNS = 3
+"""Seed 3: max(3, max_context_turns / 6) turns are restored."""
 
 
 class Window:
@@ -137,6 +142,22 @@ class Window:
         view = View((Marker(f"clear{self.history.head}", ((1, self.history.head),), ""),), self.history.head + 1)
         after = self.meter.used_with(self.history, view)
         record = CompactionRecord(trigger="manual", stages=("clear",), tokens_before=before, tokens_after=after)
+        committed = self.session.commit_view(view, record, expected_head=self.history.head)
+        self.history.view = view
+        self.settle()
+        return committed
+
+    def restore_text(self) -> CompactionRecord | None:
+        """Show of a resumed session only the words of its newest turns (session.restore); None where nothing goes."""
+        draft = Draft(self.history, self.meter)
+        before = self.measure().used_tokens
+        newest = max(FEWEST_RESTORED_TURNS, self.context.max_turns // 6)
+        keep_text(draft, newest, f"restore{self.history.head}")
+        view = draft.view()
+        after = self.meter.used_with(self.history, view)
+        if view == self.history.view or after >= before:
+            return None
+        record = CompactionRecord(trigger="manual", stages=("restore",), tokens_before=before, tokens_after=after)
         committed = self.session.commit_view(view, record, expected_head=self.history.head)
         self.history.view = view
         self.settle()

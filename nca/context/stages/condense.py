@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.stages.trim import FEWEST_TURNS
+from nca.context.stages.truncate import TRUNCATED
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
@@ -15,11 +16,23 @@ def condense(draft: Draft, marker_id: str) -> None:
     complete = set(complete_turns(shown))
     if len(complete) >= FEWEST_TURNS:
         return
+    _hide_steps(draft, [turn for turn in draft.turns() if turn[0].first in complete], marker_id)
+
+
+def keep_text(draft: Draft, newest_turns: int, marker_id: str) -> None:
+    """How a session is restored as text (seed 3): of the newest turns the question and the final answer."""
+    turns = draft.turns()
+    older: list[Part] = [block for turn in turns[:-newest_turns] for block in turn if not block.is_locked]
+    if older:
+        draft.replace(older, Marker(f"{marker_id}-older", covered(older), TRUNCATED))
+    _hide_steps(draft, turns[-newest_turns:], marker_id)
+
+
+def _hide_steps(draft: Draft, turns: list[list[Block]], marker_id: str) -> None:
     gone: list[Part] = []
-    for turn in draft.turns():
-        if turn[0].first in complete:
-            answer = _answer(draft, turn)
-            gone += [block for block in turn[1:] if block is not answer and _may_go(draft, block)]
+    for turn in turns:
+        answer = _answer(draft, turn)
+        gone += [block for block in turn[1:] if block is not answer and _may_go(draft, block)]
     if gone:
         draft.replace(gone, Marker(marker_id, covered(gone), ""))
 

@@ -12,6 +12,7 @@ from nca.terminal.commands.context import ContextCommand
 from nca.terminal.commands.cost import CostCommand
 from nca.terminal.commands.exit import ExitCommand
 from nca.terminal.commands.help import HelpCommand
+from nca.terminal.commands.memory import MemoryCommand
 from nca.terminal.commands.model import ModelCommand
 from nca.terminal.commands.sessions import SessionsCommand
 
@@ -23,6 +24,7 @@ COMMANDS: tuple[Command, ...] = (
     ConfigCommand(),
     ModelCommand(),
     SessionsCommand(),
+    MemoryCommand(),
     CostCommand(),
     ClearCommand(),
 )

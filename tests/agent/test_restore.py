@@ -1,0 +1,37 @@
+"""A session that is resumed as text: the words of its newest turns, the rest one undo away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nca.context.validate import CHECKS, validate_request
+from tests.agent.test_conversation import SMALL, Room, call
+
+
+async def test_only_words_of_the_newest_turns_are_shown(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    replies = [reply for n in range(6) for reply in (call("list_directory", "{}", f"c{n}"), f"Answer {n}.")]
+    conversation = room.open(list(replies), facts=SMALL)
+    for number in range(6):
+        await conversation.send(f"Question {number}")
+    whole, session = conversation.effective_history(), conversation.info.id
+    await conversation.close()
+    again = room.open(["Yes."], session=session, settings={"session.restore": "text"})
+    shown = again.effective_history()
+    text = str(shown)
+    assert all(f"Question {n}" in text and f"Answer {n}." in text for n in (3, 4, 5))
+    assert not any(f"Question {n}" in text for n in (0, 1, 2))
+    assert not any(row["role"] == "tool" for row in shown)
+    for provider in CHECKS:
+        assert validate_request([*shown, {"role": "user", "content": "Next"}], provider) == []
+    assert again.undo() is not None
+    assert again.effective_history() == whole
+
+
+async def test_notes_outlive_the_session_and_are_bounded(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    conversation = room.open([], settings={"memory.max_notes": 2})
+    for text in ("one", "two", "three"):
+        conversation.note(text)
+    await conversation.close()
+    assert [note.text for note in room.open([]).notes()] == ["two", "three"]
