@@ -74,6 +74,10 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert "(undone)" in await stage.command("/context history")
         assert (await stage.command("/context redo")).startswith("Done again")
         assert stage.conversation.effective_history() == after
+        (summary,) = stage.conversation.summaries()
+        assert summary.id in await stage.command("/context show")
+        with pytest.raises(UsageError, match=summary.id):
+            await stage.command("/context show nothing")
         with pytest.raises(UsageError, match="nothing to redo"):
             await stage.command("/context redo")
 
@@ -198,3 +202,12 @@ def test_arguments_are_completed(tmp_path: Path, command: str, argument: str, ex
         assert found is not None
         assert expected in [suggestion.text for suggestion in found.complete(stage.context, argument)]
         assert list(found.complete(stage.context, "zzz zzz")) == []
+
+
+async def test_memory_adds_and_lists_notes(tmp_path: Path) -> None:
+    with a_stage(tmp_path, []) as stage:
+        assert "No notes yet" in await stage.command("/memory")
+        assert "Noted (1 in all)" in await stage.command("/memory the tests run with make\x1b[31m test")
+        shown = await stage.command("/memory")
+        assert "the tests run with make" in shown
+        assert "\x1b" not in shown
