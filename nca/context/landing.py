@@ -37,12 +37,15 @@ def land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Bud
             break
 
 
-def fit_or_refuse(draft: Draft, budget: Budget) -> None:
-    """Summaries, then the newest user message, give way last; what is still too large is refused, with numbers."""
-    if draft.tokens > budget.budget_tokens:
-        cut_summaries(draft, budget.budget_tokens)
-    if draft.tokens > budget.budget_tokens:
-        _cut_newest(draft, budget)
+def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
+    """Summaries, then the newest user message, give way last; what is still too large is refused, with numbers.
+
+    limit_tokens  what the draft may count; below the budget where a report says that it counts too little
+    """
+    if draft.tokens > limit_tokens:
+        cut_summaries(draft, limit_tokens)
+    if draft.tokens > limit_tokens:
+        _cut_newest(draft, limit_tokens)
         draft.settle()
     if draft.tokens > budget.budget_tokens:
         raise ContextDoesNotFit(
@@ -55,16 +58,16 @@ def fit_or_refuse(draft: Draft, budget: Budget) -> None:
         )
 
 
-def _cut_newest(draft: Draft, budget: Budget) -> None:
+def _cut_newest(draft: Draft, limit_tokens: int) -> None:
     """The newest user message gives way last of all, and only where it alone is larger than what is left for it."""
     seq = draft.newest_user
     block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
     if seq is None or block is None:
         return
     own = draft.history.run_tokens(seq, seq)
-    left = budget.budget_tokens - draft.meter.total(draft.meter.fixed_raw)
+    left = limit_tokens - draft.meter.total(draft.meter.fixed_raw)
     if draft.meter.scaled(own) <= left:
         return
-    excess = int((draft.tokens - budget.budget_tokens) / draft.meter.calibration.ratio) + 8
+    excess = int((draft.tokens - limit_tokens) / draft.meter.calibration.ratio) + 8
     if own - excess > 32:
         cut_message(draft, block, seq, own - excess - 4)

@@ -118,7 +118,7 @@ class _Planning:
         self.draft = Draft(history, meter)
         self.before = meter.used(history)
         self.before_raw = meter.raw(history)
-        self.target = 0
+        self.target = self.limit = 0
         window = summarizer_window or budget.window_tokens
         self.input_tokens = int(window * INPUT_RATIO / meter.calibration.ratio)
         self.saved: dict[str, int] = {}
@@ -131,7 +131,10 @@ class _Planning:
         target = target_tokens or self.budget.target_tokens(fixed, target_ratio or self.settings.target_ratio)
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
-        self.target = min(target, self.budget.budget_tokens)
+        # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
+        share = min(1.0, self.draft.tokens / self.before)
+        self.limit = int(share * self.budget.budget_tokens)
+        self.target = min(int(share * target), self.limit)
 
     def work(self) -> Asking[None]:
         """Trim where there are too many turns, then stage after stage while it is over the target, then land."""
@@ -145,11 +148,11 @@ class _Planning:
             yield from self._measured(stage, self._stage(stage))
         mend_pointers(self.draft)
         tokens = self.draft.settle()
-        if self.draft.tokens > self.target and "truncate" in self.settings.stages:
+        # Over the budget it comes down to the target whatever the stages are: rare and large, never a dribble.
+        if self.draft.tokens > (self.target if "truncate" in self.settings.stages else self.limit):
             land(self.draft, self.settings, self.target, self.budget)
-        if self.draft.tokens > self.budget.budget_tokens:
-            land(self.draft, self.settings, self.budget.budget_tokens, self.budget)
-            fit_or_refuse(self.draft, self.budget)
+        if self.draft.tokens > self.limit:
+            fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)
 
     def proposal(self) -> Proposal:

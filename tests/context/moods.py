@@ -26,7 +26,7 @@ TEXTS = {
     "injection": INJECTION,
 }
 FAILURES = {
-    "exception": ProviderError("503: overloaded.", failure=ProviderFailure("back_off", is_overflow=False)),
+    "exception": ProviderError("503: overloaded.", failure=ProviderFailure("backoff", is_overflow=False)),
     "overflow": ProviderError("Too long.", failure=ProviderFailure("compact", is_overflow=True, limit_tokens=900)),
     "deadline": TimeoutError(),
 }

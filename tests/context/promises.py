@@ -20,13 +20,14 @@ from nca.context.rules.steps import steps
 from nca.context.tokens import message_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Item, Marker, Stub, Summary, Verbatim, View, ranges_of
-from nca.messages import Message, TextPart
-from nca.wire import content_text
+from nca.messages import Message, Part, TextPart
+from nca.wire import content_text, content_to_wire
 
 PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
 CUT = "[…]"
 Rows = list[dict[str, Any]]
+Content = str | tuple[Part, ...] | None
 
 
 def shown(log: Sequence[Message], view: View) -> list[Message]:
@@ -145,25 +146,24 @@ def newest(log: Sequence[Message]) -> int:
     return mine[-1] if mine else 0
 
 
-def said(message: Message) -> str:
-    """All text of a message as it is sent: a provider would refuse an empty part."""
-    if isinstance(message.content, tuple):
-        return content_text(
-            tuple(part for part in message.content if not isinstance(part, TextPart) or part.text.strip())
-        )
-    return message.content or ""
+def without_blanks(message: Message) -> Content:
+    """What a message says as it is sent: a provider would refuse an empty part."""
+    if not isinstance(message.content, tuple):
+        return message.content
+    return tuple(part for part in message.content if not isinstance(part, TextPart) or part.text.strip())
 
 
 def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
     """Empty where the newest user message is sent byte-identical, or cut where one sees it."""
     seq = newest(log)
-    text = said(log[seq - 1]) if seq else ""
+    content = without_blanks(log[seq - 1]) if seq else None
     item = homes(view, len(log))[seq][0] if seq else None
-    if not text.strip() or is_cleared(item):
+    if not content or not content_text(content).strip() or is_cleared(item):
         return ""
     sent = [row["content"] for row in rows if row["role"] == "user"]
     if isinstance(item, Stub):
         whole = content_text(log[seq - 1].content)
         is_visible = item.text.endswith(CUT) and whole.startswith(item.text.removesuffix(CUT).rstrip())
         return "" if is_visible and item.text in sent else f"message {seq} is cut where nobody sees it"
-    return "" if isinstance(item, Verbatim | None) and text in sent else f"message {seq}, the newest, is not sent whole"
+    is_whole = isinstance(item, Verbatim | None) and content_to_wire(content) in sent
+    return "" if is_whole else f"message {seq}, the newest, is not sent whole"

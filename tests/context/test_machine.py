@@ -127,7 +127,7 @@ def cleaned(message: Message) -> Message:
     if isinstance(content, str):
         content = clean_text(content)
     elif content is not None:
-        content = tuple(msgspec.structs.replace(part, text=clean_text(part.text)) for part in content)  # type: ignore[union-attr, type-var]
+        content = tuple(msgspec.structs.replace(part, text=clean_text(part.text)) for part in content)  # type: ignore[union-attr]
     calls = tuple(ToolCall(clean_text(c.id), c.name, clean_text(c.arguments)) for c in message.tool_calls)
     return msgspec.structs.replace(
         message, content=content, tool_calls=calls, tool_call_id=clean_text(message.tool_call_id)
@@ -446,7 +446,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.session_id = self.session.info.id
         facts = self.summarizer.facts
         self.window = Window(self.store, self.session, self.loaded, facts, system_prompt=SYSTEM, tools=TOOLS)
-        self.compactor = Compactor(self.window, self.summarizer, self.events.append, self._open_model, len)
+        self.compactor = Compactor(self.window, self.summarizer, self.events.append, self._open_model, lambda _: None)
 
     async def _open_model(self, name: str) -> Model:
         raise AssertionError(f"nobody asked for {name}")
@@ -504,8 +504,7 @@ class SessionMachine(RuleBasedStateMachine):
             self.runner.run(work)
         except ContextDoesNotFit as error:
             fits = False
-            assert error.used_tokens > error.budget_tokens == self.window.budget.budget_tokens
-            self._check_refusal()
+            self._check_refusal(error)
         self._note_view(before)
         done = [e for e in self.events[seen:] if isinstance(e, ContextCompaction) and e.phase == "completed"]
         if self.view != before.view:
@@ -531,13 +530,15 @@ class SessionMachine(RuleBasedStateMachine):
             again = self.runner.run(self.compactor.plan(trigger, target_tokens=aims[trigger]))
             assert not again.compacted, "twice is not once"
 
-    def _check_refusal(self) -> None:
+    def _check_refusal(self, error: ContextDoesNotFit) -> None:
         """It refuses only where what may not be touched is larger than the budget."""
         window = self.window
+        assert error.used_tokens > error.budget_tokens == window.budget.budget_tokens
         draft = Draft(window.history, window.meter)
         locked = sum(block.raw for block in draft.blocks() if block.is_locked)
-        least = window.meter.total(window.meter.fixed_raw + locked + SLACK_TOKENS)
-        assert least > window.budget.budget_tokens, "it refused although it could have made room"
+        share = max(1.0, error.used_tokens / draft.tokens)
+        least = int(share * window.meter.total(window.meter.fixed_raw + locked + SLACK_TOKENS))
+        assert least > error.budget_tokens, f"it refused ({error}) although {least} tokens were possible"
 
     def _check_questions(self, stubs: list[str]) -> None:
         """At most two for a summary (trimming makes one too), of originals, as data, within the model's window."""
@@ -554,7 +555,9 @@ class SessionMachine(RuleBasedStateMachine):
         now = Sent(rows, self.view, self.window.facts.name, sum(message.role == "system" for message in self.log))
         last, self.sent = self.sent, None if open_step(self.log) is not None else now
         if last is not None and (last.view, last.model, last.systems) == (now.view, now.model, now.systems):
-            assert msgspec.json.encode(rows[: len(last.rows)]) == msgspec.json.encode(last.rows)
+            for place, (row, sent) in enumerate(zip(rows, last.rows, strict=False)):
+                assert msgspec.json.encode(row) == msgspec.json.encode(sent), f"message {place + 1} was sent otherwise"
+            assert len(rows) >= len(last.rows)
 
     def _moved_since_the_report(self) -> bool:
         """Whether another view than that of the last report is in force, whose own report is not the last one."""
