@@ -88,8 +88,8 @@ def saved_without_a_model(rows: Rows) -> Iterator[str]:
     result = nca.compact(
         messages,
         model=MODEL,
-        context_window=10_000_000,
-        target=0.0001,
+        context_window=600_000,
+        target=0.01,
         stages=["prune", "deduplicate"],
         settings=settings,
     )
