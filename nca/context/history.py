@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 import msgspec
 
@@ -24,12 +25,21 @@ class History:
         """Raw tokens of each tool call beside its text: what a model's reports teach about its call syntax."""
         self._sums = [0]
         self._calls = [0]
-        for entry in entries:
-            self.append(entry)
+        self._load(entries)
         self._view = View()
         self._items = (0, 0)
         if view is not None:
             self.view = view
+
+    def _load(self, entries: Iterable[Entry]) -> None:
+        """Append many: a resumed session may have a hundred thousand, so nothing is looked up twice."""
+        self.entries = loaded = list(entries)
+        for position, entry in enumerate(loaded, 1):
+            if entry.seq != position:
+                raise ValueError(f"message {entry.seq} does not follow message {position - 1}")
+        messages = [entry.message for entry in loaded]
+        self._sums = list(accumulate(map(message_tokens, messages), initial=0))
+        self._calls = list(accumulate([len(message.tool_calls) for message in messages], initial=0))
 
     def append(self, entry: Entry) -> None:
         """Raises ValueError where the log would have a gap."""
