@@ -26,7 +26,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 
 fuzz: $(INSTALLED)
-	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest tests/context -k "invariants or machine" --timeout 0
+	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest -n 2 tests/context -k "invariants or machine or grid" --timeout 0
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

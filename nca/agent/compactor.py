@@ -16,6 +16,7 @@ from nca.context.turns import has_too_many_turns
 from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ContextWarning, Listener
 from nca.messages import Usage
+from nca.models.catalog import describe
 from nca.models.client import Model, ModelRequest
 from nca.sessions.views import CompactionRecord
 from nca.wire import message_to_dict
@@ -139,7 +140,7 @@ class Compactor:
             target_ratio=self.window.budget.aim_ratio(self.window.context),
             is_manual=trigger == "manual",
             has_summarizer=self._dedicated != "none" and (bool(self._dedicated) or self.model.facts.can_summarize),
-            summarizer_window=self.model.facts.window_tokens if not self._dedicated else 0,
+            summarizer_window=self._summarizer_window(),
             load_stage=load_stage,
         )
         deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
@@ -175,6 +176,14 @@ class Compactor:
     @property
     def _is_auto(self) -> bool:
         return self.window.context.auto != "off"
+
+    def _summarizer_window(self) -> int:
+        """Tokens: the smaller one of the chat's, as it is known by now, and a dedicated summarizer's.
+
+        Both, because the chat's model is asked where the dedicated one cannot open.
+        """
+        own = self.window.budget.window_tokens
+        return own if self._dedicated in ("", "none") else min(own, describe(self._dedicated).window_tokens)
 
     @property
     def _dedicated(self) -> str:

@@ -48,6 +48,7 @@ _REFUSAL = re.compile(
     r"(?i)^\W*((?:i['’]?m|i am) (?:sorry|unable|not able)|sorry|i (?:can(?:no|['’])?t|won['’]?t)"
     r"|unfortunately,? i|as an ai)\b"
 )
+_FRAME = re.compile(r"<(/?(?:transcript|existing_summary))>")
 
 
 class SummaryRequest(msgspec.Struct, frozen=True):
@@ -218,19 +219,35 @@ def _instruction(name: str, max_tokens: int, focus: str) -> str:
 
 def _flatten(messages: Sequence[Message], existing: Sequence[str], max_tokens: int) -> str:
     """Delimited text that marks data as data; earlier summaries first, to be merged."""
-    before = "".join(f"<existing_summary>\n{text}\n</existing_summary>\n" for text in existing)
-    text = before
+    existing = [_as_data(text) for text in existing]
+    body = ""
     for limit in MESSAGE_CHARS:
-        text = before + "<transcript>\n" + "\n".join(_flat(message, limit) for message in messages) + "\n</transcript>"
+        body = "\n".join(_flat(message, limit) for message in messages)
+        text = _framed(existing, body)
         if text_tokens(text) <= max_tokens:
             return text
-    half = max_tokens * 2
+    half = max_tokens * 2 // (len(existing) + 1)
     while True:
         # Wide characters cost more than a token each, so the share is found by counting.
         half = max(half * 3 // 4, 100)
-        cut = f"{text[:half]}\n[… left out for length …]\n{text[-half:]}"
-        if half == 100 or text_tokens(cut) <= max_tokens:
-            return cut
+        text = _framed([_ends(text, half) for text in existing], _ends(body, half))
+        if half == 100 or text_tokens(text) <= max_tokens:
+            return text
+
+
+def _framed(existing: Sequence[str], body: str) -> str:
+    before = "".join(f"<existing_summary>\n{text}\n</existing_summary>\n" for text in existing)
+    return f"{before}<transcript>\n{body}\n</transcript>"
+
+
+def _ends(text: str, half: int) -> str:
+    """A text's first and last characters; all of it where it is short."""
+    return text if len(text) <= 2 * half else f"{text[:half]}\n[… left out for length …]\n{text[-half:]}"
+
+
+def _as_data(text: str) -> str:
+    """Text in which none of the frames begins or ends."""
+    return _FRAME.sub(lambda found: f"‹{found[1]}›", text)
 
 
 def _flat(message: Message, limit: int) -> str:
@@ -240,6 +257,4 @@ def _flat(message: Message, limit: int) -> str:
     calls = "".join(f"\n(called {call.name} with {call.arguments[:limit]})" for call in message.tool_calls)
     kind = f"result of {message.name or 'a tool'}" if message.role == "tool" else message.role
     mark = " (failed)" if message.is_error else ""
-    return f"[{kind}{mark}]\n{text}{calls}".replace("<transcript>", "‹transcript›").replace(
-        "</transcript>", "‹/transcript›"
-    )
+    return _as_data(f"[{kind}{mark}]\n{text}{calls}")

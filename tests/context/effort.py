@@ -1,7 +1,7 @@
 """How hard the properties of the engine try.
 
 Their examples are 5,000 together, or as many as NCA_FUZZ_EXAMPLES says (`make fuzz`); each property takes its share.
-The stateful machine takes one for every forty of them on top: one of its examples is some thirty steps.
+The stateful machine takes one for every twenty-five of them on top: one of its examples is some thirty steps.
 """
 
 from __future__ import annotations

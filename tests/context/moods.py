@@ -44,7 +44,7 @@ class MoodySummarizer:
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         self.asked.append(request)
         if self.mood in FAILURES:
-            raise FAILURES[self.mood]
+            raise FAILURES[self.mood].with_traceback(None)
         if self.mood == "tool_call":
             return Reply(Message("assistant", GOOD, (ToolCall("c", "read_file", "{}"),)), None, "tool_calls")
         if self.mood == "echo":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import STAGES, ContextSettings
@@ -20,14 +20,12 @@ from nca.context.validate import CHECKS, validate_request
 from nca.context.view import check_partition
 from nca.errors import ContextDoesNotFit
 from nca.messages import Message
+from tests.context.effort import patient, trying
 from tests.context.logs import history_of, logs
 
 windows = st.sampled_from([600, 1_000, 2_000, 4_000, 8_000, 128_000])
 stage_sets = st.one_of(
     st.just(STAGES), st.sampled_from([(stage,) for stage in STAGES]), st.permutations(STAGES).map(tuple)
-)
-many = settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -75,7 +73,8 @@ def planned(
     return history, proposal, meter, budget
 
 
-@many
+@patient
+@trying(0.4)
 @given(logs(), windows, stage_sets, kinds, st.sets(st.integers(1, 12), max_size=2))
 def test_compaction_lands_stays_valid_and_settles(
     messages: list[Message], window: int, stages: tuple[str, ...], kind: str, pins: set[int]
@@ -103,7 +102,8 @@ def test_compaction_lands_stays_valid_and_settles(
         assert validate_request(request, provider) == []
 
 
-@many
+@patient
+@trying(0.25)
 @given(logs(), windows, kinds)
 def test_system_first_and_newest_user_whole(messages: list[Message], window: int, kind: str) -> None:
     history, proposal, meter, budget = planned(messages, window, STAGES, kind, set())
@@ -121,7 +121,8 @@ def test_system_first_and_newest_user_whole(messages: list[Message], window: int
         assert message.content in [row["content"] for row in request if row["role"] == "user"]
 
 
-@many
+@patient
+@trying(0.2)
 @given(logs())
 def test_a_request_grows_only_at_its_end(messages: list[Message]) -> None:
     """Invariant 14: with the same view, each request is a prefix of the next (at the points where one is sent)."""
@@ -133,7 +134,8 @@ def test_a_request_grows_only_at_its_end(messages: list[Message]) -> None:
         assert msgspec.json.encode(second[: len(first)]) == msgspec.json.encode(first)
 
 
-@many
+@patient
+@trying(0.15)
 @given(logs())
 def test_the_deterministic_path_is_deterministic(messages: list[Message]) -> None:
     once = planned(messages, 1_000, STAGES, "none", set())[1]

@@ -23,6 +23,7 @@ from nca.context.summary import (
     is_summary,
     write,
 )
+from nca.context.tokens import message_tokens
 from nca.context.view import Range, Summary, Verbatim, seqs
 from nca.messages import Message
 
@@ -31,6 +32,8 @@ SMALLEST_STRETCH_TOKENS = 160
 """Less than this is not worth a summary: its frame alone costs a quarter of it."""
 WORDS_KEPT = 3
 """The user's words that a summary keeps for later merges, in budgets of what it shows of them; the log has them all."""
+LIVE_SHARE = 1.4
+"""What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
 FRAME_TOKENS = 60
 """Header, preface and headings of a summary."""
 
@@ -95,7 +98,7 @@ def summarize(
     written = yield from write(
         [message for message in messages if not is_summary(message)],
         existing=[*foreign, *(part.prose or part.text for part in absorbed)],
-        live=_live(draft, gone) if has_summarizer else (),
+        live=_live(draft, gone, int(LIVE_SHARE * input_tokens) - draft.meter.fixed_raw) if has_summarizer else (),
         focus=focus,
         max_tokens=allowed.prose,
         input_tokens=input_tokens,
@@ -222,8 +225,8 @@ def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
             draft.replace([part], slim)
 
 
-def _live(draft: Draft, gone: Sequence[Block]) -> list[Message]:
-    """The request's own beginning up to the last covered message; empty where stubs stand in it."""
+def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:
+    """The request's own beginning up to the last covered message; empty where stubs stand in it or room is short."""
     last = gone[-1].last
     covered_seqs = set(seqs(covered(gone)))
     messages: list[Message] = []
@@ -237,4 +240,5 @@ def _live(draft: Draft, gone: Sequence[Block]) -> list[Message]:
         else:
             shown = draft.history.shown(item)
             messages += [shown] if shown is not None else []
-    return repair(messages, draft.meter.provider)
+    messages = repair(messages, draft.meter.provider)
+    return messages if sum(map(message_tokens, messages)) <= room_raw else []

@@ -1,0 +1,62 @@
+"""Landing: below the target or the budget whatever the stages left; what gives way last, and visibly."""
+
+from __future__ import annotations
+
+import pytest
+
+from nca.config.schema import STAGES
+from nca.context.calibration import Anchor
+from nca.context.meter import Meter
+from nca.context.view import Stub, Summary
+from nca.messages import AttachmentPart, Message, TextPart
+from tests.context.logs import history_of
+from tests.context.samples import PROSE, answering, assistant, compacted, contents, result, step, talk, user
+
+
+def test_a_summary_that_was_written_for_a_larger_window_is_cut_in_a_smaller_one() -> None:
+    history, meter = history_of([*talk(300, 100), user("Go on.")]), Meter()
+    prose = PROSE + "\n\nA paragraph of the record, with what was found." * 100
+    compacted(history, 64_000, stages=["summarize"], summarizer=answering(prose), meter=meter)
+    (summary,) = [item for item in history.view.items if isinstance(item, Summary)]
+    assert history.item_tokens(summary) > 1_000
+    proposal = compacted(history, 1_000, stages=["truncate"], meter=meter)
+    assert meter.used(history) == proposal.tokens_after <= proposal.budget_tokens
+    (cut,) = [item for item in history.view.items if isinstance(item, Summary)]
+    assert cut.text.endswith(" […]")
+    assert (cut.prose, cut.ledger) == (summary.prose, summary.ledger)
+    assert contents(history)[-1] == "Go on."
+
+
+@pytest.mark.parametrize("text", ["", "Look at this."])
+@pytest.mark.parametrize("chars", [range(24_000, 27_000, 500)])
+def test_a_file_a_little_too_large_is_cut_and_not_stubbed_whole(text: str, chars: range) -> None:
+    """A file counts more than the same text as prose: shown as prose it would seem to be smaller uncut."""
+    for size in chars:
+        file = AttachmentPart("a.txt", ("src/a.py#123 " * 2_100)[:size], size)
+        history = history_of([*talk(2), Message("user", (TextPart(text), file)), result("nobody's", "x")])
+        compacted(history, 16_000, meter=Meter(provider="mistral"))
+        stubs = [item.text for item in history.view.items if isinstance(item, Stub) and item.seq == 5]
+        assert all(stub.endswith(" […]") for stub in stubs)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_over_the_budget_one_stage_alone_comes_down_to_the_target(stage: str) -> None:
+    """Down to the budget only, the next message would make it compact again, and again."""
+    log = [message for n in range(60) for message in step(f"c{n}", f"line {n}\n" * 150, path=f"src/{n % 40}.py")]
+    history, meter = history_of([user(), *log, assistant(), *talk(20, 150)]), Meter()
+    proposal = compacted(history, 8_000, stages=[stage], summarizer=answering(), meter=meter)
+    assert proposal.tokens_before > proposal.budget_tokens
+    assert meter.used(history) <= proposal.target_tokens
+    assert not compacted(history, 8_000, stages=[stage], summarizer=answering(), meter=meter).compacted
+
+
+@pytest.mark.parametrize("stages", [STAGES, ("prune",)])
+def test_where_a_report_is_above_the_count_it_aims_lower_by_as_much(stages: tuple[str, ...]) -> None:
+    """The report is right: by the count alone there would be nothing to do, and the request would be refused."""
+    history, meter = history_of([*talk(30), user("Go on.")]), Meter()
+    counted = meter.used(history)
+    reported = 3 * counted
+    meter.anchor = Anchor(meter.subject(history), meter.raw(history), reported)
+    proposal = compacted(history, round(reported / 0.7), stages=stages, meter=meter)
+    assert proposal.compacted
+    assert proposal.tokens_after * reported <= proposal.budget_tokens * counted
