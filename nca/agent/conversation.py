@@ -268,8 +268,10 @@ class Conversation:
         )
         raw_budget = int(budget / self._window.meter.calibration.ratio)
         message = with_attachments(text, paths, self.directory, raw_budget)
-        entries = self._window.history.entries
-        if entries and entries[-1].message.role == "user" and entries[-1].message.text == message.text:
+        history = self._window.history
+        # What the view no longer shows (after a clear) is not waiting for an answer.
+        last = history.entries[-1] if history.head >= history.view.tail else None
+        if last is not None and last.message.role == "user" and last.message.text == message.text:
             return
         self._window.append(with_reminders(message, self._due_reminders(measured)))
         for part in message.attachments:

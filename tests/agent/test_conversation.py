@@ -210,6 +210,15 @@ async def test_a_failed_turn_keeps_the_text_and_sends_it_once(room: Room) -> Non
     assert [entry.message.text for entry in conversation.entries] == ["Hello", "Now."]
 
 
+async def test_what_was_cleared_unanswered_can_be_sent_again(room: Room) -> None:
+    conversation = room.open([ProviderError("down"), "Now."])
+    await conversation.send("Hello")
+    conversation.clear()
+    assert (await conversation.send("Hello")).text == "Now."
+    sent = conversation.model.requests[-1].messages  # type: ignore[attr-defined]
+    assert [row["content"] for row in sent[1:]] == ["Hello"]
+
+
 async def test_an_interrupted_answer_is_kept_and_marked(room: Room) -> None:
     conversation = room.open([LONG_ANSWER * 50, "Fine."])
     enough = asyncio.Event()
