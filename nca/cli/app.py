@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
-from typing import Any
+import threading
+from typing import Any, NoReturn
 
 from nca import __version__
 
@@ -20,7 +23,23 @@ def main() -> None:
         # Before anything is imported: asking for the version is instant.
         print(f"nca {__version__}")
         return
-    sys.exit(run(arguments))
+    leave(run(arguments))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with `code`, at once where a daemon thread is still at work.
+
+    Everything of nca's is closed by now. Python would go on to end such a thread wherever it is, and inside native code
+    (the import of litellm, a blocked read of standard input) that aborts the whole process: pthread_exit cannot unwind
+    through Rust or C++.
+    """
+    if any(thread.daemon for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            # A reader that is gone, or a full disk: there is nobody left to tell.
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

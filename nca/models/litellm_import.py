@@ -6,6 +6,7 @@ The import takes seconds and 160 MB, so a prompt is up long before; `warm` can b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import os
@@ -43,7 +44,8 @@ async def warm() -> Any:
             module = load()
         except ImportError as missing:
             error = ModelUnavailable(f"litellm cannot be imported: {missing}.", advice="Install nca again.")
-        if not loop.is_closed():
+        # The loop may have ended meanwhile, and then nobody waits.
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, module, error)
 
     # A daemon, and not the loop's executor: leaving nca must not wait for an import.

@@ -43,3 +43,29 @@ def test_importing_nca_and_the_commands_stays_light() -> None:
         "import nca.terminal.loop, nca.terminal.at_prompt, nca.agent.conversation, nca.models.choose"
     )
     assert not {"litellm", "openai"} & imported_by("import nca; nca.compact; nca.Conversation; nca.Store")
+
+
+BUSY = """
+import sys, threading, time
+from pydantic_core import SchemaValidator, core_schema
+from nca.cli.app import leave
+
+def slow(value):
+    time.sleep(0.001)
+    return value
+
+validator = SchemaValidator(core_schema.list_schema(core_schema.no_info_plain_validator_function(slow)))
+
+def work():
+    while True:
+        validator.validate_python(list(range(100)))
+
+threading.Thread(target=work, daemon=True).start()
+print("the last words", end="")
+leave(3)
+"""
+
+
+def test_leaving_while_a_thread_is_in_native_code_does_not_abort() -> None:
+    done = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "the last words", "")
