@@ -18,7 +18,7 @@ from nca.context.ledger import error_lines
 from nca.context.meter import Meter
 from nca.context.plan import compact, no_summarizer, run
 from nca.context.request import request_messages
-from nca.context.tokens import SAFETY_MARGIN, message_tokens
+from nca.context.tokens import message_tokens
 from nca.context.view import Summary, View
 from nca.messages import Entry, Message
 from nca.wire import message_from_dict
@@ -47,9 +47,7 @@ def estimates(rows: Rows) -> Iterator[str]:
         reported = row.get("_usage", {}).get("prompt_tokens", 0)
         if row["role"] == "assistant" and reported:
             raw, used = meter.raw(history), meter.used(history)
-            plain = (
-                (raw - history.call_raw * history.view_calls) * Calibration.unlearned(PROVIDER).ratio / SAFETY_MARGIN
-            )
+            plain = (raw - history.call_raw * history.view_calls) * Calibration.unlearned(PROVIDER).ratio
             fixed = round(reported - plain) if fixed is None else fixed
             unlearned.append((plain + fixed - reported) / reported)
             if has_compacted:

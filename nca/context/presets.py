@@ -7,10 +7,12 @@ Python. nca's own are code points.
 
 | preset    | text                                                     | a message              | image / document |
 | --------- | -------------------------------------------------------- | ---------------------- | ---------------- |
-| nca       | `nca.context.tokens`, × multiplier × 1.15, rounded once  | + 4, and calls         | 1,024 / 500      |
+| nca       | `nca.context.tokens`, × multiplier × 1.15, rounded once    | + 4, and calls         | 1,024 / 500      |
 | neurolink | ceil(ceil(UTF-16 units / 4 or 3) × multiplier × 1.15)    | + 4, calls not counted | 1,024 / 1,024    |
 | neuron    | ceil(bytes / 4.0)                                        | + 4, and calls         | 300 / 500        |
 | cowagent  | int(1.5 × non-ASCII + 0.25 × ASCII) + 1, 0 for no text   | + 50 a call, 30 a result | 1,200 / 10     |
+
+A whole request of Claude is counted × 1.15, as measured (`nca.context.calibration.MEASURED_RATIOS`).
 
 Sources: seed 2's document names the formula, its program rounds the product up once more; seed 4's document names the
 parts, its program rounds each text up in single precision; seed 3's document names no formula, its program does.
@@ -26,6 +28,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from nca.context.calibration import text_ratio
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.tokens import (
@@ -67,7 +70,7 @@ class Nca:
     """The engine's own, uncalibrated: the number that a budget check shows."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
-        return Meter(provider=provider).scaled(text_tokens(text, chars_per_token))
+        return round(text_tokens(text, chars_per_token) * text_ratio(provider))
 
     def messages(self, messages: Sequence[Message], provider: str) -> int:
         return self.request(messages, (), provider)

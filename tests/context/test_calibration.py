@@ -21,7 +21,8 @@ raws = st.integers(0, 3_000_000)
 
 def test_unlearned_is_multiplier_times_safety_margin() -> None:
     assert Calibration.unlearned().ratio == 1.15
-    assert Calibration.unlearned("anthropic").ratio == pytest.approx(1.23 * 1.15)
+    assert Calibration.unlearned("mistral").ratio == pytest.approx(1.26 * 1.15)
+    assert Calibration.unlearned("anthropic").ratio == 1.15, "measured, with the margin"
 
 
 def test_the_first_report_is_taken_whole_and_later_ones_move_the_average() -> None:
