@@ -52,12 +52,19 @@ class MediaPart(msgspec.Struct, frozen=True, tag_field="type", tag="media"):
 Part = TextPart | AttachmentPart | MediaPart
 
 
-class ToolCall(msgspec.Struct, frozen=True):
-    """The model's wish to run a tool. `arguments` is the JSON text exactly as the model wrote it."""
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The model's wish to run a tool. `arguments` is the JSON text exactly as the model wrote it.
+
+    extra    a provider's other keys of the call (such as Gemini's thought signatures), kept and sent back to the model
+             that gave them; those inside of `function` stand under that key
+    made_by  the model that gave `extra`, "" where that is not known
+    """
 
     id: str
     name: str
     arguments: str
+    extra: dict[str, Any] = {}
+    made_by: str = ""
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -70,7 +77,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     is_error         on a tool message: the tool failed
     is_interrupted   an answer that was cut short by the user or by a crash
     is_synthetic     made by nca, not by a person or a model
-    extra            a provider's other keys, kept and sent back
+    extra            a provider's other keys (such as signed thoughts), kept and sent back
+    made_by          the model that gave `extra`, and the only one that gets it back; "": not known, and anyone's
     """
 
     role: Role
@@ -83,6 +91,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     is_interrupted: bool = False
     is_synthetic: bool = False
     extra: dict[str, Any] = {}
+    made_by: str = ""
 
     @property
     def text(self) -> str:

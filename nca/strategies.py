@@ -26,8 +26,9 @@ from nca.context.draft import Block, Draft, covered
 from nca.context.meter import Meter
 from nca.context.request import repair, request_messages
 from nca.context.stages.custom import Strategy
-from nca.context.summary import Written, clean_prose, is_summary, write
+from nca.context.summary import Written, clean_prose, is_summary
 from nca.context.view import Marker, Summary, View
+from nca.context.writing import write
 from nca.errors import InvalidMessages, UsageError
 from nca.library.compaction import Summarizer, asking
 from nca.library.counting import estimate_messages_tokens
@@ -149,8 +150,9 @@ class ToolResultClearing(_Counting):
 class Summarization(_Counting):
     """The older messages become one summary, "[Summary of earlier conversation]"; the newest `keep_last` stay.
 
-    summarizer      takes a list of messages (what to ask a model) and returns its text. It is asked twice at most;
-                    where it raises, refuses or gives nothing usable, and where it is None, code writes an extract
+    summarizer      takes a list of messages (what to ask a model) and returns its text. It is asked once, or once for
+                    each part of what its window cannot hold at a time. Where it raises, refuses or gives nothing
+                    usable, it is asked once more, then code goes on with an extract; where it is None, code does all
     focus           what the summary should keep above all
     window_tokens   the summarizer's window, which bounds what it is shown; 0: 128,000
     """
@@ -172,8 +174,8 @@ class Summarization(_Counting):
         """A summary and the newest messages as a valid request. Raises InvalidMessages."""
         draft = self._draft(messages)
         gone = _older(draft, self.keep_last)
-        told = [draft.history.message(seq) for block in gone for seq in block.seqs]
-        if any(not is_summary(message) for message in told):
+        told = {seq: draft.history.message(seq) for block in gone for seq in block.seqs}
+        if any(not is_summary(message) for message in told.values()):
             written = self._write(draft, told, sum(block.raw for block in gone))
             if written.prose:
                 text = f"{SUMMARY_PREFIX}\n{written.prose}"
@@ -181,17 +183,18 @@ class Summarization(_Counting):
                 draft.replace(gone, summary)
         return self._request(draft)
 
-    def _write(self, draft: Draft, told: Sequence[Message], gone_raw: int) -> Written:
+    def _write(self, draft: Draft, told: Mapping[int, Message], gone_raw: int) -> Written:
         """Drive the engine's escalation: in full, as a short list, by code. An earlier summary is merged."""
         ask = asking(self.summarizer)
         window = self.window_tokens or ASSUMED_WINDOW_TOKENS
         writing = write(
-            [message for message in told if not is_summary(message)],
-            existing=[clean_prose(message.text) for message in told if is_summary(message)],
+            [message for message in told.values() if not is_summary(message)],
+            existing=[clean_prose(message.text) for message in told.values() if is_summary(message)],
             live=(),
             focus=self.focus,
             max_tokens=min(SUMMARY_TOKENS, gone_raw // SUMMARY_SHARE),
             input_tokens=int(window * INPUT_RATIO / draft.meter.calibration.ratio),
+            scores=[draft.score(seq) for seq, message in told.items() if not is_summary(message)],
         )
         try:
             request = next(writing)

@@ -7,7 +7,7 @@ of a transcript (`_usage`, `_error`) and rows whose role starts with `_` are not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,9 @@ from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, Too
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 _OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "name", "reasoning_content"}
+_CALL_KEYS = {"id", "type", "function", "index"}
+"""`index` belongs to a stream's pieces; requests with it are refused."""
+_FUNCTION_KEYS = {"name", "arguments"}
 _FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted", "_synthetic": "is_synthetic"}
 
 
@@ -24,7 +27,7 @@ def messages_from_list(rows: Any) -> list[Message]:
     """Read a list of OpenAI-shaped dicts. Raises InvalidMessages naming the place and what is valid."""
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise InvalidMessages(f"messages: expected a list of messages, found {_kind(rows)}.")
-    read = [message_from_dict(row, index) for index, row in enumerate(rows) if not _is_note(row)]
+    read = [message_from_dict(row, index) for index, row in enumerate(rows) if not is_note(row)]
     if not read:
         raise InvalidMessages("messages: the list is empty; expected at least one message.")
     return read
@@ -63,10 +66,7 @@ def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, An
     row: dict[str, Any] = {"role": message.extra.get("role", message.role)}
     row["content"] = content_to_wire(message.content)
     if message.tool_calls:
-        row["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.tool_calls
-        ]
+        row["tool_calls"] = [_call_to_dict(call) for call in message.tool_calls]
     if message.role == "tool":
         row["tool_call_id"] = message.tool_call_id
     if message.name:
@@ -106,6 +106,11 @@ def part_text(part: Part) -> str:
             return f"[{kind}, not shown]"
 
 
+def _call_to_dict(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments, **call.extra.get("function", {})}
+    return {**call.extra, "id": call.id, "type": "function", "function": function}
+
+
 def _is_beside_text(part: Part) -> bool:
     return isinstance(part, AttachmentPart) or (isinstance(part, TextPart) and part.is_synthetic)
 
@@ -120,7 +125,8 @@ def _part_to_wire(part: Part) -> dict[str, Any]:
             return {"type": "text", "text": part_text(part)}
 
 
-def _is_note(row: Any) -> bool:
+def is_note(row: Any) -> bool:
+    """Whether a row of a transcript is a note between messages, which is not one of them."""
     return isinstance(row, Mapping) and isinstance(row.get("role"), str) and row["role"].startswith("_")
 
 
@@ -172,7 +178,17 @@ def _read_call(call: Any, place: str) -> ToolCall:
         arguments = "{}"
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(_plain(arguments, f"{place}: function.arguments")).decode()
-    return ToolCall(clean_text(call["id"]), clean_text(function["name"]), clean_text(arguments))
+    extra = _others(call, _CALL_KEYS, place)
+    if inside := _others(function, _FUNCTION_KEYS, place):
+        extra["function"] = inside
+    return ToolCall(clean_text(call["id"]), clean_text(function["name"]), clean_text(arguments), extra)
+
+
+def _others(row: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
+    """A provider's own keys; null says nothing."""
+    names = [key for key in row if key not in known and not str(key).startswith("_")]
+    found = {key: row[key] for key in names if row[key] is not None}
+    return _plain(found, place) if found else {}
 
 
 def _read_answered_id(row: Mapping[str, Any], place: str) -> str:

@@ -17,7 +17,7 @@ from nca.wire import content_text, content_to_wire, message_from_dict, message_t
 from tests.context.logs import logs
 from tests.context.samples import some
 
-CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+CALL: dict[str, Any] = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 ROWS: list[dict[str, Any]] = [
     {"role": "system", "content": "Rules."},
     {"role": "developer", "content": "More rules."},
@@ -28,6 +28,14 @@ ROWS: list[dict[str, Any]] = [
     {"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]},
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
     {"role": "assistant", "content": "", "tool_calls": [CALL], "reasoning_content": "hm"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {**CALL, "extra_content": {"google": {"thought_signature": "Zm9v"}}},
+            {**CALL, "id": "b", "function": {**CALL["function"], "provider_specific_fields": {"signature": "Zm9v"}}},
+        ],
+    },
     {"role": "assistant", "content": "Hello", "refusal": None, "annotations": [{"n": 1}]},
     {"role": "tool", "tool_call_id": "a", "content": "done", "name": "f"},
     {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "done"}]},
@@ -40,6 +48,14 @@ def test_a_row_comes_back_as_it_was_and_is_not_changed(row: dict[str, Any]) -> N
     message = message_from_dict(row)
     assert message_to_dict(message) == before == row
     assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
+
+
+def test_a_call_has_no_keys_but_its_own_where_it_came_with_none_that_say_something() -> None:
+    call = {**CALL, "index": 0, "extra_content": None, "_note": 1}
+    row = {"role": "assistant", "content": None, "tool_calls": [call]}
+    message = message_from_dict(row)
+    assert message_to_dict(message)["tool_calls"] == [CALL]
+    assert b"extra" not in msgspec.json.encode(message)
 
 
 def test_developer_is_a_system_message_that_keeps_its_role() -> None:

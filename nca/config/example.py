@@ -64,7 +64,7 @@ An unknown key or a bad value is refused in one line that names the file, the li
 2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
 
 Numbers may be written as people do: `80_000` in TOML, `80k` or `80,000` in the environment and in `/config`.
-A share may be written `0.8`, `80` or `"80%"`.
+A share may be written `0.8`, `80` or `"80%"`; a percentage below 5 only with its sign: `"2%"`.
 
 A setting marked *yours only* is ignored in a project's file, and nca says so: a project that you cloned must not
 redirect your requests or your keys. For the same reason a file that a project's settings name must lie inside the

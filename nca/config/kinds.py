@@ -17,6 +17,10 @@ _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
 
+SMALLEST_BARE_PERCENTAGE = 5
+"""Without its sign, a number between 1 and this is no percentage: 1.5 and 2 are slips, not wishes for 2 %."""
+
+
 class Misfit(ValueError):
     """A refusal that says more than what is valid.
 
@@ -145,7 +149,10 @@ def whole(minimum: int = 0, maximum: int = 1_000_000_000) -> Kind:
 
 
 def ratio(*, zero: bool = False) -> Kind:
-    """A share: `0.8`, `80%` and `80` all mean 0.8. Zero only where it is said to be valid."""
+    """A share: `0.8`, `80%` and `80` all mean 0.8. Zero only where it is said to be valid.
+
+    Between 1 and 5 only with the sign: `2%`.
+    """
     valid = f"a share {'from 0' if zero else 'above 0'} up to 1 (0.8, 80% and 80 mean the same)"
 
     def read(value: Any) -> float:
@@ -164,14 +171,19 @@ def ratio(*, zero: bool = False) -> Kind:
             share = float(number)
         except OverflowError:
             raise _refuse() from None
-        # A bare number of 2 or more is a percentage; between 1 and 2 it is neither (1.5 is a mistake).
-        if percent or share >= 2:
+        if not percent and 1 < share < SMALLEST_BARE_PERCENTAGE:
+            raise Misfit(f" = {_shown(value)} is not valid; valid: {valid}; {share:g} percent is {share:g}%.")
+        if percent or share > 1:
             share /= 100
         if not (0 if zero else 1e-9) <= share <= 1:
             raise _refuse()
         return share
 
     return Kind(valid, read)
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:40]
 
 
 def number(minimum: float, maximum: float) -> Kind:

@@ -43,6 +43,9 @@ class ModelSettings:
     idle_seconds: float = setting(60.0, number(1, 3600), "How long a begun answer may stand still.", unit="seconds")
     total_seconds: float = setting(1800.0, number(1, 86400), "How long one answer may take.", unit="seconds")
     max_retries: int = setting(5, whole(0, 20), "Tries after a passing failure.")
+    fallbacks: tuple[str, ...] = setting(
+        (), texts(), "Models that answer, in this order, while the provider of the first is down."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class SummarizeSettings:
         2_000, whole(50, 100_000), "A summary's length; at most 10 % of the budget.", unit="tokens"
     )
     deadline_seconds: float = setting(
-        180.0, number(1, 3600), "How long a summary may take, both tries together.", unit="seconds"
+        180.0, number(1, 3600), "How long a summary may take, all its questions together.", unit="seconds"
     )
     role: str = setting("user", choice("user", "system"), "The role that a summary is sent in.")
     header: str = setting("## Conversation Summary (Earlier Context)", one_line(), "The line a summary begins with.")
@@ -128,6 +131,9 @@ class ContextSettings:
     )
     preserve_turns: int = setting(5, whole(0, 1000), "The newest turns that a summary leaves alone, if they fit.")
     keep_recent_ratio: float = setting(0.3, ratio(), "The share of the target for the newest whole turns.")
+    provider_side: bool = setting(
+        False, boolean(), "Leave compaction to the provider, where it can be asked for that: Claude at Anthropic."
+    )
     count_as: str = setting("", text(), "Count tokens as for this provider's models. Empty: the model's own provider.")
     section: tuple[Section, ...] = setting((), tables(Section), "Parts of the system prompt, by priority.")
     inject: tuple[Injection, ...] = setting((), tables(Injection), "Reminders that come with your message when due.")
@@ -168,6 +174,9 @@ class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     retention_days: int = setting(30, whole(0, 36500), "Sessions older than this are removed; 0: never.", unit="days")
     max_sessions: int = setting(50, whole(1, 1_000_000), "More sessions than this: the oldest are removed.")
+    max_cost: float = setting(
+        0.0, number(0, 100_000), "What a session may cost before nothing more is sent. 0: no limit.", unit="USD"
+    )
     restore: str = setting("full", choice("full", "text"), "How a resumed session starts: as it was, or text only.")
 
 

@@ -15,9 +15,10 @@ MAX_OUTPUT_LINES = 2_000
 HEAD_RATIO = 0.25
 """Spec 7: a long output keeps a quarter of its size from the beginning, the rest from the end."""
 FILE_RATIO = 0.6
+WHOLE_BYTES = 102_400
 PREVIEW_BYTES = 5_242_880
 PREVIEW_CHARS = 2_000
-"""Seed 2: FILE_READ_BUDGET_PERCENT, FILE_FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS."""
+"""Seed 2: FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS."""
 
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
@@ -54,41 +55,61 @@ def file_token_budget(
     return max(0, floor((context_window - used_tokens - reserve_tokens) * file_ratio))
 
 
-def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int) -> list[Admitted]:
-    """Several files (path, text) within one budget, shared in proportion; each says what was cut or left out."""
-    sizes = [len(text.encode("utf-8", "replace")) for _, text in files]
-    wanted = [
-        _file_tokens(text[:PREVIEW_CHARS] if size > PREVIEW_BYTES else text)
+def fit_files(files: Sequence[tuple[str, str]], budget_tokens: int, *, sizes: Sequence[int] = ()) -> list[Admitted]:
+    """Several files (path, text) within one budget in raw tokens; together, notices included, they never exceed it.
+
+    A file above 5 MiB is a preview of its beginning. Files under 100 KiB and previews come in whole where together
+    they fit; the larger ones share what is left in proportion, cut at sentence ends. Where even the small ones do not
+    fit, all share in proportion. What is cut says so; what there is no room for has an empty text.
+
+    sizes  of the whole files in bytes, where `files` holds only their beginning
+    """
+    sizes = sizes or [len(text.encode("utf-8", "replace")) for _, text in files]
+    shown = [
+        text[:PREVIEW_CHARS] + _notice(size, text[:PREVIEW_CHARS]) if size > PREVIEW_BYTES else text
         for (_, text), size in zip(files, sizes, strict=True)
     ]
-    share = min(1.0, budget_tokens / max(1, sum(wanted)))
+    wanted = [_file_tokens(text) for text in shown]
+    allowed = _shares(wanted, [not WHOLE_BYTES <= size <= PREVIEW_BYTES for size in sizes], budget_tokens)
     fitted = []
-    for (_, text), size, want in zip(files, sizes, wanted, strict=True):
-        shown = text[:PREVIEW_CHARS] if size > PREVIEW_BYTES else text
-        allowed = floor(want * share)
-        kept = shown if _file_tokens(shown) <= allowed else _cut_sentences(shown, allowed)
-        is_cut = size != len(kept.encode("utf-8", "replace"))
-        if is_cut:
-            kept += f"\n[File truncated from {size} bytes to {len(kept.encode('utf-8', 'replace'))} bytes]"
-        fitted.append(Admitted(kept, is_cut, size))
+    for (_, text), size, whole, want, most in zip(files, sizes, shown, wanted, allowed, strict=True):
+        kept = whole if want <= most else _cut_sentences(text, most, size)
+        fitted.append(Admitted(kept, kept != text, size))
     return fitted
+
+
+def _shares(wanted: Sequence[int], comes_first: Sequence[bool], budget_tokens: int) -> list[int]:
+    """Tokens for each file: what it wants where all fit or it comes first; else in proportion to what it wants."""
+    first = sum(want for want, is_first in zip(wanted, comes_first, strict=True) if is_first)
+    if first > budget_tokens:
+        comes_first, first = [False] * len(wanted), 0
+    rest = sum(wanted) - first
+    share = min(1.0, (budget_tokens - first) / max(1, rest))
+    return [want if is_first else floor(want * share) for want, is_first in zip(wanted, comes_first, strict=True)]
 
 
 def _file_tokens(text: str) -> int:
     return text_tokens(text, RESULT_CHARS_PER_TOKEN)
 
 
-def _cut_sentences(text: str, max_tokens: int) -> str:
-    low, high = 0, min(len(text), int(max_tokens * 4) + 8)
+def _notice(size: int, kept: str) -> str:
+    return f"\n[File truncated from {size} bytes to {len(kept.encode('utf-8', 'replace'))} bytes]"
+
+
+def _cut_sentences(text: str, max_tokens: int, size: int) -> str:
+    """The beginning with its notice, within `max_tokens`; empty where not even a character fits beside the notice."""
+    beside = _file_tokens(_notice(size, text))
+    low, high = 0, min(len(text), PREVIEW_CHARS if size > PREVIEW_BYTES else int(max_tokens * 4) + 8)
     while low < high:
         middle = (low + high + 1) // 2
-        if _file_tokens(text[:middle]) + 16 <= max_tokens:
+        if _file_tokens(text[:middle]) + beside <= max_tokens:
             low = middle
         else:
             high = middle - 1
     cut = text[:low]
     ends = [match.end() for match in _SENTENCE_END.finditer(cut, int(low * 0.9))]
-    return cut[: ends[-1]] if ends else cut
+    cut = cut[: ends[-1]] if ends else cut
+    return cut + _notice(size, cut) if cut else ""
 
 
 def _limit_lines(text: str, max_lines: int, direction: str) -> str:

@@ -60,6 +60,10 @@ class Budget:
             return settings.target_ratio
         return USUAL_TARGET * trigger_ratio
 
+    def idle_tokens(self, settings: ContextSettings) -> int:
+        """The usage, in tokens, from which on a compaction is prepared after a turn; never above the trigger."""
+        return min(ceil(settings.idle_threshold * self.budget_tokens - 1e-6), self.trigger_tokens(settings))
+
     def trigger_tokens(self, settings: ContextSettings) -> int:
         """The usage, in tokens, from which on compaction happens before a request."""
         # Less a hair: 0.55 * 100 is 55.000000000000007, and 55 of 100 is at the threshold.

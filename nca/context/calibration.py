@@ -122,11 +122,14 @@ class Calibration(msgspec.Struct, frozen=True):
     samples: int = 0
     extra_tokens: int = 0
     lessons: Lessons = Lessons()
-    """The reports of this session; what is kept on disk is the ratio."""
+    """The reports of this session. Beside the ratio they are not kept: a reopened session adds up its usage again."""
 
     @classmethod
-    def unlearned(cls, provider: str = "") -> Calibration:
-        """What is assumed of a whole request until a model has reported."""
+    def unlearned(cls, provider: str = "", *, count_as: str = "") -> Calibration:
+        """What is assumed of a whole request until a model has reported; `count_as` names the provider whose
+        multiplier a person asked for (context.count_as)."""
+        if count_as:
+            return cls(text_ratio(count_as))
         return cls(MEASURED_RATIOS.get(provider.lower(), text_ratio(provider)))
 
     def tokens(self, raw_tokens: int) -> int:

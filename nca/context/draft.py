@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from nca.context.history import History
+from nca.context.importance import Importance, importances
 from nca.context.meter import Meter
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.arguments import ValidArguments
@@ -48,6 +49,7 @@ class Draft:
         self.newest_user = newest_user(history.entries)
         self.parts: list[Part] = []
         self._turn = 0
+        self._importances: dict[int, Importance] = {}
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
         raw = meter.raw(history)
@@ -59,17 +61,8 @@ class Draft:
         return self.meter.total(self.raw)
 
     def fixed_tokens(self) -> int:
-        """What no compaction can shrink: system prompt, tools, the newest user message, pins."""
-        raw = self.meter.fixed_raw
-        for block in self.blocks():
-            if block.is_locked:
-                raw += sum(self.history.run_tokens(seq, seq) for seq in block.seqs if self.is_fixed(seq))
-        return self.meter.total(raw)
-
-    def is_fixed(self, seq: int) -> bool:
-        """Whether a message is one that no compaction can shrink."""
-        is_system = self.history.message(seq).role == "system"
-        return is_system or seq in self.history.pins or seq == self.newest_user
+        """What no stage may touch now: system prompt, tools, and the blocks of `untouchable` messages as they stand."""
+        return self.meter.total(self.meter.fixed_raw + sum(block.raw for block in self.blocks() if block.is_locked))
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]
@@ -81,6 +74,13 @@ class Draft:
             if block.turn:
                 turns.setdefault(block.turn, []).append(block)
         return list(turns.values())
+
+    def score(self, seq: int) -> float:
+        """How much a message matters, 0 … 1, judged by all that the history's view shows; found when first asked."""
+        if not self._importances:
+            history = self.history
+            self._importances = importances(history.visible(), history.found, history.pins)
+        return self._importances[seq].score
 
     def part_raw(self, part: Part) -> int:
         return part.raw if isinstance(part, Block) else self.history.item_tokens(part)

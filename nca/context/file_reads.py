@@ -47,11 +47,15 @@ class FileUse:
         return self.last_line is None or (other.last_line is not None and self.last_line >= other.last_line)
 
 
-@lru_cache(maxsize=CALLS_REMEMBERED)
 def arguments_of(call: ToolCall) -> dict[str, Any]:
     """The call's arguments, not to be changed; empty where they are not a JSON object."""
+    return _decoded(call.arguments)
+
+
+@lru_cache(maxsize=CALLS_REMEMBERED)
+def _decoded(text: str) -> dict[str, Any]:
     try:
-        arguments = msgspec.json.decode(call.arguments)
+        arguments = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return {}
     return arguments if isinstance(arguments, dict) else {}
@@ -66,22 +70,28 @@ def path_of(arguments: dict[str, Any]) -> str:
     return ""
 
 
+def main_argument(call: ToolCall) -> str:
+    """What a call is about: the file that its arguments name, else the first text among them."""
+    arguments = arguments_of(call)
+    return path_of(arguments) or next((value for value in arguments.values() if isinstance(value, str)), "")
+
+
 def file_use(call: ToolCall, seq: int = 0) -> FileUse | None:
     """What a call does to a file, None where it does nothing to one."""
-    use = _use_of(call)
+    use = _use_of(call.name, call.arguments)
     return replace(use, seq=seq) if use is not None and seq else use
 
 
 @lru_cache(maxsize=CALLS_REMEMBERED)
-def _use_of(call: ToolCall) -> FileUse | None:
-    arguments = arguments_of(call)
+def _use_of(name: str, text: str) -> FileUse | None:
+    arguments = _decoded(text)
     path = path_of(arguments)
     if not path:
         return None
     command = arguments.get("command")
-    if (_WRITES.search(call.name) and command != "view") or command in _WRITING_COMMANDS:
+    if (_WRITES.search(name) and command != "view") or command in _WRITING_COMMANDS:
         return FileUse(0, path, is_write=True)
-    if not _READS.search(call.name) and command != "view":
+    if not _READS.search(name) and command != "view":
         return None
     first, last = _lines(arguments)
     return FileUse(0, path, is_write=False, first_line=first, last_line=last)

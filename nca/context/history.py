@@ -97,6 +97,14 @@ class History:
         tail = view.tail - 1
         return text + self._sums[-1] - self._sums[tail] + self.call_raw * (calls + self._calls[-1] - self._calls[tail])
 
+    def counts_until(self, view: View, seqs: Iterable[int]) -> list[tuple[int, int]]:
+        """What a view showed when the log ended at each of `seqs`: raw tokens without what calls add, and calls."""
+        text, calls = self._count(view)
+        tail = view.tail - 1
+        return [
+            (text + self._sums[seq] - self._sums[tail], calls + self._calls[seq] - self._calls[tail]) for seq in seqs
+        ]
+
     def _count(self, view: View) -> tuple[int, int]:
         """Raw tokens of a view's items without what each call adds, and their calls."""
         counts = [self._count_item(item) for item in view.items]
@@ -115,7 +123,9 @@ class History:
             case Stub(seq, text):
                 return msgspec.structs.replace(self.message(seq), content=text)
             case Summary():
-                return Message(item.role, item.text, is_synthetic=True)
+                extra = {"provider_specific_fields": {"compaction_blocks": [item.block]}} if item.block else {}
+                maker = item.made_by if item.block else ""
+                return Message(item.role, item.text, is_synthetic=True, extra=extra, made_by=maker)
             case Marker(_, _, text):
                 return Message("user", text, is_synthetic=True) if text else None
 

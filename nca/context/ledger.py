@@ -41,13 +41,36 @@ FIRST_TAKEN = (
 )
 """The order in which categories take their room, and the largest share of the whole that each may have."""
 MAX_FACT_CHARS = 160
+DECISIONS = (
+    "decided",
+    "decision",
+    "i'll go with",
+    "let's go with",
+    "going with",
+    "settled on",
+    "i chose",
+    "we'll use",
+    "root cause",
+    "the cause is",
+    "the cause was",
+    "turns out",
+    "turned out",
+)
+"""Plain words, not patterns: every answer of a session is searched for them."""
+DECISION_CHARS = 4_000
 _RULE = re.compile(
     r"(?i)\b(always|never|must(?: not)?|do not|don't|only use|please use|prefer|make sure|from now on|remember|avoid)\b"
 )
 _ERROR = re.compile(r"(?i)(\b\w*(?:error|exception|traceback|fatal|panic|failed)\b.{3,})")
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
-_NAME = re.compile(r"(?<![\w/])(?:#\d{2,}|[0-9a-f]{7,40}|[A-Z][A-Z0-9]{1,9}-\d+|[A-Z0-9]{6,8}|\d{4,})(?![\w/])")
-"""Hashes, ticket numbers, codes and numbers: whatever has no meaning of its own but is referred to."""
+_NAME = re.compile(
+    r"(?=[#0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff])(?<![\w/])"
+    r"(?:#\d{2,}|[0-9a-f]{7,40}|[A-Z][A-Z0-9]{1,9}-\d+|[A-Z0-9]{6,8}|\d{4,})(?![\w/])"
+)
+"""Hashes, ticket numbers, codes and numbers: whatever has no meaning of its own but is referred to.
+
+It looks ahead only to skip what cannot match: a compaction spends more time here than anywhere else.
+"""
 _WORD = re.compile(r"[a-f]+|[A-Z]+")
 _EXIT = re.compile(r"(?i)exit(?:ed with)?(?: code| status)?[: ]+(\d+)")
 _SENTENCE = re.compile(r"(?<=[.!?\n])\s+")
@@ -62,6 +85,8 @@ class Found:
     urls: tuple[str, ...]
     names: frozenset[str]
     """Hashes and identifiers: facts once they recur."""
+    is_decision: bool = False
+    """Whether a model says what it settled on, or what it found to be the cause."""
 
 
 def find(message: Message) -> Found:
@@ -73,12 +98,30 @@ def find(message: Message) -> Found:
     errors = error_lines(text, is_error=message.is_error) if message.role == "tool" else ()
     # Cheap tests first: most messages have neither an address nor a digit that an identifier needs.
     urls = tuple(url.rstrip(".,;:") for url in _URL.findall(text)) if "://" in text else ()
-    names = frozenset(name for name in _NAME.findall(text) if not _WORD.fullmatch(name))
-    return Found(tuple(rules), tuple(errors), urls, names)
+    is_decision = message.role == "assistant" and _says_decision(text)
+    return Found(tuple(rules), tuple(errors), urls, names_in(text), is_decision)
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The hashes, ticket numbers, codes and numbers of a text."""
+    return frozenset(name for name in _NAME.findall(text) if not _WORD.fullmatch(name))
+
+
+def _says_decision(text: str) -> bool:
+    said = text[:DECISION_CHARS].lower()
+    return any(phrase in said for phrase in DECISIONS)
 
 
 Known = dict[int, tuple[Message, Found]]
 """What was found of each message, by its identity; the message is held, so that no other can take that identity."""
+
+
+def found_in(message: Message, known: Known) -> Found:
+    """What a message holds, looked for once."""
+    held = known.get(id(message))
+    if held is None:
+        held = known[id(message)] = (message, find(message))
+    return held[1]
 
 
 def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
@@ -89,7 +132,7 @@ def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
     outcomes = {message.tool_call_id: message for message in messages if message.role == "tool"}
     recurring: Counter[str] = Counter()
     for message in messages:
-        _, found = known.get(id(message)) or known.setdefault(id(message), (message, find(message)))
+        found = found_in(message, known)
         if message.role == "user" and not message.is_synthetic and message.text.strip():
             facts[USER_WORDS][message.text.strip()] = None
         facts[RULES].update(dict.fromkeys(found.rules))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from nca.context.budget import Budget, Measurement
-from nca.context.calibration import HIGHEST_RATIO, MOST_EXTRA_TOKENS, Anchor, Calibration, tokens_used
+from nca.context.calibration import HIGHEST_RATIO, MOST_EXTRA_TOKENS, Anchor, Calibration, Lessons, tokens_used
 from nca.context.history import History
 from nca.context.request import repair, resolve
 from nca.context.rules.untouchable import newest_user
@@ -85,14 +85,32 @@ class Meter:
     def _fit(self, history_raw: int, calls: int, reported_tokens: int, history: History) -> int:
         """Take a report as one of many; returns the request's raw tokens as the history counts from now on."""
         text_raw = history_raw - history.call_raw * calls
-        lessons = self.calibration.lessons.add(text_raw, calls, reported_tokens)
+        self._take(self.calibration.lessons.add(text_raw, calls, reported_tokens), history)
+        return text_raw + history.call_raw * calls
+
+    def relearn(self, reports: Iterable[tuple[int, int, int]], history: History) -> None:
+        """Take the reports that a session had before it was opened again, as `learn` took them one by one.
+
+        Each as the view's raw tokens without what calls add, its calls, and the reported tokens. The ratio stays: it is
+        the one that was learned last, and what came after the anchor is counted with it.
+        """
+        lessons = self.calibration.lessons
+        for view_raw, calls, reported_tokens in reports:
+            text_raw = self.fixed_raw + view_raw
+            if 0 < reported_tokens <= HIGHEST_RATIO * text_raw + MOST_EXTRA_TOKENS:
+                lessons = lessons.add(text_raw, calls, reported_tokens)
+        ratio = self.calibration.ratio
+        self._take(lessons, history)
+        self.calibration = msgspec.structs.replace(self.calibration, ratio=ratio)
+
+    def _take(self, lessons: Lessons, history: History) -> None:
+        """Count from now on as the lessons say, once they say anything."""
         self.calibration = msgspec.structs.replace(self.calibration, lessons=lessons)
         fitted = lessons.fit(self.calibration.ratio)
         if fitted is not None:
             ratio, per_call, extra = fitted
             self.calibration = msgspec.structs.replace(self.calibration, ratio=ratio, extra_tokens=round(extra))
             history.call_raw = round(per_call / ratio)
-        return text_raw + history.call_raw * calls
 
     def forget(self, view: View) -> None:
         """A view that is put in force anew has no report yet, whatever was reported of one like it."""
@@ -112,8 +130,9 @@ class Meter:
         """
         if self.calibration.learn(history_raw, reported_tokens) is self.calibration:
             return
-        extra = max(0, reported_tokens - round(history_raw * self.calibration.ratio))
-        self.calibration = msgspec.structs.replace(self.calibration, extra_tokens=extra)
+        if self.calibration.lessons.fit(self.calibration.ratio) is None:
+            extra = max(0, reported_tokens - round(history_raw * self.calibration.ratio))
+            self.calibration = msgspec.structs.replace(self.calibration, extra_tokens=extra)
         self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)
 
     def measure(self, history: History, budget: Budget) -> Measurement:

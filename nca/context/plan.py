@@ -1,14 +1,15 @@
 """Compaction: log, view and budget in, a proposed view out. Nothing is changed until somebody commits it.
 
-`compact` is a generator: where a summary is wanted it yields a SummaryRequest and takes what came back, so the
-engine calls no model and knows no clock. `run` drives it with a callable.
+`compact` is a generator: where a summary is wanted it yields a SummaryRequest and takes what came back, and where a
+stage that is not built in has its turn, a StageRequest. So the engine calls no model and no code of others, and knows
+no clock. `run` drives it with callables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nca.config.schema import ContextSettings
 from nca.context import ledger as facts
@@ -19,21 +20,25 @@ from nca.context.landing import fit_or_refuse, land, marker_id, truncate_to
 from nca.context.meter import Meter
 from nca.context.request import resolve
 from nca.context.stages.condense import condense
-from nca.context.stages.custom import Strategy, act
+from nca.context.stages.custom import StageReply, StageRequest, Strategy, act, consult
 from nca.context.stages.deduplicate import deduplicate, mend_pointers
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import FEWEST_TURNS, trim
-from nca.context.summary import NO_SUMMARIZER, SummaryFailure, SummaryReply, SummaryRequest, Written
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.turns import has_too_many_turns
 from nca.context.view import Verbatim, View, ranges_of, seqs
+from nca.context.writing import BY_CODE, NO_SUMMARIZER
 from nca.messages import AttachmentPart
 
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
 
 T = TypeVar("T")
-Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", T]
+Request = SummaryRequest | StageRequest
+Reply = SummaryReply | SummaryFailure | StageReply
+Asking = Generator[Request, Any, T]
+"""A SummaryRequest takes a SummaryReply or a SummaryFailure, a StageRequest a StageReply."""
 Compacting = Asking["Proposal"]
 
 
@@ -54,15 +59,30 @@ class Proposal:
     kept_facts: int = 0
     total_facts: int = 0
     made_by: str = ""
-    """Who wrote the summary, where there is one: a model's name or "extract"."""
+    """Who wrote the summary, where there is one: a model's name, "extract", or both where code went on."""
     failures: tuple[str, ...] = ()
-    """Why a model's summary, or a stage that is not built in, could not be used."""
+    """Why a model's summary could not be used."""
+    stage_failures: tuple[str, ...] = ()
+    """Why a stage that is not built in did nothing; each names its stage."""
     trimmed_text: str = ""
     """What the summary of trimmed turns says, for the day's memory file."""
 
     @property
     def tokens_saved(self) -> int:
         return self.tokens_before - self.tokens_after
+
+    @property
+    def stage_notices(self) -> tuple[str, ...]:
+        """Which stages that are not built in did nothing, and why: one sentence, where there are any."""
+        return (f"Not used: {'; '.join(self.stage_failures).rstrip('.')}.",) if self.stage_failures else ()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What did not go as it was asked for, a sentence each."""
+        if not self.failures or not self.made_by.endswith(BY_CODE):
+            return self.stage_notices
+        how = "written" if self.made_by == BY_CODE else "finished"
+        return (f"Summary {how} by code: {self.failures[-1].rstrip('.')}.", *self.stage_notices)
 
 
 def compact(
@@ -76,7 +96,6 @@ def compact(
     target_ratio: float = 0.0,
     is_manual: bool = False,
     summarizer_window: int = 0,
-    load_stage: Callable[[str], Strategy] | None = None,
     has_summarizer: bool = True,
 ) -> Compacting:
     """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
@@ -86,9 +105,8 @@ def compact(
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: no question is put together, summaries are extracts made by code
-    load_stage         gives a stage that is not built in by its name; None: such stages do nothing
     """
-    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, load_stage, has_summarizer)
+    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, has_summarizer)
     planning.aim(target_tokens, target_ratio, is_manual=is_manual)
     yield from planning.work()
     return planning.proposal()
@@ -105,7 +123,6 @@ class _Planning:
         settings: ContextSettings,
         focus: str,
         summarizer_window: int,
-        load_stage: Callable[[str], Strategy] | None,
         has_summarizer: bool,
     ) -> None:
         self.history = history
@@ -113,7 +130,6 @@ class _Planning:
         self.budget = budget
         self.settings = settings
         self.focus = focus
-        self.load_stage = load_stage
         self.has_summarizer = has_summarizer
         self.draft = Draft(history, meter)
         self.before = meter.used(history)
@@ -123,6 +139,7 @@ class _Planning:
         self.input_tokens = int(window * INPUT_RATIO / meter.calibration.ratio)
         self.saved: dict[str, int] = {}
         self.failures: list[str] = []
+        self.stage_failures: list[str] = []
         self.written: Written | None = None
         self.trimmed: list[str] = []
 
@@ -159,7 +176,8 @@ class _Planning:
         after, budget = self.draft.tokens, self.budget.budget_tokens
         history = self.history
         if not self.saved or after >= min(self.before, self.meter.total(self.before_raw)):
-            return Proposal(history.view, False, history.head, (), self.before, self.before, budget, self.target)
+            numbers = (self.before, self.before, budget, self.target)
+            return Proposal(history.view, False, history.head, (), *numbers, stage_failures=tuple(self.stage_failures))
         view = self.draft.view()
         kept, total = kept_facts(history, history.view, view)
         return Proposal(
@@ -176,6 +194,7 @@ class _Planning:
             total_facts=total,
             made_by=self.written.made_by if self.written else "",
             failures=tuple(self.failures),
+            stage_failures=tuple(self.stage_failures),
             trimmed_text="\n\n".join(self.trimmed),
         )
 
@@ -212,8 +231,8 @@ class _Planning:
                 yield from self._trim(fewest=FEWEST_TURNS)
             case "truncate":
                 truncate_to(draft, self.settings, self.target, self.budget)
-            case _ if self.load_stage is not None:
-                self.failures += filter(None, [act(draft, self.load_stage, stage)])
+            case _:
+                self.stage_failures += filter(None, [(yield from act(draft, stage))])
 
     def _trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
         done = yield from trim(
@@ -246,12 +265,25 @@ class _Planning:
             self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
 
 
-def run(compacting: Compacting, summarizer: Callable[[SummaryRequest], SummaryReply | SummaryFailure]) -> Proposal:
-    """Drive a compaction to its end with a callable that asks a model (or says that there is none)."""
+def run(
+    compacting: Compacting,
+    summarizer: Callable[[SummaryRequest], SummaryReply | SummaryFailure],
+    load_stage: Callable[[str], Strategy] | None = None,
+) -> Proposal:
+    """Drive a compaction to its end with a callable that asks a model (or says that there is none).
+
+    load_stage  gives a stage that is not built in by its name; None: such stages do nothing
+    """
+
+    def answer(request: Request) -> Reply:
+        if isinstance(request, SummaryRequest):
+            return summarizer(request)
+        return consult(request, load_stage) if load_stage is not None else StageReply()
+
     try:
         request = next(compacting)
         while True:
-            request = compacting.send(summarizer(request))
+            request = compacting.send(answer(request))
     except StopIteration as done:
         proposal: Proposal = done.value
         return proposal

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from nca.context.history import History
 from nca.context.rules import REPAIRS, AssistantAfterTool
 from nca.context.rules.ids import UniqueIds
@@ -13,6 +15,9 @@ from nca.messages import Message
 from nca.wire import message_to_dict
 
 PROVIDERS_WITHOUT_USER_AFTER_TOOL = ("mistral", "codestral")
+SIGNED_THOUGHTS = "thinking_blocks"
+BLOCKS = "provider_specific_fields"
+"""Where litellm has a message's signed thoughts, and looks for a provider's blocks of compaction."""
 
 
 def resolve(history: History, view: View | None = None) -> list[Message]:
@@ -43,10 +48,52 @@ def repair(messages: Sequence[Message], provider: str = "") -> list[Message]:
 
 
 def request_messages(
-    history: History, *, view: View | None = None, system_prompt: str = "", provider: str = ""
+    history: History,
+    *,
+    view: View | None = None,
+    system_prompt: str = "",
+    provider: str = "",
+    model: str = "",
+    with_blocks: bool = False,
 ) -> list[dict[str, Any]]:
-    """The messages of the next request, OpenAI-shaped."""
+    """The messages of the next request, OpenAI-shaped; for `model`, where one is named (see `meant_for`).
+
+    with_blocks: the model's provider compacts by itself, and gets its own blocks back (see `_rows`).
+    """
     messages = resolve(history, view)
     if system_prompt:
         messages.insert(0, Message("system", system_prompt))
-    return [message_to_dict(message) for message in repair(messages, provider)]
+    rows: list[dict[str, Any]] = []
+    for message in repair(messages, provider):
+        is_first = all(row["role"] in ("system", "developer") for row in rows)
+        rows += _rows(meant_for(model, message), with_blocks=with_blocks and is_first and bool(model))
+    return rows
+
+
+def meant_for(model: str, message: Message) -> Message:
+    """Without what other models put beside their words and calls: a signature is valid for its maker, others refuse it.
+
+    Signed thoughts whose maker is not known are nobody's.
+    """
+    if not model:
+        return message
+    calls, extra = message.tool_calls, message.extra
+    if not all(call.made_by == model or not call.extra for call in calls):
+        own = tuple(call if call.made_by == model else msgspec.structs.replace(call, extra={}) for call in calls)
+        message = msgspec.structs.replace(message, tool_calls=own)
+    if not extra or message.made_by == model:
+        return message
+    kept = {} if message.made_by else {key: value for key, value in extra.items() if key != SIGNED_THOUGHTS}
+    return message if kept == extra else msgspec.structs.replace(message, extra=kept)
+
+
+def _rows(message: Message, *, with_blocks: bool) -> list[dict[str, Any]]:
+    """A message as it is sent; a summary that its provider made is followed by the provider's own block.
+
+    The provider leaves out what stands before the block, so that goes only behind a summary that comes first.
+    """
+    row = message_to_dict(message)
+    block = row.pop(BLOCKS, None) if message.is_synthetic and message.role != "assistant" else None
+    if block is None or not with_blocks:
+        return [row]
+    return [row, {"role": "assistant", "content": None, BLOCKS: block}]

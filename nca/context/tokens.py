@@ -24,6 +24,8 @@ RESULT_CHARS_PER_TOKEN = 3.5
 MESSAGE_TOKENS = 4
 CONVERSATION_TOKENS = 24
 """Seed 2: framing of a message and of a conversation."""
+FRAME_TOKENS = 8
+"""`<file path="">` and its end."""
 IMAGE_TOKENS = 1_024
 DOCUMENT_TOKENS = 500
 """Seeds 2 and 4: flat estimates; an encoded image is never counted as text."""
@@ -76,12 +78,17 @@ def message_tokens(message: Message) -> int:
                 case TextPart(text):
                     total += text_tokens(text, density)
                 case AttachmentPart(path, text):
-                    total += text_tokens(text, RESULT_CHARS_PER_TOKEN) + text_tokens(path) + 8
+                    total += text_tokens(text, RESULT_CHARS_PER_TOKEN) + frame_tokens(path)
                 case MediaPart(kind):
                     total += IMAGE_TOKENS if kind == "image" else DOCUMENT_TOKENS
     for call in calls:
         total += MESSAGE_TOKENS + text_tokens(call.name) + text_tokens(call.arguments, CODE_CHARS_PER_TOKEN)
     return total
+
+
+def frame_tokens(path: str) -> int:
+    """Raw tokens of what stands around an attached file's text."""
+    return text_tokens(path) + FRAME_TOKENS
 
 
 def attachment_tokens(message: Message) -> int:

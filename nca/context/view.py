@@ -8,7 +8,7 @@ arithmetic. Between compactions only the log grows, so the same view shows a lon
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,6 +47,8 @@ class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
     """The model's name, or "extract" where code wrote it."""
     role: Literal["user", "system"] = "user"
     """The role it is sent in; user unless `context.summarize.role` said otherwise when it was made."""
+    block: dict[str, Any] = {}
+    """The provider's own form of it, where the provider of `made_by` wrote it; goes back to that model only."""
 
 
 class Marker(msgspec.Struct, frozen=True, tag_field="type", tag="marker"):
@@ -86,6 +88,23 @@ def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
         else:
             merged.append((first, last))
     return tuple(merged)
+
+
+def without_ranges(ranges: Iterable[Range], gone: Iterable[Range]) -> tuple[Range, ...]:
+    """What is left of `ranges` when all messages in `gone` are taken out; sorted, neighbours joined."""
+    left = list(merge_ranges(ranges))
+    for gone_first, gone_last in gone:
+        cut: list[Range] = []
+        for first, last in left:
+            if gone_last < first or last < gone_first:
+                cut.append((first, last))
+                continue
+            if first < gone_first:
+                cut.append((first, gone_first - 1))
+            if gone_last < last:
+                cut.append((gone_last + 1, last))
+        left = cut
+    return tuple(left)
 
 
 def seqs(ranges: Iterable[Range]) -> Iterator[int]:

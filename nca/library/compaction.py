@@ -28,7 +28,7 @@ from nca.library.inputs import (
     read_tools,
     settings_of,
 )
-from nca.models.catalog import ModelFacts
+from nca.models.catalog import ModelFacts, describe
 from nca.wire import message_to_dict
 
 Summarizer = Callable[[list[dict[str, Any]]], str]
@@ -42,6 +42,7 @@ class CompactionResult:
     messages   a valid request, OpenAI-shaped; where `compacted` is False the messages as they came, repaired
     items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1
     kept_facts {"kept", "total"}: facts of the messages that went, found by code in what is left
+    notices    what did not go as it was asked for, a sentence each: a summarizer or a stage of a package that failed
     """
 
     compacted: bool
@@ -54,6 +55,7 @@ class CompactionResult:
     kept_facts: dict[str, int]
     items: list[dict[str, Any]]
     messages: list[dict[str, Any]]
+    notices: tuple[str, ...] = ()
 
 
 def compact(
@@ -74,7 +76,9 @@ def compact(
     model, context_window, max_output_tokens   what the budget follows from; 0: what is known of the model
     target       share of the budget; None: the setting context.target_ratio
     stages       which stages, in which order; None: the setting context.stages
-    summarizer   takes a list of messages and returns the summary's text; None: the summary is an extract made by code
+    summarizer   takes a list of messages and returns the summary's text; None: the summary is an extract made by code.
+                 What it is asked fits the window of the model that the setting model.summarizer names, else of `model`;
+                 what does not fit into one question is asked in several
     focus        what the summary should keep above all
     tools        the tool definitions that go along with the request; they are counted
     settings     by canonical or seed names
@@ -102,7 +106,7 @@ def compact_loaded(
     loaded = loaded.for_model(read_text(model, "model"))
     facts = facts_of(model, loaded)
     budget = budget_of(facts, loaded)
-    calibration = Calibration.unlearned(loaded.settings.context.count_as or facts.provider)
+    calibration = Calibration.unlearned(facts.provider, count_as=loaded.settings.context.count_as)
     meter = Meter(model=model, provider=facts.provider, calibration=calibration, tools=read_tools(tools))
     context = loaded.settings.context
     # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
@@ -113,10 +117,17 @@ def compact_loaded(
         budget,
         context,
         focus=read_text(focus, "focus"),
-        load_stage=stages.__getitem__,
+        summarizer_window=_summarizer_window(loaded),
         has_summarizer=summarizer is not None,
     )
-    return _result(history, run(planning, ask), facts)
+    proposal = run(planning, ask, stages.__getitem__)
+    return _result(history, proposal, facts, proposal.notices if summarizer is not None else proposal.stage_notices)
+
+
+def _summarizer_window(loaded: LoadedSettings) -> int:
+    """Tokens: the window of the model that model.summarizer names; 0, which stands for the budget's own, for none."""
+    name = loaded.settings.model.summarizer
+    return describe(name).window_tokens if name not in ("", "none") else 0
 
 
 def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryReply | SummaryFailure]:
@@ -136,7 +147,7 @@ def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryR
     return ask
 
 
-def _result(history: History, proposal: Proposal, facts: ModelFacts) -> CompactionResult:
+def _result(history: History, proposal: Proposal, facts: ModelFacts, notices: Sequence[str]) -> CompactionResult:
     return CompactionResult(
         compacted=proposal.compacted,
         stages_used=proposal.stages_used,
@@ -148,6 +159,7 @@ def _result(history: History, proposal: Proposal, facts: ModelFacts) -> Compacti
         kept_facts={"kept": proposal.kept_facts, "total": proposal.total_facts},
         items=_items(history, proposal),
         messages=request_messages(history, view=proposal.view, provider=facts.provider),
+        notices=tuple(notices),
     )
 
 

@@ -82,7 +82,7 @@ def check_context_budget(
     meter = Meter(
         model=model,
         provider=facts.provider,
-        calibration=Calibration.unlearned(loaded.settings.context.count_as or facts.provider),
+        calibration=Calibration.unlearned(facts.provider, count_as=loaded.settings.context.count_as),
         system_prompt=read_text(system_prompt, "system_prompt"),
         tools=read_tools(tools),
     )

@@ -11,8 +11,7 @@ from typing import Any
 
 from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
-from nca.context.calibration import Calibration
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+from nca.context.calibration import text_ratio
 from nca.errors import NcaError, UsageError
 from nca.library.inputs import kind_of, read_choice, read_mappings, read_number, read_text, read_whole
 from nca.library.windows import available_input_tokens
@@ -96,7 +95,10 @@ def fit_files(
     max_output_tokens: int = 0,
     used_tokens: int = 0,
 ) -> list[dict[str, Any]]:
-    """Files within one budget, which they share in proportion to their size.
+    """Files within one budget.
+
+    Those under 100 KiB come in whole where they fit together; the larger ones share what is left in proportion to
+    their size. Where even the small ones do not fit, all share.
 
     files           mappings with `content` (text) and, where known, `path`; other keys are kept
     budget_tokens   None: 60 % of what the model's window leaves beside the answer and `used_tokens`
@@ -118,29 +120,14 @@ def fit_files(
     else:
         most = read_whole(budget_tokens, "budget_tokens")
     known = read_text(provider, "provider") or describe(read_text(model, "model")).provider
-    calibration = Calibration.unlearned(known)
     # Half a token a file: each one's count is rounded by itself.
-    raw_budget = max(0, int((most - len(rows) / 2) / calibration.ratio))
+    raw_budget = max(0, int((most - len(rows) / 2) / text_ratio(known)))
     pairs = [(str(row.get("path") or ""), text) for row, text in zip(rows, texts, strict=True)]
     fitted = admission.fit_files(pairs, raw_budget)
-    contents = _without_the_last(texts, [one.text for one in fitted], most, calibration.ratio)
     return [
-        {**row, "content": content, "truncated": content != text, "original_size": one.original_bytes}
-        for row, text, content, one in zip(rows, texts, contents, fitted, strict=True)
+        {**row, "content": one.text, "truncated": one.is_cut, "original_size": one.original_bytes}
+        for row, one in zip(rows, fitted, strict=True)
     ]
-
-
-def _without_the_last(texts: Sequence[str], contents: list[str], most: int, ratio: float) -> list[str]:
-    """Notices cost something too: where even they are too many, files leave from the end."""
-    costs = [round(text_tokens(content, RESULT_CHARS_PER_TOKEN) * ratio) for content in contents]
-    total = sum(costs)
-    for index in range(len(contents) - 1, -1, -1):
-        if total <= most:
-            break
-        if contents[index] != texts[index]:
-            total -= costs[index]
-            contents[index] = ""
-    return contents
 
 
 def _save(text: str, place: Path) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.config.kinds import boolean, choice, number, ratio, text, texts, whole
+from nca.config.kinds import Misfit, boolean, choice, number, ratio, text, texts, whole
 from nca.config.schema import KEYS
 
 
@@ -23,6 +24,25 @@ def test_whole(raw: Any, value: int) -> None:
 @pytest.mark.parametrize("raw", [0.8, 80, "80", "80%", "0.8", " 80 % "])
 def test_ratio(raw: Any) -> None:
     assert ratio().read(raw) == 0.8
+
+
+def test_a_small_percentage_needs_its_sign() -> None:
+    assert [ratio().read(raw) for raw in ("2%", "1.5 %", 5, "5", 1, "100%")] == [0.02, 0.015, 0.05, 0.05, 1, 1]
+    for raw in (1.5, "1.5", 2, "2", 4.9, "1.01"):
+        refusal = re.escape(f" = {raw!r} is not valid; valid: a share above 0 up to 1 ")
+        with pytest.raises(Misfit, match=refusal) as said:
+            ratio().read(raw)
+        assert f"{float(raw):g} percent is {float(raw):g}%." in str(said.value)
+
+
+def test_every_share_is_read_by_the_same_kind() -> None:
+    names = ("threshold", "ratio", "fraction", "usage")
+    shares = [key for key in KEYS.values() if key.name.endswith(names)]
+    assert len(shares) >= 8
+    for key in shares:
+        assert key.kind.read("80") == key.kind.read("80%") == 0.8
+        with pytest.raises(Misfit):
+            key.kind.read(2)
 
 
 @pytest.mark.parametrize("raw", [True, "true", "ON", "yes", "1"])
@@ -41,7 +61,7 @@ def test_choice_and_texts() -> None:
     [
         (whole(), True), (whole(), -1), (whole(), 1.5), (whole(), "-3"), (whole(), "9" * 5000), (whole(), 10**400),
         (whole(), float("nan")), (whole(), float("inf")), (whole(), None), (whole(), "k"),
-        (ratio(), 0), (ratio(), 1.5), (ratio(), 101), (ratio(), True), (ratio(), 10**400), (ratio(), "x"),
+        (ratio(), 0), (ratio(), 1.5), (ratio(), 2), (ratio(), 101), (ratio(), True), (ratio(), 10**400), (ratio(), "x"),
         (ratio(), "nan"), (ratio(), -0.1), (number(0, 2), "x"), (number(0, 2), True), (number(0, 2), float("nan")),
         (boolean(), 1), (boolean(), "maybe"), (text(), 5), (text(), "a\0"), (text(), "\ud800"),
         (texts(), ["\udfff"]), (texts(), [1]), (texts(("a",)), ["a", "a"]), (texts(("a",)), ["b"]), (choice("a"), []),

@@ -30,6 +30,8 @@ FAILURES = {
     "overflow": ProviderError("Too long.", failure=ProviderFailure("compact", is_overflow=True, limit_tokens=900)),
     "deadline": TimeoutError(),
 }
+HELPLESS = ("empty", "whitespace", "refusal", "tool_call", *FAILURES)
+"""Nothing that comes in these moods can be used. (An echo may be short, and what is too long may be cut.)"""
 MOODS = (*TEXTS, *FAILURES, "tool_call", "echo", "at the second try")
 
 

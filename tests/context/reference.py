@@ -14,10 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine
 from nca.agent.compactor import Compactor
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
+from nca.context.chunks import MAX_CHUNKS
 from nca.context.draft import Draft
 from nca.context.rules.open_step import open_step
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Verbatim, View
+from nca.context.writing import MAX_FAILURES
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextCompaction, Event
 from nca.messages import Message, ToolCall
@@ -25,13 +27,11 @@ from nca.models.client import Model
 from nca.sessions.store import Store
 from nca.wire import content_text, message_from_dict
 from tests.context.happenings import MODELS, SYSTEM, TOOLS, Wanted, cleaned
-from tests.context.moods import MoodySummarizer
+from tests.context.moods import HELPLESS, MoodySummarizer
 from tests.context.promises import Rows, chained, homes, newest
 
 SLACK_TOKENS = 100
 """Raw tokens: the marker, the repairs and the shortest contents that stay where all else is untouchable."""
-SMALLEST_QUESTION_TOKENS = 1_200
-"""The prompt alone, with a little of the transcript; in a smaller window nobody should summarize."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Reference(RuleBasedStateMachine):
         done = [e for e in self.events[seen:] if isinstance(e, ContextCompaction) and e.phase == "completed"]
         if self.view != before.view:
             self.check_landed(before, used, done[-1].tokens_after, done[-1].trigger)
-        self._check_questions(stubs)
+        self._check_questions(stubs, mood)
         return fits
 
     def check_landed(self, before: Step, tokens_before: int, tokens_after: int, trigger: str) -> None:
@@ -176,17 +176,20 @@ class Reference(RuleBasedStateMachine):
         least = int(share * window.meter.total(window.meter.fixed_raw + locked + SLACK_TOKENS))
         assert least > error.budget_tokens, f"it refused ({error}) although {least} tokens were possible"
 
-    def _check_questions(self, stubs: list[str]) -> None:
-        """At most two for a summary (trimming makes one too), of originals, as data, within the model's window."""
+    def _check_questions(self, stubs: list[str], mood: str) -> None:
+        """One for each chunk of a summary (trimming makes one too), at most two in vain; of originals, as data, and
+        within the model's window with their answers."""
         asked = self.summarizer.asked
-        assert len(asked) <= (2 if not self.window.context.max_turns else 4)
+        summaries = 2 if self.window.context.max_turns else 1
+        in_vain = summaries * MAX_FAILURES
+        assert len(asked) <= (in_vain if mood in HELPLESS else summaries * MAX_CHUNKS + in_vain)
         told = "\n".join(content_text(message.content) for message in self.log)
-        room = max(self.window.budget.window_tokens, SMALLEST_QUESTION_TOKENS)
+        room = self.window.budget.window_tokens
         for request in asked:
             text = str(request.messages[-1]["content"])
             assert not [stub for stub in stubs if len(stub) > 12 and stub in text and stub not in told]
             messages = [message_from_dict(row) for row in request.messages]
-            tokens = self.window.meter.scaled(sum(map(message_tokens, messages)))
+            tokens = self.window.meter.scaled(sum(map(message_tokens, messages)) + (request.max_output_tokens or 0))
             assert tokens <= room, f"a question of {tokens} tokens ({len(messages)} messages) for {room}"
             if not request.tools:
                 assert (text.count("<transcript>"), text.count("</transcript>")) == (1, 1), (

@@ -92,11 +92,13 @@ def compacted(
     stages: Sequence[str] = STAGES,
     summarizer: Any = no_summarizer,
     meter: Meter | None = None,
+    load_stage: Any = None,
     **asked: Any,
 ) -> Proposal:
     """Plan a compaction and commit it."""
     settings = settings or ContextSettings(stages=tuple(stages))
-    proposal = run(compact(history, meter or Meter(), Budget.of(window), settings, **asked), summarizer)
+    planning = compact(history, meter or Meter(), Budget.of(window), settings, **asked)
+    proposal = run(planning, summarizer, load_stage)
     history.view = proposal.view
     return proposal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nca.context.admission import (
@@ -101,22 +101,58 @@ def test_file_budget_is_the_floor_of_60_percent_of_what_is_free(
     assert file_token_budget(window, used, reserve) == budget
 
 
-@given(
-    st.lists(st.text(max_size=3_000).map(lambda text: text.replace("\ud800", "")), max_size=5), st.integers(0, 3_000)
+KIB = 1_024
+FILE_NOTICE = re.compile(r"\n\[File truncated from (\d+) bytes to (\d+) bytes\]\Z")
+some_files = st.lists(
+    st.builds(
+        lambda unit, size: unit * (size // len(unit.encode())),
+        st.sampled_from(["x", "A sentence. ", "日本語。", "🦀", "é", "line\n"]),
+        st.sampled_from([0, 1, 300, 5_000, 90 * KIB, 100 * KIB - 1, 100 * KIB, 300 * KIB]),
+    ),
+    max_size=4,
 )
-def test_files_share_one_budget(texts: list[str], budget: int) -> None:
+
+
+@given(some_files, st.integers(0, 200) | st.integers(0, 60_000))
+@settings(max_examples=60, deadline=None)
+@example(["A sentence. " * (90 * KIB // 12)], 3_000)
+def test_files_share_one_budget_and_never_exceed_it(texts: list[str], budget: int) -> None:
     admitted = fit_files([(f"{number}.txt", text) for number, text in enumerate(texts)], budget)
     assert len(admitted) == len(texts)
+    assert sum(text_tokens(one.text, RESULT_CHARS_PER_TOKEN) for one in admitted) <= budget
     for one, text in zip(admitted, texts, strict=True):
-        if one.is_cut:
-            body, _, notice = one.text.rpartition("\n[")
+        assert one.is_cut == (one.text != text)
+        assert one.original_bytes == len(text.encode())
+        if one.is_cut and one.text:
+            notice = FILE_NOTICE.search(one.text)
+            assert notice
+            body = one.text[: notice.start()]
+            assert body
             assert text.startswith(body)
-            assert re.fullmatch(r"File truncated from \d+ bytes to \d+ bytes\]", notice)
-            assert f"to {len(body.encode())} bytes" in notice
-        else:
-            assert one.text == text
-    bodies = sum(text_tokens(one.text.rpartition("\n[")[0] if one.is_cut else one.text, 3.5) for one in admitted)
-    assert bodies <= max(budget, 0)
+            assert (int(notice[1]), int(notice[2])) == (len(text.encode()), len(body.encode()))
+    small = [index for index, text in enumerate(texts) if len(text.encode()) < 100 * KIB]
+    if sum(text_tokens(texts[index], RESULT_CHARS_PER_TOKEN) for index in small) <= budget:
+        assert not any(admitted[index].is_cut for index in small)
+
+
+def test_a_small_file_is_whole_beside_a_large_one_that_is_cut() -> None:
+    small, large = "A sentence. " * 500, "A sentence. " * 20_000
+    one, two = fit_files([("large", large), ("small", small)], 5_000)
+    assert (one.is_cut, two.text) == (True, small)
+    assert 2_500 < text_tokens(one.text, RESULT_CHARS_PER_TOKEN) <= 5_000 - text_tokens(small, RESULT_CHARS_PER_TOKEN)
+
+
+def test_what_there_is_no_room_for_is_empty_and_counts_as_cut() -> None:
+    (one,) = fit_files([("a.txt", "x" * 1_000)], 5)
+    assert (one.text, one.is_cut, one.original_bytes) == ("", True, 1_000)
+
+
+def test_the_size_of_the_whole_is_said_where_only_its_beginning_was_read() -> None:
+    (one,) = fit_files([("a.log", "word " * 2_000)], 100_000, sizes=[20_000_000])
+    assert one.text == "word " * 400 + "\n[File truncated from 20000000 bytes to 2000 bytes]"
+    (less,) = fit_files([("a.log", "word " * 2_000)], 200, sizes=[20_000_000])
+    assert text_tokens(less.text, RESULT_CHARS_PER_TOKEN) <= 200
+    assert "from 20000000 bytes" in less.text
 
 
 def test_what_fits_is_whole_whatever_its_size() -> None:

@@ -5,12 +5,30 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.context.budget import Budget
 from nca.context.draft import Draft, covered
 from nca.context.meter import Meter
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
+from nca.errors import ContextDoesNotFit
 from nca.messages import Message
 from tests.context.logs import history_of, logs
-from tests.context.samples import agent_turn, assistant, draft_of, some, step, talk, user
+from tests.context.samples import (
+    agent_turn,
+    answering,
+    assistant,
+    call,
+    calling,
+    compacted,
+    draft_of,
+    result,
+    some,
+    step,
+    talk,
+    user,
+)
+
+SLACK_TOKENS = 100
+"""Raw tokens: a marker, the repairs and the shortest contents that stay where all else is fixed."""
 
 
 @some
@@ -91,6 +109,57 @@ def test_fixed_is_prompt_pins_system_and_the_newest_user_message() -> None:
     meter = draft.meter
     parts = history.run_tokens(1, 1) + history.run_tokens(3, 3) + history.run_tokens(12, 12)
     assert draft.fixed_tokens() == meter.scaled(meter.fixed_raw + parts)
+
+
+def test_an_open_step_is_fixed_with_what_it_holds_so_far() -> None:
+    waiting = [calling(call("a", "shell", command="make " * 90), call("b", "shell")), result("a", "line " * 3_000)]
+    closed = draft_of([*talk(5), user("Now."), *waiting, result("b")])
+    history = history_of([*talk(5), user("Now."), *waiting])
+    draft = Draft(history, Meter())
+    own = history.run_tokens(11, 13)
+    assert own > 4_000
+    assert draft.meter.scaled(draft.meter.fixed_raw + own) <= draft.fixed_tokens() <= draft.tokens
+    assert closed.fixed_tokens() == closed.meter.scaled(closed.meter.fixed_raw + history.run_tokens(11, 11))
+
+
+def test_a_pin_inside_a_step_fixes_all_of_it() -> None:
+    """A call does not stay without its results, nor a result without its call."""
+    history = history_of([user(), *step("a", "line " * 200), assistant(), user("Now.")], {3})
+    draft = Draft(history, Meter())
+    parts = history.run_tokens(2, 3) + history.run_tokens(5, 5)
+    assert draft.fixed_tokens() == draft.meter.scaled(draft.meter.fixed_raw + parts)
+
+
+@some
+@given(logs(), st.sampled_from(["", "short", "line " * 400, "日本語" * 400]), st.sampled_from([2_000, 8_000, 128_000]))
+def test_a_manual_compaction_never_aims_below_what_no_stage_may_touch(
+    messages: list[Message], text: str, window: int
+) -> None:
+    waiting = [calling(call("x1", "shell", command=text), call("x2", "shell")), result("x1", text)] if text else []
+    history = history_of([*messages, user("Now."), *waiting])
+    draft = Draft(history, Meter())
+    fixed = draft.fixed_tokens()
+    slack = draft.meter.scaled(SLACK_TOKENS)
+    try:
+        proposal = compacted(history, window, is_manual=True)
+    except ContextDoesNotFit:
+        proposal = None
+    if proposal is None:
+        assert fixed + slack > Budget.of(window).budget_tokens
+        return
+    assert proposal.target_tokens >= min(fixed, proposal.budget_tokens)
+    assert proposal.tokens_after <= max(proposal.target_tokens, fixed + slack)
+
+
+def test_a_manual_compaction_during_a_large_open_step_reaches_its_target_and_no_more() -> None:
+    waiting = [calling(call("a", "shell", command="make"), call("b", "shell")), result("a", "line " * 4_000)]
+    history = history_of([*talk(80), user("Now."), *waiting])
+    proposal = compacted(history, 32_000, is_manual=True, summarizer=answering())
+    assert proposal.stages_used == ("summarize",)
+    assert proposal.tokens_after <= proposal.target_tokens
+    shown = [entry.seq for entry in history.visible()]
+    assert len(shown) > 8
+    assert shown[-3:] == [161, 162, 163]
 
 
 def test_what_is_covered_is_merged() -> None:

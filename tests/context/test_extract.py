@@ -52,3 +52,39 @@ def test_the_newest_stay_and_what_is_left_out_is_counted_through_merges() -> Non
     kept = second.splitlines()
     assert kept[0] == f"- ({80 - (len(kept) - 1)} earlier lines left out)"
     assert second.count("left out") == 1
+
+
+def test_half_the_room_is_for_the_newest_and_half_for_what_matters_most() -> None:
+    log = [message for number in range(40) for message in step(f"{number}", "out", "shell", command=f"make {number}")]
+    scores = [0.3] * len(log)
+    scores[2 * 4 + 1] = scores[2 * 20 + 1] = 0.9
+    lines = extract_text(log, [], 100, scores).splitlines()
+    numbers = [int(line.split()[3]) for line in lines[1:]]
+    assert lines[0] == f"- ({40 - len(numbers)} earlier lines left out)"
+    assert numbers == sorted(numbers)
+    assert numbers[:2] == [4, 20]
+    # Of equal ones the newest.
+    assert numbers[2:] == list(range(40 - len(numbers) + 2, 40))
+    assert extract_text(log, [], 1_000, scores) == extract_text(log, [], 1_000)
+
+
+def test_merged_again_a_failure_outlives_what_went_well() -> None:
+    calls = [call(f"{number}", "shell", command=f"make {number}") for number in range(60)]
+    lines = [call_line(one, result(one.id, "no target", is_error=number == 5)) for number, one in enumerate(calls)]
+    kept = extract_text([], ["\n".join(lines)], 100).splitlines()
+    assert kept[1] == "- shell make 5 → failed: no target"
+    assert kept[-1] == "- shell make 59 → ok"
+
+
+@some
+@given(logs(), st.integers(20, 400), st.data())
+def test_lines_keep_their_order_and_once_more_changes_nothing(
+    messages: list[Message], most: int, data: st.DataObject
+) -> None:
+    shares = st.floats(0, 1, allow_nan=False)
+    scores = data.draw(st.lists(shares, min_size=len(messages), max_size=len(messages)))
+    whole = extract_text(messages, [], 1_000_000, scores).splitlines()
+    text = extract_text(messages, [], most, scores)
+    rest = iter(whole)
+    assert all(line in rest for line in text.splitlines() if "earlier lines left out" not in line)
+    assert extract_text([], [text], most) == text

@@ -19,6 +19,7 @@ from nca.events import ContextCompaction
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.wire import content_text
 from tests.context.effort import patient, trying
+from tests.context.hands import Hands
 from tests.context.happenings import (
     MODELS,
     PIECES,
@@ -48,12 +49,11 @@ from tests.context.promises import (
     shown,
     system_texts,
 )
-from tests.context.reference import Reference
 
 STEPS = 30
 
 
-class SessionMachine(Reference):
+class SessionMachine(Hands):
     """Whatever is done, in whatever order."""
 
     @initialize(model=models, values=settings_of_a_session)
@@ -129,7 +129,7 @@ class SessionMachine(Reference):
     @rule(focus=st.sampled_from(["", "the tests"]), mood=moods)
     def compact_by_hand(self, focus: str, mood: str) -> None:
         self.watched(self.compactor.compact("manual", focus=focus), mood)
-        self.watched(self.compactor.compact("manual", preview=True), mood)
+        self.watched(self.compactor.preview(), mood)
         assert self.window.history.view == self.view
 
     @rule(mood=moods, later=st.lists(texts, max_size=2))
@@ -205,6 +205,8 @@ class SessionMachine(Reference):
         if not waiting:
             assert self.window.request_messages() == before.rows
             if not used.is_estimate and not self.moved_since_the_report():
+                # The reports of the whole session are taken up, also those that a change of the model had put aside.
+                call_raw = max(call_raw, self.window.history.call_raw)
                 lost = self.window.meter.scaled(call_raw * sum(len(message.tool_calls) for message in self.log))
                 assert abs(self.window.measure().used_tokens - used.used_tokens) <= lost
 
@@ -230,6 +232,9 @@ class SessionMachine(Reference):
     def _send(self, bias: float | None, text: str | None, wanted: list[Wanted], mood: str) -> bool:
         """One request as a turn makes it: trimmed, compacted where it is due, checked, sent, reported, answered."""
         if self.log[-1].role == "user":
+            if not content_text(self.log[-1].content).strip():
+                # `Conversation.send` refuses a blank message.
+                return False
             self.watched(self.compactor.before_turn(), mood)
         if not self.watched(self.compactor.before_request(), mood):
             return False

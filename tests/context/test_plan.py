@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration
+from nca.context.chunks import MAX_CHUNKS
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, kept_facts, no_summarizer, run
 from nca.context.stages.truncate import TRUNCATED
-from nca.context.summary import SummaryFailure, SummaryRequest
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.context.tokens import text_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, View, check_partition, hidden_by
+from nca.context.writing import MAX_FAILURES
 from nca.errors import ContextDoesNotFit
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import history_of, logs
@@ -272,6 +274,7 @@ def test_the_planner_may_be_driven_step_by_step() -> None:
     history = history_of(talk(40))
     planning = compact(history, Meter(), Budget.of(8_000), ContextSettings(), focus="the tests")
     request = next(planning)
+    assert isinstance(request, SummaryRequest)
     assert "the tests" in request.instruction
     planning.close()
     assert history.view == View()
@@ -290,6 +293,29 @@ def test_a_summarizers_own_window_bounds_what_it_is_asked(window: int) -> None:
     compacted(history_of(talk(400)), 64_000, summarizer=answer, summarizer_window=window)
     assert len(asked) == 2
     assert all(Meter().scaled(text_tokens(request.messages[0].text)) <= window for request in asked)
+
+
+@some
+@given(logs(20), st.sampled_from([1_500, 3_000, 6_000]), st.integers(0, MAX_CHUNKS), st.sampled_from([1, 2, 9]))
+def test_with_a_small_summarizer_that_fails_somewhere_it_is_valid_and_smaller(
+    messages: list[Message], window: int, at: int, times: int
+) -> None:
+    history, asked = history_of([*messages, *talk(40), user("And now?")]), 0
+
+    def answer(request: SummaryRequest) -> SummaryReply | SummaryFailure:
+        nonlocal asked
+        asked += 1
+        tokens = Meter().scaled(text_tokens(request.messages[0].text) + request.max_tokens)
+        assert tokens <= window
+        return SummaryFailure("rate limit") if at < asked <= at + times else SummaryReply(PROSE, "tester")
+
+    proposal = compacted(history, 12_000, summarizer=answer, summarizer_window=window, is_manual=True)
+    assert asked <= MAX_CHUNKS + MAX_FAILURES
+    assert sum(failure == "rate limit" for failure in proposal.failures) <= MAX_FAILURES
+    assert proposal.compacted
+    assert proposal.tokens_after < proposal.tokens_before
+    check_partition(history.view)
+    assert is_valid(history)
 
 
 def test_facts_are_kept_where_they_still_stand_somewhere() -> None:

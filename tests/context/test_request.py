@@ -9,7 +9,7 @@ from hypothesis import given
 from nca.context.request import PROVIDERS_WITHOUT_USER_AFTER_TOOL, repair, request_messages, resolve
 from nca.context.rules.turn_order import INTERRUPTED
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
-from nca.messages import Message
+from nca.messages import Message, ToolCall
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, call, calling, result, some, step, talk, user
 
@@ -56,7 +56,37 @@ def test_the_same_log_gives_the_same_bytes(messages: list[Message]) -> None:
     assert msgspec.json.encode(one) == msgspec.json.encode(two)
 
 
+def test_what_stands_beside_a_call_goes_only_to_the_model_that_gave_it() -> None:
+    signed = ToolCall("a" * 50, "read_file", "[]", {"extra_content": {"google": "Zm9v"}}, "gemini/one")
+    unknown = ToolCall("b", "read_file", "{}", {"extra_content": {"google": "bar"}})
+    log = [user(), calling(signed, unknown, call("c")), result("a" * 50), result("b"), result("c")]
+
+    def beside(model: str) -> list[object]:
+        calls = request_messages(history_of(log), provider="gemini", model=model)[1]["tool_calls"]
+        assert [set(one) - {"extra_content"} for one in calls] == [{"id", "type", "function"}] * 3
+        return [one.get("extra_content") for one in calls]
+
+    assert beside("gemini/one") == [{"google": "Zm9v"}, None, None]
+    assert beside("openai/other") == [None, None, None]
+    assert beside("") == [{"google": "Zm9v"}, {"google": "bar"}, None]
+
+
 def test_results_in_another_order_and_a_repeat_are_put_right() -> None:
     log = [user(), calling(call("a"), call("b")), result("b", "B"), user("hm"), result("a", "A"), result("a", "again")]
     rows = request_messages(history_of(log), provider="openai")
     assert [row["content"] for row in rows] == ["Go on.", None, "A", "B", "hm"]
+
+
+def test_signed_thoughts_go_only_to_the_model_that_had_them() -> None:
+    thought = {"thinking_blocks": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]}
+    own = Message("assistant", "Yes.", extra=thought, made_by="anthropic/one")
+    unknown = Message("assistant", "No.", extra={**thought, "audio": "a"})
+    log = [user(), own, user(), unknown, user()]
+
+    def beside(model: str) -> list[list[str]]:
+        rows = request_messages(history_of(log), provider="anthropic", model=model)
+        return [sorted(set(row) - {"role", "content"}) for row in rows if row["role"] == "assistant"]
+
+    assert beside("anthropic/one") == [["thinking_blocks"], ["audio"]]
+    assert beside("anthropic/other") == [[], ["audio"]]
+    assert beside("") == [["thinking_blocks"], ["audio", "thinking_blocks"]]

@@ -55,4 +55,4 @@ def _repaired(call: ToolCall) -> ToolCall:
             "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)[:MAX_NAME_CHARS] or "tool"
         )
         name = name if _is_name(name) else "tool"
-    return ToolCall(call.id, name, call.arguments if _is_object(call.arguments) else "{}")
+    return msgspec.structs.replace(call, name=name, arguments=call.arguments if _is_object(call.arguments) else "{}")

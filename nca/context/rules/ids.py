@@ -9,7 +9,7 @@ from hashlib import blake2b
 import msgspec
 
 from nca.context.rules.rule import Span
-from nca.messages import Message, ToolCall
+from nca.messages import Message
 
 _SAFE = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _MISTRAL = re.compile(r"[A-Za-z0-9]{9}")
@@ -37,7 +37,7 @@ class UniqueIds:
                 renamed = [(call.id, self._rename(call.id, used)) for call in message.tool_calls]
                 waiting = list(renamed)
                 calls = tuple(
-                    ToolCall(new, call.name, call.arguments)
+                    msgspec.structs.replace(call, id=new)
                     for call, (_, new) in zip(message.tool_calls, renamed, strict=True)
                 )
                 repaired.append(msgspec.structs.replace(message, tool_calls=calls))

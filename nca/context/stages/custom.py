@@ -4,13 +4,18 @@ The engine hands it copies of the messages that the view shows, and reads its an
 may go (whole blocks of them, behind the text that it put in their place, if any), contents that changed become stubs.
 A wish about what is untouchable, half a pair, or something that is not smaller is not granted; an answer that cannot be
 laid beside what was handed out is dropped as a whole. So no stage can break a request.
+
+The engine runs no code of others: `act` is a generator that yields what to ask a stage, and `consult`, which may run on
+any thread, asks it. Whatever the stage does, what comes back is an answer or a reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from traceback import format_exception_only
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import msgspec
@@ -20,10 +25,12 @@ from nca.context.rules.tool_pairs import CALL_UNAVAILABLE, RESULT_UNAVAILABLE
 from nca.context.rules.turn_order import BEGINNING, INTERRUPTED
 from nca.context.view import Marker, Stub, Summary
 from nca.errors import ConfigError, InvalidMessages
-from nca.messages import Message
+from nca.messages import Message, clean_text
 from nca.wire import content_text, message_from_dict, message_to_dict
 
 Rows = list[dict[str, Any]]
+MAX_REASON_CHARS = 300
+"""Of what an exception says: the whole is one line for a person."""
 
 
 @runtime_checkable
@@ -65,27 +72,28 @@ class Wish:
     inserted: list[tuple[range, Message]] = field(default_factory=list)
 
 
-def act(draft: Draft, load: Callable[[str], Strategy], name: str) -> str:
-    """Let a stage act on the draft. Returns why it did nothing, "" where it was heard.
+class StageRequest(msgspec.Struct, frozen=True):
+    """One question to the stage of this name: what the view shows, and how many tokens the whole request counts."""
 
-    `load` gives the stage of that name, or raises an NcaError.
-    """
+    name: str
+    messages: tuple[Message, ...]
+    token_count: int
+
+
+class StageReply(msgspec.Struct, frozen=True):
+    """The messages as the stage wants them, None where it leaves them as they are; `failure` says why it failed."""
+
+    messages: tuple[Message, ...] | None = None
+    failure: str = ""
+
+
+def act(draft: Draft, name: str) -> Generator[StageRequest, StageReply, str]:
+    """Let a stage act on the draft. Returns why it did nothing, "" where it was heard."""
     handed = _shown(draft)
-    rows = [message_to_dict(one.message) for one in handed]
-    try:
-        stage = load(name)
-        if not stage.should_compact(rows, draft.tokens):
-            return ""
-        answer = stage.compact([message_to_dict(one.message) for one in handed])
-        answered = [message_from_dict(row, index) for index, row in enumerate(answer)]
-        answered = [message for message in answered if not _is_repair(message)]
-    except ConfigError as error:
-        return error.message
-    except InvalidMessages as error:
-        return f"the stage {name} gave what is no message: {error.message}"
-    except Exception as error:  # noqa: BLE001 - another's code may raise anything; the compaction goes on without it
-        return f"the stage {name} raised {type(error).__name__}"
-    wish = _read([one.message for one in handed], answered)
+    reply = yield StageRequest(name, tuple(one.message for one in handed), draft.tokens)
+    if reply.messages is None:
+        return reply.failure
+    wish = _read([one.message for one in handed], [one for one in reply.messages if not _is_repair(one)])
     if wish is None:
         return f"the stage {name} gave messages that are not those of the conversation"
     before = draft.raw
@@ -94,6 +102,39 @@ def act(draft: Draft, load: Callable[[str], Strategy], name: str) -> str:
     if draft.raw >= before:
         _restore(draft, kept, before)
     return ""
+
+
+def consult(request: StageRequest, load: Callable[[str], Strategy]) -> StageReply:
+    """Ask a stage. `load` gives the stage of a name, or raises a ConfigError."""
+    name = request.name
+    try:
+        stage = load(name)
+        if not stage.should_compact(_copies(request), request.token_count):
+            return StageReply()
+        answer: Any = stage.compact(_copies(request))
+    except ConfigError as error:
+        return StageReply(failure=error.message)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - another's code may raise anything; all goes on without it
+        return StageReply(failure=f"the stage {name} raised {_said(error)}")
+    if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
+        return StageReply(failure=f"the stage {name} gave no list of messages")
+    try:
+        return StageReply(tuple(message_from_dict(row, index) for index, row in enumerate(answer)))
+    except InvalidMessages as error:
+        return StageReply(failure=f"the stage {name} gave what is no message: {error.message}")
+    except Exception as error:  # noqa: BLE001 - what it gave may be an object of its own that cannot even be read
+        return StageReply(failure=f"the stage {name} gave what cannot be read: {type(error).__name__}")
+
+
+def _said(error: BaseException) -> str:
+    """An exception's kind and message, on one line; notes and places are left out."""
+    line = next(line for line in format_exception_only(error) if not line[:1].isspace())
+    return clean_text(" ".join(line.split()))[:MAX_REASON_CHARS]
+
+
+def _copies(request: StageRequest) -> Rows:
+    """The messages as dicts that share nothing with the log: a stage may do with them as it likes."""
+    return [deepcopy(message_to_dict(message)) for message in request.messages]
 
 
 def _shown(draft: Draft) -> list[Shown]:

@@ -21,7 +21,9 @@ BUDGET_SHARE_MINIMUM = 10
 def prune(
     draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int, history_chars: int = 20_000
 ) -> None:
-    """Clear results, oldest first, until the target is met; nothing where too little would be saved.
+    """Clear results until the target is met, those that matter least first and of equal ones the oldest.
+
+    Nothing where too little would be saved.
 
     history_chars  results of earlier turns above this keep their beginning and end in any case (seed 3)
     """
@@ -32,7 +34,7 @@ def prune(
     minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
     if possible < max(1, minimum):
         return
-    for block, seq, text in candidates:
+    for block, seq, text in sorted(candidates, key=lambda row: draft.score(row[1])):
         if draft.tokens <= target_tokens:
             return
         draft.put_stub(block, seq, text, "prune")

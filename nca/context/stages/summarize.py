@@ -21,10 +21,10 @@ from nca.context.summary import (
     Written,
     clean_prose,
     is_summary,
-    write,
 )
 from nca.context.tokens import message_tokens
 from nca.context.view import Range, Summary, Verbatim, seqs
+from nca.context.writing import write
 from nca.messages import Message
 
 PREFACE = "A record of the earlier part of this conversation, kept to save space. It is not an instruction."
@@ -84,7 +84,8 @@ def summarize(
     gone_raw = sum(part.raw for part in gone)
     if gone_raw < SMALLEST_STRETCH_TOKENS:
         return None
-    messages = [draft.history.message(seq) for block in gone for seq in block.seqs]
+    gone_seqs = [seq for block in gone for seq in block.seqs]
+    messages = [draft.history.message(seq) for seq in gone_seqs]
     # An imported log may hold another tool's summary as a message: it is merged as one, and nobody's own words.
     messages = [msgspec.structs.replace(m, is_synthetic=True) if is_summary(m) else m for m in messages]
     foreign = [clean_prose(message.text) for message in messages if is_summary(message)]
@@ -95,8 +96,9 @@ def summarize(
     ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
     gone_raw += sum(draft.part_raw(part) for part in absorbed)
     allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger))
+    told = [(m, draft.score(seq)) for m, seq in zip(messages, gone_seqs, strict=True) if not is_summary(m)]
     written = yield from write(
-        [message for message in messages if not is_summary(message)],
+        [message for message, _ in told],
         existing=[*foreign, *(part.prose or part.text for part in absorbed)],
         live=_live(draft, gone, int(LIVE_SHARE * input_tokens) - draft.meter.fixed_raw) if has_summarizer else (),
         focus=focus,
@@ -104,6 +106,7 @@ def summarize(
         input_tokens=input_tokens,
         form=settings.summarize.form,
         has_summarizer=has_summarizer,
+        scores=[score for _, score in told],
     )
     leaving: list[Part] = [*absorbed, *gone]
     role = cast('Literal["user", "system"]', settings.summarize.role)
@@ -149,14 +152,6 @@ def choose(
 def _room_raw(draft: Draft, absorbed: Sequence[Summary], target_tokens: int) -> int:
     """Raw tokens that the target leaves for the summary and the newest turns."""
     staying = sum(draft.part_raw(part) for part in draft.parts if not isinstance(part, Block) and part not in absorbed)
-    # An open step stays too; what is fixed anyway is counted as such.
-    staying += sum(
-        draft.history.run_tokens(seq, seq)
-        for block in draft.blocks()
-        if block.is_locked
-        for seq in block.seqs
-        if not draft.is_fixed(seq)
-    )
     return int((target_tokens - draft.fixed_tokens()) / draft.meter.calibration.ratio) - staying
 
 

@@ -52,7 +52,7 @@ def trim(
     older = _older_half(draft, fewest, most)
     if sum(block.raw for block in older) == 0:
         return None
-    messages = [draft.history.message(seq) for block in older for seq in block.seqs]
+    trimmed = [seq for block in older for seq in block.seqs]
     written = yield from summarize(
         draft,
         settings,
@@ -67,7 +67,9 @@ def trim(
     if written is not None:
         return Trimmed(written.prose, written)
     _leave_out(draft, older, marker_id)
-    return Trimmed(extract_text(messages, (), settings.summarize.max_tokens), None)
+    messages = [draft.history.message(seq) for seq in trimmed]
+    scores = [draft.score(seq) for seq in trimmed]
+    return Trimmed(extract_text(messages, (), settings.summarize.max_tokens, scores), None)
 
 
 def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:

@@ -24,7 +24,8 @@ def check(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, An
             problems += [f"conversation message {index}: {problem}" for problem in call_problems(call)]
             if not _ID.fullmatch(str(call.get("id", ""))):
                 problems.append(f"conversation message {index}: the call id {call.get('id')!r} has other characters")
-        if not calls and not text_of(message).strip() and not has_media(message):
+        is_block = bool(message.get("provider_specific_fields"))
+        if not calls and not text_of(message).strip() and not has_media(message) and not is_block:
             problems.append(f"conversation message {index}: the text is empty")
         problems += [
             f"conversation message {index}: an empty text part"

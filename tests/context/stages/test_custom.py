@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nca.context.draft import Draft
 from nca.context.meter import Meter
-from nca.context.stages.custom import Strategy, act
+from nca.context.stages.custom import Strategy, act, consult
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, Verbatim, check_partition
 from nca.errors import ConfigError, ContextDoesNotFit
@@ -45,8 +45,19 @@ class Stage:
         return 0
 
 
+def acted(draft: Draft, load: Callable[[str], Any], name: str = "mine") -> str:
+    """Drive `act` with the stage that `load` gives."""
+    acting = act(draft, name)
+    try:
+        acting.send(consult(next(acting), load))
+    except StopIteration as done:
+        told: str = done.value
+        return told
+    raise AssertionError("it asked twice")
+
+
 def run(draft: Draft, compact: Callable[[Rows], Any]) -> str:
-    return act(draft, lambda _: Stage(compact), "mine")
+    return acted(draft, lambda _: Stage(compact))
 
 
 def shown(draft: Draft) -> list[Any]:
@@ -131,7 +142,8 @@ def test_what_cannot_be_understood_changes_nothing(compact: Callable[[Rows], Any
 def test_why_it_did_nothing_is_told() -> None:
     draft = draft_of(talk(3))
     assert "gave what is no message: message 1: role 'robot'" in run(draft, lambda _: [{"role": "robot"}])
-    assert run(draft, lambda rows: rows[99]) == "the stage mine raised IndexError"
+    assert run(draft, lambda rows: rows[99]) == "the stage mine raised IndexError: list index out of range"
+    assert run(draft, lambda _: None) == "the stage mine gave no list of messages"
     new = {"role": "user", "content": "New"}
     assert (
         run(draft, lambda rows: [*rows, new]) == "the stage mine gave messages that are not those of the conversation"
@@ -140,14 +152,14 @@ def test_why_it_did_nothing_is_told() -> None:
     def load(name: str) -> Strategy:
         raise ConfigError(f"no stage {name}")
 
-    assert act(draft, load, "mine") == "no stage mine"
+    assert acted(draft, load) == "no stage mine"
     assert is_unchanged(draft)
 
 
 def test_a_stage_that_does_not_want_to_is_left_alone() -> None:
     draft = draft_of(talk(3))
     stage = Stage(lambda rows: rows[2:], wants=False)
-    assert act(draft, lambda _: stage, "mine") == ""
+    assert acted(draft, lambda _: stage) == ""
     assert stage.told == [draft.tokens]
     assert is_unchanged(draft)
 
@@ -174,7 +186,7 @@ def test_summaries_and_markers_of_before_may_be_absorbed() -> None:
     for prose, keep in ((PROSE, 15), (f"Again. {PROSE}", 11)):
         draft = Draft(history, Meter())
         strategy = Summarization(lambda _, prose=prose: prose, keep, 0)  # type: ignore[misc]
-        act(draft, lambda _, strategy=strategy: strategy, "mine")  # type: ignore[misc]
+        acted(draft, lambda _, strategy=strategy: strategy)  # type: ignore[misc]
         history.view = draft.view()
     assert [item.ranges for item in history.view.items if isinstance(item, Summary)] == [((1, 8),)]
     assert contents(history)[0] == f"[Summary of earlier conversation]\nAgain. {PROSE}"
@@ -216,7 +228,7 @@ def test_no_stage_breaks_a_request(messages: list[Message], one: Any, two: Any) 
     for stage in (one, two):
         draft = Draft(history, Meter())
         raw, system = draft.raw, [entry.message for entry in history.entries if entry.message.role == "system"]
-        act(draft, lambda _, stage=stage: stage, "mine")  # type: ignore[misc]
+        acted(draft, lambda _, stage=stage: stage)  # type: ignore[misc]
         assert draft.raw <= raw
         check_partition(draft.view())
         history.view = draft.view()
@@ -251,4 +263,5 @@ def test_what_it_saved_and_why_it_did_not_is_told() -> None:
     broken = Stage(lambda rows: rows[999])
     proposal = compacted(history_of(talk(40)), 4_000, stages=["mine", "truncate"], load_stage=lambda _: broken)
     assert proposal.stages_used == ("truncate",)
-    assert proposal.failures == ("the stage mine raised IndexError",)
+    assert proposal.stage_failures == ("the stage mine raised IndexError: list index out of range",)
+    assert proposal.notices == ("Not used: the stage mine raised IndexError: list index out of range.",)

@@ -62,6 +62,46 @@ def test_results_become_placeholders_oldest_first_until_the_target_is_met() -> N
     assert some.tokens <= whole - 200
 
 
+def test_what_matters_least_gives_way_first_whatever_its_age() -> None:
+    long = "line " * 100
+    log = [
+        user("Look at the parser."),
+        *step("a", long, path="a.py"),
+        *step("b", f"{long}commit 1a2b3c4d", "shell", command="git log"),
+        *step("c", "Error: no target\n" + long, "shell", command="make", is_error=True),
+        *step("d", long, "shell", command="git status"),
+        *step("e", long, "shell", command="ls"),
+        *step("f", long, "shell", command="git status"),
+        user("And 1a2b3c4d?"),
+    ]
+    # 9 is superseded by 13; 11 and 13 are plain output; 5 is referred to, 3 is in play, 7 is not fixed.
+    order = []
+    target = draft_of(log).tokens
+    for _ in range(6):
+        target = pruned(log, target=target - 1).tokens
+        order += [seq for seq in stubs(pruned(log, target=target)) if seq not in order]
+    assert order == [9, 11, 13, 5, 3, 7]
+
+
+def test_a_pin_overrules_the_score() -> None:
+    long = "line " * 100
+    log = [user(), *step("a", long, "shell"), *step("b", long, path="a.py"), user()]
+    target = draft_of(log).tokens - 50
+    assert list(stubs(pruned(log, target=target))) == [3]
+    draft = draft_of(log, pins={3})
+    prune(draft, FREELY, target_tokens=target, budget_tokens=100_000)
+    assert list(stubs(draft)) == [5]
+
+
+@some
+@given(logs(), st.integers(100, 2_000))
+def test_twice_is_once(messages: list[Message], target: int) -> None:
+    draft = pruned(messages, target=target)
+    once = draft.view()
+    prune(draft, FREELY, target_tokens=target, budget_tokens=100_000)
+    assert draft.view() == once
+
+
 @pytest.mark.parametrize("keep", [0, 1, 2, 5])
 def test_the_newest_results_stay_by_number(keep: int) -> None:
     assert len(stubs(pruned([*agent_turn(6), user()], replace(FREELY, keep_results=keep)))) == 6 - keep

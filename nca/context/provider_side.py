@@ -1,0 +1,94 @@
+"""A compaction that the provider made: its summary takes the place of what it covers here, under our own rules.
+
+The provider's summary covers the whole request. Here it stands for what may go: what is locked (pins, the person's
+newest message, an open step) and the newest steps of the turn in progress stay as they are, behind it. The ledger of
+facts stands in its text for every other model; its own provider gets the block back instead of the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from nca.config.schema import ContextSettings
+from nca.context import ledger as facts
+from nca.context.budget import Budget
+from nca.context.draft import Block, Draft, Part, covered
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.plan import Proposal, kept_facts
+from nca.context.stages.summarize import compose, newest_steps, sizes
+from nca.context.summary import Written, clean_prose
+from nca.context.view import Marker, Summary
+
+STAGE = "provider"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSummary:
+    """What the provider wrote: `block` as it came (`content` is the text), `made_by` the model."""
+
+    block: dict[str, Any]
+    made_by: str
+
+
+def adopt(
+    history: History, meter: Meter, budget: Budget, settings: ContextSettings, summary: ProviderSummary
+) -> Proposal:
+    """A proposal with the provider's summary in it; not compacted where nothing may go or nothing is saved."""
+    draft = Draft(history, meter)
+    before, target = meter.used(history), int(budget.aim_ratio(settings) * budget.budget_tokens)
+    gone = _gone(draft, settings, target)
+    numbers = (before, before, budget.budget_tokens, target)
+    unchanged = Proposal(history.view, False, history.head, (), *numbers)
+    if not any(isinstance(part, Block) for part in gone):
+        return unchanged
+    draft.replace(gone, _summary(draft, gone, settings, budget, summary))
+    view = draft.view()
+    after = meter.used_with(history, view)
+    if after >= before:
+        return unchanged
+    kept, total = kept_facts(history, history.view, view)
+    return Proposal(
+        view,
+        True,
+        history.head,
+        (STAGE,),
+        before,
+        after,
+        budget.budget_tokens,
+        target,
+        saved_by_stage={STAGE: before - after},
+        kept_facts=kept,
+        total_facts=total,
+        made_by=summary.made_by,
+    )
+
+
+def _gone(draft: Draft, settings: ContextSettings, target_tokens: int) -> list[Part]:
+    """All that the summary stands for: what is shown before it, but for the blocks that must stay."""
+    turns = draft.turns()
+    room = int(settings.keep_recent_ratio * target_tokens)
+    in_progress = [block for block in (turns[-1] if turns else []) if block.last > (draft.newest_user or 0)]
+    staying = {id(block) for block in newest_steps(draft, in_progress, room)}
+    staying |= {id(block) for block in draft.blocks() if block.is_locked}
+    return [
+        part for part in draft.parts if id(part) not in staying and not (isinstance(part, Marker) and not part.text)
+    ]
+
+
+def _summary(
+    draft: Draft, gone: list[Part], settings: ContextSettings, budget: Budget, summary: ProviderSummary
+) -> Summary:
+    blocks = [part for part in gone if isinstance(part, Block)]
+    earlier = [part.ledger for part in gone if isinstance(part, Summary)]
+    messages = [draft.history.message(seq) for block in blocks for seq in block.seqs]
+    ledger = facts.merge([*earlier, facts.extract(messages, draft.history.found)])
+    gone_raw = sum(draft.part_raw(part) for part in gone)
+    allowed = sizes(settings, budget.budget_tokens, gone_raw, gone_raw, facts.words_tokens(ledger))
+    written = Written(clean_prose(str(summary.block.get("content", ""))), summary.made_by)
+    header = settings.summarize.header
+    made = compose(covered(gone), written, ledger, allowed, rank=0, role="user", header=header)
+    return msgspec.structs.replace(made, block=summary.block)

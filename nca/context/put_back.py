@@ -1,0 +1,110 @@
+"""The way back for single parts: hidden or stubbed messages are shown as they are again.
+
+Undo goes back to a whole earlier view; this keeps the view and puts originals back into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from nca.context import ledger as facts
+from nca.context.history import History
+from nca.context.rules.cut_points import blocks
+from nca.context.stages.summarize import Sizes, compose
+from nca.context.summary import HEADER, Written
+from nca.context.view import (
+    Item,
+    Marker,
+    Range,
+    Stub,
+    Summary,
+    Verbatim,
+    View,
+    check_partition,
+    merge_ranges,
+    ranges_of,
+    seqs,
+    without_ranges,
+)
+
+
+def block_of(history: History, seq: int) -> Range:
+    """The smallest stretch around a message that may stand by itself: a call comes with its results."""
+    for start, end in blocks([entry.message for entry in history.entries]):
+        if start < seq <= end + 1:
+            return start + 1, end + 1
+    raise ValueError(f"the log has no message {seq}")
+
+
+def put_back(
+    history: History, ranges: Sequence[Range], *, ledger_tokens: int = 1_000, words_tokens: int = 3_000
+) -> View:
+    """The view with these messages as they are, in the order of the log; every other item stays.
+
+    A summary or marker stands for what is left of its messages, and goes where nothing is. What its ledger held of
+    other summaries is handed to the newest of those, within `ledger_tokens` and `words_tokens` (raw).
+    """
+    wanted = merge_ranges(ranges)
+    items: list[Item] = []
+    shown: list[Range] = []
+    orphaned: list[Summary] = []
+    for item in history.view.items:
+        if isinstance(item, Verbatim):
+            shown.append((item.first, item.last))
+        elif isinstance(item, Stub):
+            if without_ranges(((item.seq, item.seq),), wanted):
+                items.append(item)
+            else:
+                shown.append((item.seq, item.seq))
+        else:
+            left = without_ranges(item.ranges, wanted)
+            shown += without_ranges(item.ranges, left)
+            if left:
+                items.append(msgspec.structs.replace(item, ranges=left))
+            elif isinstance(item, Summary) and item.ledger:
+                orphaned.append(item)
+    if orphaned:
+        items = _with_ledger(history, items, ledger_tokens, words_tokens)
+    items += [Verbatim(first, last) for first, last in merge_ranges(shown)]
+    return _ordered(items, history.view.tail)
+
+
+def _ordered(items: list[Item], tail: int) -> View:
+    """Each item where its first message stood, as stages place them."""
+    placed = sorted(items, key=lambda item: min(first for first, _ in ranges_of(item)))
+    if placed and isinstance(last := placed[-1], Verbatim) and last.last == tail - 1:
+        tail = last.first
+        placed.pop()
+    view = View(tuple(placed), tail)
+    check_partition(view)
+    return view
+
+
+def _with_ledger(history: History, items: list[Item], ledger_tokens: int, words_tokens: int) -> list[Item]:
+    """The newest summary that is left keeps the facts of all that are left."""
+    left = [item for item in items if isinstance(item, Summary)]
+    if not left or any(item.ledger for item in left):
+        return items
+    covered = merge_ranges(span for item in left for span in item.ranges)
+    known = facts.extract([history.message(seq) for seq in seqs(covered)], history.found)
+    newest = left[-1]
+    header = newest.text.partition("\n")[0] or HEADER
+    full = compose(
+        newest.ranges,
+        Written(newest.prose, newest.made_by),
+        known,
+        Sizes(0, ledger_tokens, words_tokens),
+        rank=newest.rank,
+        role=newest.role,
+        header=header,
+    )
+    full = msgspec.structs.replace(full, id=newest.id)
+    return [full if item is newest else item for item in items]
+
+
+def hidden_item(view: View, wanted: str) -> Summary | Marker | None:
+    """The summary or marker whose id begins with `wanted`; None where none, or more than one, does."""
+    found = [item for item in view.items if isinstance(item, Summary | Marker) and item.id.startswith(wanted)]
+    return found[0] if len(found) == 1 else None
