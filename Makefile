@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 WEIGHTS := $(VENV)/nca-weights
 QUIET := --quiet --disable-pip-version-check --no-input
 
-.PHONY: loop test lint format fuzz bench lock clean
+.PHONY: loop test lint format fuzz soak bench lock clean
 
 loop: $(INSTALLED)
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/nca loop
@@ -27,6 +27,9 @@ format: $(INSTALLED)
 
 fuzz: $(INSTALLED)
 	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest -n 2 tests/context -k "invariants or machine or grid" --timeout 0
+
+soak: $(INSTALLED)
+	NCA_SOAK_KILLS=$${NCA_SOAK_KILLS:-2000} $(BIN)/pytest tests/soak
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks

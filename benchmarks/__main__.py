@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nca
+from benchmarks.recall import recall
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
 from benchmarks.sessions import generated, history_of, rows_of
 from nca.config.schema import ContextSettings
@@ -39,6 +40,8 @@ def main() -> None:
     for report in (estimates, facts_at_compactions, saved_without_a_model, prefix_cost):
         for line in report(rows):
             print(line)
+    for line in recall(Path(folder)):
+        print(line, flush=True)
 
 
 def _times(length: int) -> None:

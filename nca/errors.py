@@ -5,8 +5,10 @@ NcaError                     exit code 1
 │   ├── ConfigError          2  a setting: which key, where, what is valid
 │   └── InvalidMessages      2  messages that cannot be read: which one, what is valid
 ├── ProviderError            3  the model's side failed; .failure says how
-│   └── ModelUnavailable     3  no such model, no endpoint, no key, no weights
+│   └── ModelUnavailable     3  no endpoint, no key, no weights
+│       └── ModelNotFound    3  the provider does not know the model
 ├── ContextDoesNotFit        4  the untouchable part alone is larger than the budget
+├── CostLimitReached         5  the session has cost what it may
 └── StoreError               1  the session database
     ├── SessionNotFound      2
     ├── SessionLocked        1  another process writes this session
@@ -83,6 +85,16 @@ class ProviderError(NcaError):
 
 class ModelUnavailable(ProviderError):
     """There is nothing to talk to: unknown model, no key, no endpoint, no weights."""
+
+
+class ModelNotFound(ModelUnavailable):
+    """The provider answers and does not know this model, perhaps no longer."""
+
+
+class CostLimitReached(NcaError):
+    """The session has cost what `session.max_cost` allows. Nothing was sent."""
+
+    exit_code = 5
 
 
 class ContextDoesNotFit(NcaError):

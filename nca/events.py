@@ -82,7 +82,7 @@ class ContextCompaction(_Event, frozen=True):
     """Every `starting` is followed by exactly one of the other phases (preview stands alone)."""
 
     phase: Literal["starting", "completed", "failed", "skipped", "insufficient", "preview"]
-    trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model"]
+    trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model", "provider"]
     stages: tuple[str, ...] = ()
     tokens_before: int = 0
     tokens_after: int = 0
@@ -91,6 +91,10 @@ class ContextCompaction(_Event, frozen=True):
     seconds: float = 0.0
     cost: float | None = None
     message: str = ""
+    saves: float | None = None
+    """US dollars that each later request costs less, read without a cache; None where no price is known."""
+    saves_cached: float | None = None
+    """The same where the provider has all of it in its cache."""
 
 
 class RetryScheduled(_Event, frozen=True):
@@ -114,12 +118,16 @@ class ErrorRaised(_Event, frozen=True):
 
 
 class TurnFinished(_Event, frozen=True):
-    """The end of every turn, however it went. `text` is the final answer, or what there is of it."""
+    """The end of every turn, however it went. `text` is the final answer, or what there is of it.
+
+    cost: US dollars for all that was asked in the turn, its summaries too; None where no price is known.
+    """
 
     reason: Literal["answered", "interrupted", "max_steps", "failed"]
     text: str
     steps: int
     seconds: float
+    cost: float | None = None
 
 
 Event = (

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.summary import HEADER
+from nca.context.tokens import text_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.errors import ConfigError, ContextDoesNotFit, InvalidMessages, UsageError
 from nca.library import (
@@ -237,3 +238,21 @@ def test_windows_and_available_tokens() -> None:
     assert context_window_size("nobody-knows-this") == 128_000
     assert available_input_tokens("gpt-4o") == 83_200
     assert available_input_tokens("gpt-4o", "openai", 28_000) == 100_000
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_summarizer_with_a_window_of_its_own_is_asked_in_parts(is_broken: bool) -> None:
+    rows = [{"role": "user", "content": f"Question {number} " + "why " * 200} for number in range(300)]
+    asked: list[str] = []
+
+    def summarizer(messages: list[dict[str, Any]]) -> str:
+        asked.append(messages[0]["content"])
+        return "" if is_broken and len(asked) > 1 else f"- {len(asked)} parts of the talk were read and told of here."
+
+    settings = {"model.summarizer": "openai/gpt-4"}
+    result = compact(rows, context_window=64_000, summarizer=summarizer, settings=settings)
+    assert len(asked) == 3 if is_broken else 3 < len(asked) <= 8
+    assert all(text_tokens(text) <= 8_192 * 0.6 for text in asked)
+    said = f"- {1 if is_broken else len(asked)} parts of the talk"
+    assert any(said in str(row["content"]) for row in result.messages)
+    assert result.notices == (("Summary finished by code: the summary was empty.",) if is_broken else ())

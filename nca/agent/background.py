@@ -26,22 +26,27 @@ class Background:
         self._window = window
         self._compactor = compactor
         self._task: asyncio.Task[tuple[Proposal, float]] | None = None
-        self._planned_on: tuple[object, int] = (None, 0)
+        self._planned_on: tuple[object, ...] = ()
 
     @property
     def is_running(self) -> bool:
         return self._task is not None and not self._task.done()
 
+    @property
+    def is_ready(self) -> bool:
+        """What was prepared can be put in force: the conversation has not moved on."""
+        is_current = self._planned_on == self._now()
+        return self._task is not None and self._task.done() and is_current
+
     def consider(self) -> None:
         """After a turn: begin, where the usage is at the idle threshold and compaction may happen by itself."""
         measured = self._window.measure()
         settings = self._window.context
-        at = min(settings.idle_threshold * measured.budget.budget_tokens, measured.budget.trigger_tokens(settings))
-        if self._task is not None or settings.auto != "on":
+        if self._task is not None or settings.auto != "on" or self._window.provider_compacts_at:
             return
-        if measured.used_tokens < max(at, self._window.quiet_below):
+        if measured.used_tokens < max(measured.budget.idle_tokens(settings), self._window.quiet_below):
             return
-        self._planned_on = (self._window.history.view, self._window.history.head)
+        self._planned_on = self._now()
         self._compactor.say_starting("idle")
         self._task = asyncio.ensure_future(self._prepare())
 
@@ -50,7 +55,7 @@ class Background:
         task, self._task = self._task, None
         if task is None:
             return
-        if not task.done() or self._planned_on != (self._window.history.view, self._window.history.head):
+        if not task.done() or self._planned_on != self._now():
             await self._drop(task)
             return
         error = task.exception() if not task.cancelled() else None
@@ -72,6 +77,11 @@ class Background:
         task, self._task = self._task, None
         if task is not None:
             await self._drop(task, "")
+
+    def _now(self) -> tuple[object, ...]:
+        """What a plan rests on."""
+        history = self._window.history
+        return history.view, history.head, history.pins
 
     async def _prepare(self) -> tuple[Proposal, float]:
         started = time.monotonic()

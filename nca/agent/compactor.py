@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from nca.agent.preview import Preview
 from nca.agent.window import Window
 from nca.config.extensions import load_stage
 from nca.context.budget import Measurement
 from nca.context.plan import Proposal, compact
+from nca.context.request import meant_for
+from nca.context.stages.custom import StageReply, StageRequest, consult
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.context.turns import has_too_many_turns
-from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
+from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, ContextWarning, Listener
 from nca.messages import Usage
 from nca.models.catalog import describe
 from nca.models.client import Model, ModelRequest
+from nca.models.costs import saved_cost
 from nca.sessions.views import CompactionRecord
 from nca.wire import message_to_dict
 
 Trigger = str
-"""manual, threshold, idle, overflow, turns or model, as events.ContextCompaction has it."""
+"""manual, threshold, idle, overflow, turns, model or provider, as events.ContextCompaction has it."""
 HELPLESS_TRIES = 2
 """After so many automatic compactions in a row that saved nothing, one `insufficient` event and no further try."""
 
@@ -64,6 +68,12 @@ class Compactor:
         self._warned = {"info": False, "warning": False}
         self._helpless = 0
         self._cost: float | None = None
+        self._next: Trigger = "threshold"
+
+    def use(self, model: Model) -> None:
+        """Go on with another model, whose window counts from now on: what is due with it is said anew."""
+        self.model, self._helpless, self._next = model, 0, "model"
+        self._warned = {"info": False, "warning": False}
 
     async def before_turn(self) -> None:
         """Trim where there are more turns than `context.max_turns`; what is too full is the next check's matter."""
@@ -74,18 +84,22 @@ class Compactor:
         """Warn, compact where it is due, and refuse what does not fit. Raises ContextDoesNotFit."""
         measured = self.window.measure()
         if self._is_due(measured):
-            self._warn(measured, "Compacting now." if self._is_auto else self._off_text())
+            self._warn(measured, self._doing("Compacting now."))
             if self._is_auto:
-                await self.compact("threshold")
+                await self.compact(self._next)
                 measured = self.window.measure()
+        self._next = "threshold"
         if not measured.fits:
             raise self._does_not_fit(measured)
 
-    def after_turn(self) -> None:
-        """The notices of the ladder, once for each crossing."""
+    def after_turn(self, *, is_preparing: bool = False) -> None:
+        """The notices of the ladder, once for each crossing. `is_preparing`: a compaction is, in the background."""
         measured = self.window.measure()
         if self._is_due(measured):
-            self._warn(measured, "Compaction follows before the next request." if self._is_auto else self._off_text())
+            follows = (
+                "A compaction is being prepared." if is_preparing else "Compaction follows before the next request."
+            )
+            self._warn(measured, self._doing(follows))
         elif measured.usage_ratio > self.window.context.info_threshold:
             if not self._warned["info"]:
                 self._warned["info"] = True
@@ -111,12 +125,30 @@ class Compactor:
         outcome = await self.compact("overflow", target_tokens=target)
         return outcome.compacted or is_news
 
-    async def compact(
-        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, preview: bool = False
-    ) -> CompactionOutcome:
+    async def preview(self, focus: str = "") -> Preview:
+        """What a manual compaction would do, said as an event; nothing changes. Raises ContextDoesNotFit."""
+        started = time.monotonic()
+        proposal = await self.plan("manual", focus=focus)
+        seconds = time.monotonic() - started
+        message = self._close(proposal, "manual", "preview", seconds).message
+        price = self.model.facts.input_cost
+        return Preview(proposal, self.window.history.view, message, seconds, self._cost, price)
+
+    def accept(self, preview: Preview) -> CompactionOutcome:
+        """Put what was previewed in force. Raises UsageError where the view has changed since or nothing is saved."""
+        window, proposal = self.window, preview.proposal
+        if window.history.view != preview.view_before:
+            raise UsageError("The context has changed since the preview.", advice="Ask for a new one.")
+        before, after = window.measure().used_tokens, window.meter.used_with(window.history, proposal.view)
+        if proposal.compacted and after >= before:
+            raise UsageError(f"With this summary nothing is saved ({before:,} → {after:,} tokens).")
+        proposal = replace(proposal, tokens_before=before, tokens_after=after)
+        return self.take(proposal, "manual", preview.seconds, preview.cost)
+
+    async def compact(self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0) -> CompactionOutcome:
         """Plan, summarize, commit. Raises ContextDoesNotFit; anything else that fails leaves the view as it was."""
         started = time.monotonic()
-        if preview or (self.window.context.auto == "preview" and trigger != "manual"):
+        if self.window.context.auto == "preview" and trigger != "manual":
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
             return self._close(proposal, trigger, "preview", time.monotonic() - started)
         self.say_starting(trigger)
@@ -128,7 +160,7 @@ class Compactor:
             raise
 
     async def plan(self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0) -> Proposal:
-        """A proposal, with its summary where it needs one; both tries of the summarizer within one deadline."""
+        """A proposal, with its summary where it needs one: all that the summarizer is asked within one deadline."""
         self._cost = None
         planning = compact(
             self.window.history,
@@ -141,16 +173,24 @@ class Compactor:
             is_manual=trigger == "manual",
             has_summarizer=self._dedicated != "none" and (bool(self._dedicated) or self.model.facts.can_summarize),
             summarizer_window=self._summarizer_window(),
-            load_stage=load_stage,
         )
         deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
         try:
             request = next(planning)
             while True:
-                request = planning.send(await self._summary(request, deadline - time.monotonic()))
+                if isinstance(request, StageRequest):
+                    request = planning.send(await self._consult(request))
+                else:
+                    request = planning.send(await self._summary(request, deadline - time.monotonic()))
         except StopIteration as done:
             proposal: Proposal = done.value
             return proposal
+
+    def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:
+        """Put in force what was proposed elsewhere, for so many US dollars. Raises StoreError as `finish`."""
+        self._cost = cost
+        self.say_starting(trigger)
+        return self.finish(proposal, trigger, seconds)
 
     def finish(self, proposal: Proposal, trigger: Trigger, seconds: float) -> CompactionOutcome:
         """Commit what was proposed and close its `starting`. Raises StoreError, and nothing has changed."""
@@ -193,25 +233,42 @@ class Compactor:
         used = measured.used_tokens
         if not measured.fits:
             return True
+        if self.window.provider_compacts_at:
+            return False
         return used >= self.window.budget.trigger_tokens(self.window.context) and used >= self.window.quiet_below
+
+    async def _consult(self, request: StageRequest) -> StageReply:
+        """Ask a stage of another package, on a thread: it may take its time, and the chat goes on meanwhile.
+
+        One that takes longer than a summary may is left behind, since a thread cannot be ended.
+        """
+        seconds = self.window.context.summarize.deadline_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.to_thread(consult, request, load_stage)
+        except TimeoutError:
+            return StageReply(failure=f"the stage {request.name} did not answer within {seconds:g} seconds")
 
     async def _summary(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:
         if self._dedicated == "none":
             return SummaryFailure("no summarizer is set", is_final=True)
         if seconds <= 0:
             return SummaryFailure("the deadline is over", is_final=True)
+        if 0 < self.window.settings.session.max_cost <= self.window.spent:
+            return SummaryFailure("the session has cost what it may (session.max_cost)", is_final=True)
         try:
             async with asyncio.timeout(seconds):
                 model = await self._chosen()
                 if not model.facts.can_summarize:
                     return SummaryFailure(f"{model.facts.name} is too small to summarize", is_final=True)
-                reply = await model.ask(self._question(request, model), lambda _: None)
+                is_live = model is self.model and model.facts.reuses_prefix and bool(request.live)
+                reply = await model.ask(self._question(request, model, is_live=is_live), lambda _: None)
         except TimeoutError:
             return SummaryFailure("the deadline is over", is_final=True)
         except ProviderError as error:
             return SummaryFailure(error.message)
-        self._count(reply.usage)
-        return SummaryReply(reply.message.text, model.facts.name, bool(reply.message.tool_calls))
+        self._count(reply.usage, model.facts.name)
+        return SummaryReply(reply.message.text, model.facts.name, bool(reply.message.tool_calls), is_live)
 
     async def _chosen(self) -> Model:
         """The summarizer that the settings name, else the chat's model; the chat's too where that one cannot open."""
@@ -224,18 +281,19 @@ class Compactor:
                 return self.model
         return self._summarizer
 
-    def _question(self, request: SummaryRequest, model: Model) -> ModelRequest:
+    def _question(self, request: SummaryRequest, model: Model, *, is_live: bool) -> ModelRequest:
         """Behind the unchanged turns for a model that keeps its evaluated prefix; else as one flattened text."""
-        if model is self.model and model.facts.reuses_prefix and request.live:
+        if is_live:
             system = [{"role": "system", "content": self.window.system_prompt}] if self.window.system_prompt else []
-            live = [message_to_dict(message) for message in request.live]
+            live = [message_to_dict(meant_for(model.facts.name, message)) for message in request.live]
             ask = {"role": "user", "content": request.instruction}
             return ModelRequest([*system, *live, ask], self.window.tools, request.max_tokens)
         return ModelRequest([message_to_dict(message) for message in request.messages], [], request.max_tokens)
 
-    def _count(self, usage: Usage | None) -> None:
-        if usage is not None and usage.cost is not None:
-            self._cost = (self._cost or 0.0) + usage.cost
+    def _count(self, usage: Usage | None, model: str) -> None:
+        if usage is not None:
+            self.window.record_beside(model, usage)
+            self._cost = self._cost if usage.cost is None else (self._cost or 0.0) + usage.cost
 
     def _commit(self, proposal: Proposal, trigger: Trigger, seconds: float) -> None:
         record = CompactionRecord(
@@ -255,7 +313,8 @@ class Compactor:
 
     def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:
         """The closing event of every `starting`, and the outcome with the same numbers."""
-        phase, message = self._verdict(proposal, trigger, mode)
+        phase, verdict = self._verdict(proposal, trigger, mode)
+        message = " ".join([verdict, *proposal.notices])
         self._say(
             phase,
             trigger,
@@ -266,6 +325,8 @@ class Compactor:
             total_facts=proposal.total_facts,
             seconds=seconds,
             cost=self._cost,
+            saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
+            saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
         )
         return CompactionOutcome(
@@ -285,9 +346,7 @@ class Compactor:
         if proposal.compacted:
             self._helpless = 0
             kept = f", kept {proposal.kept_facts} of {proposal.total_facts} facts" if proposal.total_facts else ""
-            by_code = proposal.made_by == "extract" and proposal.failures
-            why = f" Summary written by code: {proposal.failures[-1]}." if by_code else ""
-            return "completed", f"Compacted {numbers} ({', '.join(proposal.stages_used)}{kept}).{why}"
+            return "completed", f"Compacted {numbers} ({', '.join(proposal.stages_used)}{kept})."
         self.window.settle()
         if trigger == "manual":
             return "skipped", f"Nothing to compact: {proposal.tokens_before:,} tokens are used."
@@ -320,8 +379,15 @@ class Compactor:
             )
         )
 
-    def _off_text(self) -> str:
-        return "Auto-compaction is off; /compact makes room."
+    def _doing(self, otherwise: str) -> str:
+        """What is being done about it: `otherwise`, where compaction happens by itself."""
+        match self.window.context.auto:
+            case "off":
+                return "Auto-compaction is off; /compact makes room."
+            case "preview":
+                return "Auto-compaction only says what it would do (context.auto = preview); /compact makes room."
+            case _:
+                return otherwise
 
     def _does_not_fit(self, measured: Measurement) -> ContextDoesNotFit:
         how = "Make room with /compact or /context clear" if not self._is_auto else "Shorten the input"

@@ -11,11 +11,18 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
+from nca.agent.by_hand import ByHand
 from nca.agent.compactor import CompactionOutcome, Compactor
+from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import system_prompt
 from nca.agent.memory import Note, add_note, append_day, load_notes, notes_file
-from nca.agent.mentions import mentioned, with_attachments
+from nca.agent.mentions import cut_notices, mentioned, with_attachments
+from nca.agent.preview import Preview
+from nca.agent.spending import Spending
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.turn import Turn
 from nca.agent.window import Window
@@ -24,12 +31,13 @@ from nca.config.names import canonical
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
 from nca.context.reminders import Reminders, told, with_reminders
-from nca.context.view import Summary
-from nca.errors import NcaError
+from nca.context.view import Summary, View
+from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ContextCompaction, ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
 from nca.models.choose import named, open_model
 from nca.models.client import Model, ModelRequest
+from nca.sessions.hits import Hit
 from nca.sessions.session import Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
@@ -49,17 +57,17 @@ class Conversation:
         session: Session,
         model: Model,
         directory: Path,
-        toolbox: Toolbox,
+        toolbox: Toolbox | None,
         listener: Listener | None,
         prepares: bool,
     ) -> None:
         """For `open`, which programs call."""
         self.loaded = loaded
-        self.model = model
         self.store = store
         self.directory = directory
         self._session = session
-        self._toolbox = toolbox
+        self.archive = Archive(store, session, lambda: notes_file(self._window.settings.memory, directory))
+        self._toolbox = toolbox or default_toolbox(directory, self.archive)
         self._listeners: list[Listener] = [listener] if listener else []
         self._window = Window(
             store,
@@ -67,11 +75,15 @@ class Conversation:
             loaded,
             model.facts,
             system_prompt=system_prompt(loaded.for_model(model.facts.name).settings, directory),
-            tools=toolbox.definitions() if model.facts.can_use_tools else (),
+            tools=self._toolbox.definitions() if model.facts.can_use_tools else (),
         )
         shown = [entry.message for entry in self._window.history.visible()]
         self._reminders = Reminders(told(self._window.context.inject, shown))
         self._compactor = Compactor(self._window, model, self._emit, self._open_model, self._keep_trimmed)
+        self._models = Fallbacks(model, self._open_model, self._answer_with, self._emit)
+        self.spending = Spending(self._window, self._emit)
+        self.by_hand = ByHand(self._window)
+        """Pins, and originals put back into the view."""
         self._background = Background(self._window, self._compactor) if prepares else None
 
     @classmethod
@@ -86,24 +98,27 @@ class Conversation:
         listener: Listener | None = None,
         toolbox: Toolbox | None = None,
         prepares: bool = False,
+        read_only: bool = False,
     ) -> Conversation:
         """Open `session` (an id or its beginning), or a new one; what was recovered or assumed goes to the listener.
 
         `prepares`: compaction is prepared in the background after a turn at `context.idle_threshold`, for programs
         in which a person reads and types between the turns.
+        `read_only`: `session` as it is now, while another process may write it; what would change it raises StoreError.
         Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         opened = (
-            store.open_session(session) if session else store.create(directory=str(directory), model=model.facts.name)
+            store.open_session(session, read_only=read_only)
+            if session
+            else store.create(directory=str(directory), model=model.facts.name)
         )
         try:
-            tools = toolbox or default_toolbox(directory)
-            conversation = cls(loaded, store, opened, model, directory, tools, listener, prepares)
+            conversation = cls(loaded, store, opened, model, directory, toolbox, listener, prepares and not read_only)
         except BaseException:
             opened.close()
             raise
         conversation._tell()
-        if session and conversation._window.settings.session.restore == "text":
+        if session and not read_only and conversation._window.settings.session.restore == "text":
             restored = conversation._window.restore_text()
             if restored is not None:
                 conversation._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))
@@ -118,15 +133,21 @@ class Conversation:
         """Run one turn. The text is on disk before the model is asked.
 
         Errors of the model's side end the turn with reason "failed" and an ErrorRaised event; cancelling the task
-        ends it with reason "interrupted". In both cases this returns, and the session can go on.
+        ends it with reason "interrupted". In both cases this returns, and the session can go on. A blank text without
+        attachments is refused in the same way, and nothing is stored.
         """
-        turn = Turn(self._window, self._compactor, self.model, self._toolbox, self._emit, self._outputs())
+        parts = self._window, self._compactor, self._models, self.spending
+        turn = Turn(*parts, self._toolbox, self._emit, self.store.originals_of(self.info.id))
         started = time.monotonic()
+        self.spending.begin_turn()
         try:
+            if not text.strip() and not attachments:
+                raise UsageError("The message is empty; nothing was sent.")
+            self._session.refuse_reader()
             if self._background is not None:
                 await self._background.swap_in()
             self._enter(text, attachments)
-            self._emit(TurnStarted(self.info.id, self.stats().turns))
+            self._emit(TurnStarted(self.info.id, self.stats(with_scores=False).turns))
             finished = await turn.run()
         except NcaError as error:
             self._keep(turn)
@@ -137,14 +158,26 @@ class Conversation:
             finished = turn.interrupt(started)
             if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
                 raise
-        self._compactor.after_turn()
         if self._background is not None and finished.reason == "answered":
             self._background.consider()
+        self._compactor.after_turn(is_preparing=self.is_preparing)
+        finished = msgspec.structs.replace(finished, cost=self.spending.of_turn)
         self._emit(finished)
         return finished
 
-    def stats(self) -> ContextStats:
-        return stats_of(self._window)
+    @property
+    def model(self) -> Model:
+        """The chat's own model; while its provider is down another one may answer (`model.fallbacks`)."""
+        return self._models.first
+
+    def stats(self, *, with_scores: bool = True) -> ContextStats:
+        """`with_scores=False` leaves out how much the heaviest items matter, which costs the most to find out."""
+        return stats_of(self._window, self._background, with_scores=with_scores)
+
+    @property
+    def is_read_only(self) -> bool:
+        """The session was opened for reading: it can be looked at and searched, and nothing can be sent."""
+        return self._session.is_read_only
 
     def needs_compaction(self) -> bool:
         measured = self._window.measure()
@@ -156,13 +189,19 @@ class Conversation:
         return self._background is not None and self._background.is_running
 
     async def compact(self, focus: str = "") -> CompactionOutcome:
-        """Compact now, even below the threshold. Raises ContextDoesNotFit."""
+        """Compact now, even below the threshold. Raises ContextDoesNotFit; StoreError for a reader."""
+        self._session.refuse_reader()
         await self._stop_preparing()
         return await self._compactor.compact("manual", focus=focus)
 
-    async def preview(self, focus: str = "") -> CompactionOutcome:
+    async def preview(self, focus: str = "") -> Preview:
         """What `compact` would do; nothing changes (a model may be asked for the summary)."""
-        return await self._compactor.compact("manual", focus=focus, preview=True)
+        await self._stop_preparing()
+        return await self._compactor.preview(focus)
+
+    def accept(self, preview: Preview) -> CompactionOutcome:
+        """Put a preview in force. Raises UsageError where the view has changed since, or it would save nothing."""
+        return self._compactor.accept(preview)
 
     def undo(self) -> CompactionRecord | None:
         """Back to the exact view before the last compaction; later messages stay. None where there is none."""
@@ -182,10 +221,26 @@ class Conversation:
         """The summaries that the model sees now, oldest first."""
         return [item for item in self._window.history.view.items if isinstance(item, Summary)]
 
+    def all_summaries(self) -> list[Summary]:
+        """Every summary there ever was, oldest first, those that later ones took over too."""
+        return self._session.summaries()
+
+    @property
+    def view(self) -> View:
+        """What the model sees of the log."""
+        return self._window.history.view
+
     @property
     def entries(self) -> Sequence[Entry]:
         """The whole log."""
         return tuple(self._window.history.entries)
+
+    def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
+        """What of the whole log answers a question, best first, compacted away or not; notes come last.
+
+        Any text is a question; `scope="all"` looks into every session of the store. Raises StoreError.
+        """
+        return self.archive.search(question, scope=scope, limit=limit)
 
     def effective_history(self) -> list[dict[str, Any]]:
         """The messages of the next request, OpenAI-shaped."""
@@ -223,10 +278,16 @@ class Conversation:
         Raises ConfigError, and nothing has changed.
         """
         changed = self.loaded.with_value(name, value, "set in this chat")
-        self._window.use(changed, self.model.facts)
-        self.loaded = changed
+        facts = self._models.active.facts
+        self._window.use(changed, facts)
         known = canonical(name)
-        return known.key if known else name
+        key = known.key if known else name
+        refusal = self._window.provider_side_refusal
+        if refusal and key == "context.provider_side":
+            self._window.use(self.loaded, facts)
+            raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
+        self.loaded = changed
+        return key
 
     def rename(self, name: str) -> None:
         self._session.rename(name)
@@ -234,26 +295,36 @@ class Conversation:
     async def use_model(self, model: Model) -> None:
         """Go on with another model; a smaller window compacts before the next request."""
         await self._stop_preparing()
-        self._window.tools = self._toolbox.definitions() if model.facts.can_use_tools else []
-        self._window.use(self.loaded, model.facts)
-        old, self.model = self.model, model
-        self._compactor.model = model
-        self._session.set_model(model.facts.name)
+        old = self._models.replace_first(model)
+        if not self.is_read_only:
+            self._session.set_model(model.facts.name)
         self._tell_window()
+        # What is due with this model's window is said now and not only when the person has typed.
+        self._compactor.after_turn()
         await old.close()
 
     async def close(self) -> None:
         """Let go of the session and the model; a session without messages leaves nothing behind."""
         await self._stop_preparing()
-        if self._window.settings.memory.auto_compact_on_finish and self._window.history.head:
+        finishes = self._window.settings.memory.auto_compact_on_finish and not self.is_read_only
+        if finishes and self._window.history.head:
             with contextlib.suppress(NcaError):
                 await self._compactor.compact("manual")
         await self._compactor.close()
-        await self.model.close()
+        await self._models.close()
+        if self.is_read_only:
+            self._session.close()
+            return
         session_id, is_empty = self._session.info.id, self._window.history.head == 0
         self._session.close()
         if is_empty:
             self.store.delete(session_id)
+
+    def _answer_with(self, model: Model) -> None:
+        """Ask this model from now on, in its own window. Raises ConfigError where that makes no budget."""
+        self._window.tools = self._toolbox.definitions() if model.facts.can_use_tools else []
+        self._window.use(self.loaded, model.facts)
+        self._compactor.use(model)
 
     def _enter(self, text: str, attachments: Sequence[Path]) -> None:
         """Append the person's message, unless it is the one that a failed turn left unanswered."""
@@ -274,10 +345,8 @@ class Conversation:
         if last is not None and last.message.role == "user" and last.message.text == message.text:
             return
         self._window.append(with_reminders(message, self._due_reminders(measured)))
-        for part in message.attachments:
-            if part.is_cut:
-                kept = len(part.text.encode())
-                self._emit(Notice(f"{part.path} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."))
+        for text in cut_notices(message):
+            self._emit(Notice(text))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
         users = sum(e.message.role == "user" and not e.message.is_synthetic for e in self._window.history.entries)
@@ -290,6 +359,8 @@ class Conversation:
 
     def _keep(self, turn: Turn) -> None:
         """Keep what a failed turn has seen; a store that fails too must not hide the first error."""
+        if self.is_read_only:
+            return
         try:
             turn.keep_partial()
         except NcaError as error:
@@ -303,9 +374,6 @@ class Conversation:
         except NcaError as error:
             self._emit(Notice(str(error)))
 
-    def _outputs(self) -> Path | None:
-        return self.store.path.parent / "outputs" / self.info.id if self.store.path else None
-
     async def _open_model(self, name: str) -> Model:
         settings = self.loaded.for_model(name).settings.model
         return await open_model(settings, named(name, settings, os.environ), self._emit)
@@ -318,15 +386,8 @@ class Conversation:
         self._tell_window()
 
     def _tell_window(self) -> None:
-        facts = self.model.facts
-        if facts.window_is_assumed and not self._window.settings.model.context_window:
-            tokens = f"{self._window.budget.window_tokens:,}"
-            self._emit(
-                Notice(
-                    f"The context window of {facts.name} is not known; {tokens} tokens are assumed"
-                    " (/config model.context_window N says better)."
-                )
-            )
+        for text in self._window.notices():
+            self._emit(Notice(text))
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, ContextCompaction) and event.phase == "completed":

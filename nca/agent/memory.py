@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 from datetime import date
@@ -23,6 +24,9 @@ from nca.tools.workspace import shown
 MAX_FILE_BYTES = 8 << 20
 """More than any number of notes that a person would read; larger files are left alone."""
 MAX_NOTE_CHARS = 20_000
+MAX_DAYS = 60
+"""Days that a search looks back."""
+_ENTRY = re.compile(r"^## ", re.MULTILINE)
 
 
 class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,6 +119,34 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
     except OSError as error:
         raise _left(path, f"cannot be written ({error.strerror})") from error
     return path
+
+
+def day_entries(notes: Path, newest: int = MAX_DAYS) -> list[tuple[date, int, str]]:
+    """What the newest days' files hold, oldest first: the day, the place in its file from 1, the text with its heading.
+
+    A file that cannot be used is left out. Raises nothing.
+    """
+    folder = day_file(notes, date.min).parent
+    try:
+        # A link is left out: a project could lay one that leads anywhere.
+        paths = [] if folder.is_symlink() else [path for path in folder.iterdir() if not path.is_symlink()]
+    except OSError:  # no day was kept yet
+        return []
+    days = sorted(day for path in paths if (day := _day_of(path)) is not None)
+    found = []
+    for day in days[-newest:]:
+        with contextlib.suppress(ConfigError):
+            text = clean_text((_read(day_file(notes, day)) or b"").decode("utf-8", "replace"))
+            parts = [part.strip() for part in _ENTRY.split(text) if part.strip()]
+            found += [(day, number, part) for number, part in enumerate(parts, 1)]
+    return found
+
+
+def _day_of(path: Path) -> date | None:
+    try:
+        return date.fromisoformat(path.stem) if path.suffix == ".md" else None
+    except ValueError:
+        return None
 
 
 def _read(path: Path) -> bytes | None:

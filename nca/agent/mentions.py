@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nca.context.admission import PREVIEW_BYTES, fit_files
+from nca.context.tokens import frame_tokens
 from nca.errors import UsageError
 from nca.messages import AttachmentPart, Message, TextPart, clean_text
 
@@ -37,10 +38,12 @@ def with_attachments(text: str, paths: Sequence[Path], directory: Path, budget_r
     if not paths:
         return Message("user", clean_text(text))
     files = [(_shown(path, directory), _read(path)) for path in paths]
-    fitted = fit_files(files, budget_raw_tokens)
+    sizes = [path.stat().st_size for path in paths]
+    frames = sum(frame_tokens(name) for name, _ in files)
+    fitted = fit_files(files, max(0, budget_raw_tokens - frames), sizes=sizes)
     attached = tuple(
-        AttachmentPart(name, admitted.text, path.stat().st_size, is_cut=admitted.is_cut)
-        for path, (name, _), admitted in zip(paths, files, fitted, strict=True)
+        AttachmentPart(name, admitted.text, admitted.original_bytes, is_cut=admitted.is_cut)
+        for (name, _), admitted in zip(files, fitted, strict=True)
     )
     return Message("user", (TextPart(clean_text(text)), *attached))
 
@@ -58,3 +61,13 @@ def _read(path: Path) -> str:
 
 def _shown(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
+
+
+def cut_notices(message: Message) -> Iterator[str]:
+    """One line for each attached file that is not there in whole."""
+    for part in message.attachments:
+        if part.is_cut and not part.text:
+            yield f"{part.path} was left out: there is no room for its {part.original_bytes:,} bytes."
+        elif part.is_cut:
+            kept = len(part.text.encode())
+            yield f"{part.path} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from nca.agent.background import Background
 from nca.agent.window import Window
+from nca.context.importance import importances
 from nca.context.rules.untouchable import newest_user
 from nca.context.view import Marker, Stub, Summary, Verbatim, seqs
 from nca.messages import Message
+from nca.models.costs import request_cost, saved_cost
 
 HEAVIEST = 5
 
 
 @dataclass(frozen=True, slots=True)
+class HeavyItem:
+    """A shown message or summary with its tokens.
+
+    score    how much it matters when older messages give way, 0 … 1; None for a summary, and where it was not asked
+    reasons  why, in a few words each, the strongest first
+    """
+
+    label: str
+    tokens: int
+    score: float | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars; None where no price is known.
+
+    request, request_cached   reading the next request without a cache, and where the provider has all of it in one
+    compactions               what the compactions cost that stand
+    saves, saves_cached       what the next request would cost more without them
+    """
+
+    request: float | None = None
+    request_cached: float | None = None
+    compactions: float | None = None
+    saves: float | None = None
+    saves_cached: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ContextStats:
-    """Counts in tokens unless they say otherwise. `breakdown` sums to used_tokens."""
+    """Counts in tokens unless they say otherwise. `breakdown` sums to used_tokens; `model` is the one that answers."""
 
     model: str
     used_tokens: int
@@ -34,12 +68,18 @@ class ContextStats:
     compact_at_tokens: int
     auto: str
     next_rung: str
-    heaviest: tuple[tuple[str, int], ...]
+    heaviest: tuple[HeavyItem, ...]
     by_tool: tuple[tuple[str, int], ...]
     is_estimate: bool
+    prices: Prices = field(default_factory=Prices)
 
 
-def stats_of(window: Window) -> ContextStats:
+def stats_of(window: Window, background: Background | None = None, *, with_scores: bool = True) -> ContextStats:
+    """Costs a look at each shown message; `with_scores` two more.
+
+    background   what prepares compactions of this window, if anything does
+    with_scores  False leaves out how much the heaviest items matter
+    """
     measured = window.measure()
     history, budget = window.history, window.budget
     fixed = window.meter.total(window.meter.fixed_raw)
@@ -65,30 +105,59 @@ def stats_of(window: Window) -> ContextStats:
         pinned_messages=len(history.pins),
         compact_at_tokens=budget.trigger_tokens(window.context),
         auto=window.context.auto,
-        next_rung=_next_rung(window, measured.used_tokens),
-        heaviest=tuple(weights[:HEAVIEST]),
+        next_rung=_next_rung(window, measured.used_tokens, background),
+        heaviest=tuple(_heaviest(window, weights, with_scores=with_scores)),
         by_tool=tuple(by_tool.most_common()),
         is_estimate=measured.is_estimate,
+        prices=_prices(window, measured.used_tokens),
     )
 
 
-def _weights(window: Window) -> tuple[list[tuple[str, int]], Counter[str]]:
-    """The shown items with their tokens, heaviest first, and the tokens of tool results by tool."""
+def _prices(window: Window, used_tokens: int) -> Prices:
+    standing = [record for record in window.session.compactions() if not record.undone]
+    costs = [record.cost for record in standing if record.cost is not None]
+    whole = used_tokens + sum(record.tokens_before - record.tokens_after for record in standing)
+    facts, is_shorter = window.facts, whole > used_tokens
+    return Prices(
+        request=request_cost(facts, used_tokens),
+        request_cached=request_cost(facts, used_tokens, is_cached=True),
+        compactions=sum(costs) if costs else None,
+        saves=saved_cost(facts, whole, used_tokens) if is_shorter else None,
+        saves_cached=saved_cost(facts, whole, used_tokens, is_cached=True) if is_shorter else None,
+    )
+
+
+def _heaviest(window: Window, weights: list[tuple[int, int, str]], *, with_scores: bool) -> Iterator[HeavyItem]:
     history = window.history
-    found: list[tuple[str, int]] = []
+    found = importances(history.visible(), history.found, history.pins) if with_scores else {}
+    for cost, seq, label in weights[:HEAVIEST]:
+        importance = found.get(seq)
+        if importance is None:
+            yield HeavyItem(label, cost)
+        else:
+            yield HeavyItem(label, cost, importance.score, importance.reasons)
+
+
+def _weights(window: Window) -> tuple[list[tuple[int, int, str]], Counter[str]]:
+    """(tokens, seq, label) of the shown items, heaviest first, and the tokens of tool results by tool.
+
+    A summary's seq is 0.
+    """
+    history = window.history
+    found: list[tuple[int, int, str]] = []
     by_tool: Counter[str] = Counter()
     for item in (*history.view.items, Verbatim(history.view.tail, history.head)):
         if isinstance(item, Verbatim):
             for entry in history.entries[item.first - 1 : item.last]:
                 cost = window.meter.scaled(history.run_tokens(entry.seq, entry.seq))
-                found.append((f"message {entry.seq}, {_label(entry.message)}", cost))
+                found.append((cost, entry.seq, f"message {entry.seq}, {_label(entry.message)}"))
                 if entry.message.role == "tool":
                     by_tool[entry.message.name or "tool"] += cost
         else:
             cost = window.meter.scaled(history.item_tokens(item))
             if isinstance(item, Summary):
-                found.append((f"summary {item.id}", cost))
-    found.sort(key=lambda row: -row[1])
+                found.append((cost, 0, f"summary {item.id}"))
+    found.sort(key=lambda row: -row[0])
     return found, by_tool
 
 
@@ -101,20 +170,28 @@ def _label(message: Message) -> str:
     return f"{who}: {_one_line(message.text)}" if message.text.strip() else who
 
 
-def _next_rung(window: Window, used_tokens: int) -> str:
-    """What happens next as the context fills, in words."""
+def _next_rung(window: Window, used_tokens: int, background: Background | None) -> str:
+    """What happens next as the context fills, in words: each rung that is still ahead, lowest first."""
     context, budget = window.context, window.budget
-    trigger = budget.trigger_tokens(context)
-    info = int(context.info_threshold * budget.budget_tokens)
     if context.auto == "off":
-        return f"nothing by itself (auto-compaction is off); at {budget.budget_tokens:,} tokens nothing more is sent"
-    if used_tokens <= info < trigger:
-        return f"a notice above {info:,} tokens, compaction at {trigger:,}"
-    if used_tokens < trigger:
-        return f"compaction at {trigger:,} tokens"
-    if used_tokens >= window.quiet_below:
-        return "compaction before the next request"
-    return f"compaction once the context has grown to {window.quiet_below:,} tokens"
+        return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"
+    # Neither rung is at work before the context has grown again; what does not fit is compacted in any case.
+    compacts_at = min(max(budget.trigger_tokens(context), window.quiet_below), budget.budget_tokens + 1)
+    prepares_at = max(budget.idle_tokens(context), window.quiet_below)
+    info = int(context.info_threshold * budget.budget_tokens)
+    what = "compaction" if context.auto == "on" else "a report of what compaction would do (context.auto = preview)"
+    if background is not None and (background.is_running or background.is_ready):
+        how = "is ready and is put in force" if background.is_ready else "is being prepared; where it is ready it comes"
+        return f"a compaction {how} before the next request"
+    if used_tokens >= compacts_at:
+        return f"{what} before the next request"
+    rungs = [f"a notice above {info:,} tokens"] if used_tokens <= info < compacts_at else []
+    if background is not None and context.auto == "on" and prepares_at < compacts_at:
+        is_ahead = used_tokens < prepares_at
+        rungs.append(
+            f"compaction is prepared from {prepares_at:,} on" if is_ahead else "compaction is prepared after a turn"
+        )
+    return ", ".join([*rungs, f"{what} at {compacts_at:,} tokens"])
 
 
 def _one_line(text: str) -> str:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from pathlib import Path
 
 import msgspec
 
 from nca.agent.compactor import Compactor
+from nca.agent.fallbacks import Fallbacks
+from nca.agent.provider_side import MOST_STOPS, take_over
+from nca.agent.remarks import cut_notice, ending, is_cut
+from nca.agent.spending import Spending
 from nca.agent.window import Window
 from nca.context.admission import admit_output
+from nca.context.budget import Measurement
 from nca.context.tokens import RESULT_CHARS_PER_TOKEN
 from nca.context.validate import validate_request
-from nca.errors import ProviderError, ProviderFailure
+from nca.errors import NcaError, ProviderError, ProviderFailure
 from nca.events import (
     Listener,
     Notice,
@@ -33,10 +39,12 @@ from nca.tools.toolbox import Toolbox
 
 RECOVERY_SHARES = (0.7, 0.5)
 """Spec 6: after an overflow compact to 0.7 of the true limit; a second time harder; then stop."""
-PARTIAL_SECONDS, PARTIAL_CHARS = 2.0, 4_096
-"""Reliability F1: a partial answer is kept at least this often."""
+PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
+"""Reliability F1: a partial answer is kept at least this often, also while nothing more of it comes."""
 RESULT_SHARE_OF_BUDGET = 4
 """One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
+NEVER_TOKENS = 1_000_000_000
+"""No request is so long: a provider that compacts from here on does not."""
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
 CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
 STOPPED = "[interrupted by the user: outcome unknown]"
@@ -49,14 +57,16 @@ class Turn:
         self,
         window: Window,
         compactor: Compactor,
-        model: Model,
+        models: Fallbacks,
+        spending: Spending,
         toolbox: Toolbox,
         emit: Listener,
         outputs: Path | None,
     ) -> None:
         self.window = window
         self.compactor = compactor
-        self.model = model
+        self.models = models
+        self.spending = spending
         self.toolbox = toolbox
         self.emit = emit
         self.outputs = outputs
@@ -64,13 +74,16 @@ class Turn:
         self.steps = 0
         self._partial = ""
         self._reasoning = ""
-        self._saved_chars = 0
-        self._saved_at = 0.0
+        self._has_gone = False
+        self._unsaved_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> TurnFinished:
         """Steps until the model answers. Raises NcaError; cancel it to interrupt, then call `interrupt`."""
         started = time.monotonic()
         limit = self.window.settings.agent.max_steps
+        self.models.begin_turn()
+        self.spending.check()
         await self.compactor.before_turn()
         while True:
             self.steps += 1
@@ -104,27 +117,50 @@ class Turn:
         self._partial = ""
         self._close_calls(STOPPED)
 
+    @property
+    def model(self) -> Model:
+        """Who answers now."""
+        return self.models.active
+
     async def _step(self) -> Reply:
-        """One request and its answer in the log, with recovery where the provider reports an overflow."""
-        for share in (*RECOVERY_SHARES, None):
+        """One request and its answer in the log.
+
+        With recovery where the provider reports an overflow, with another model where it is down, and behind a
+        compaction where it stops for one of its own.
+        """
+        shares, stops = iter(RECOVERY_SHARES), 0
+        while True:
+            self.spending.check()
             await self.compactor.before_request()
             try:
-                return await self._ask()
+                reply = await self._ask(may_compact=stops < MOST_STOPS)
             except ProviderError as error:
-                failure = error.failure
-                if share is None or self._partial or not await self._recovered(failure, share):
+                if self._partial:
                     raise
-        raise AssertionError("the last round raises or returns")
+                if await self.models.take_over(error, self.window.settings.model.fallbacks):
+                    shares = iter(RECOVERY_SHARES)
+                elif not await self._recovered(error.failure, next(shares, None)):
+                    raise
+                continue
+            self.spending.warn()
+            if reply.finish_reason != "compaction":
+                return reply
+            # Where nothing could go for the summary, the same request would end in the same stop.
+            stops = stops + 1 if self._has_gone else MOST_STOPS
 
-    async def _recovered(self, failure: ProviderFailure, share: float) -> bool:
+    async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
+        """Whether less is asked now; None: there is no further round."""
+        if failure.action == "lower_max_tokens" and share is not None:
+            return self.window.shorten_answer(failure)
         if failure.action not in ("compact", "lower_max_tokens_then_compact") or not failure.is_overflow:
             return False
-        return await self.compactor.recover(failure, share=share)
+        return share is not None and await self.compactor.recover(failure, share=share)
 
-    async def _ask(self) -> Reply:
+    async def _ask(self, *, may_compact: bool) -> Reply:
         self._begin_answer()
+        started = time.monotonic()
         measured = self.window.measure()
-        request = self._request()
+        request = self._request(may_compact=may_compact)
         history = self.window.history
         raw, calls, head = self.window.meter.raw(history), history.view_calls, history.head
         self.emit(
@@ -132,17 +168,34 @@ class Turn:
         )
         reply = await self.model.ask(request, self._take)
         self._partial = ""
-        self.window.append(reply.message)
-        if reply.usage is not None:
-            self.window.learn(raw, calls, head, reply.usage)
+        has_stopped = reply.finish_reason == "compaction"
+        if not has_stopped:
+            self.window.append(reply.message)
         usage = reply.usage or Usage(measured.used_tokens, 0)
+        if reply.usage is not None and (has_stopped or reply.compaction):
+            self.window.record_beside(self.model.facts.name, usage)
+        elif reply.usage is not None and is_cut(measured, raw, usage.prompt_tokens):
+            self.window.record_beside(self.model.facts.name, usage)
+            self._tell_cut(measured, usage)
+        elif reply.usage is not None:
+            last = reply.samplings[-1].prompt_tokens if reply.samplings else None
+            self.window.learn(raw, calls, head, usage, last)
         self.emit(UsageReported(usage, self.model.facts.name, is_estimate=reply.usage is None))
+        self._has_gone = take_over(self.compactor, reply, self.model.facts.name, time.monotonic() - started)
+        if has_stopped:
+            return reply
         self.text = reply.message.text
-        if reply.finish_reason == "length":
-            self.emit(Notice(f"The answer was cut off at its limit of {self.window.answer_tokens():,} tokens."))
+        if said := ending(reply, self.window.answer_tokens()):
+            self.emit(Notice(said))
         return reply
 
-    def _request(self) -> ModelRequest:
+    def _tell_cut(self, measured: Measurement, usage: Usage) -> None:
+        """Once for a model: every further request says the same."""
+        if not self.window.is_cut_told:
+            self.window.is_cut_told = True
+            self.emit(Notice(cut_notice(self.model.facts.name, measured.used_tokens, usage.prompt_tokens)))
+
+    def _request(self, *, may_compact: bool) -> ModelRequest:
         messages = self.window.request_messages()
         problems = validate_request(messages, self.model.facts.provider or "openai", tools=self.window.tools)
         if problems:
@@ -153,13 +206,17 @@ class Turn:
             )
         temperature = self.window.settings.model.temperature
         return ModelRequest(
-            messages, self.window.tools, self.window.answer_tokens(), temperature if temperature >= 0 else None
+            messages,
+            self.window.tools,
+            self.window.answer_tokens(),
+            temperature if temperature >= 0 else None,
+            # Without a wish to compact the blocks of earlier ones could not go back.
+            self.window.provider_compacts_at if may_compact else self.window.provider_compacts_at and NEVER_TOKENS,
         )
 
     def _begin_answer(self) -> None:
         self._partial = self._reasoning = ""
-        self._saved_chars = 0
-        self._saved_at = time.monotonic()
+        self._unsaved_bytes = 0
 
     def _take(self, delta: Delta) -> None:
         """A piece of the answer: kept, shown, and on disk at intervals."""
@@ -168,12 +225,23 @@ class Turn:
             self.emit(ReasoningDelta(delta.reasoning))
         if delta.text:
             self._partial += delta.text
+            self._unsaved_bytes += len(delta.text.encode("utf-8", "surrogatepass"))
             self.emit(TextDelta(delta.text))
-        now = time.monotonic()
-        grown = len(self._partial) - self._saved_chars
-        if self._partial and (now - self._saved_at >= PARTIAL_SECONDS or grown >= PARTIAL_CHARS):
-            self.window.session.save_partial(clean_text(self._partial), clean_text(self._reasoning))
-            self._saved_at, self._saved_chars = now, len(self._partial)
+        if self._unsaved_bytes >= PARTIAL_BYTES:
+            self._save_partial()
+        elif self._unsaved_bytes and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PARTIAL_SECONDS, self._save_late)
+
+    def _save_partial(self) -> None:
+        self.window.session.save_partial(clean_text(self._partial), clean_text(self._reasoning))
+        self._unsaved_bytes = 0
+
+    def _save_late(self) -> None:
+        """The model may have stalled: what was seen of its answer does not wait for the next piece."""
+        self._timer = None
+        if self._partial and self._unsaved_bytes:
+            with contextlib.suppress(NcaError):  # nobody waits here; the next save says what is wrong
+                self._save_partial()
 
     async def _run_tool(self, call: ToolCall) -> None:
         self.emit(ToolStarted(call.id, call.name, call.arguments, self.toolbox.describe(call)))

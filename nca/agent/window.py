@@ -5,7 +5,7 @@ Everything that enters goes through here, durable first; everything that asks "h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nca.config.loaded import LoadedSettings
@@ -19,16 +19,21 @@ from nca.context.plan import Proposal
 from nca.context.request import request_messages
 from nca.context.stages.condense import keep_text
 from nca.context.view import Marker, View
-from nca.errors import ConfigError
+from nca.errors import ConfigError, ProviderFailure
 from nca.messages import Entry, Message, Usage
+from nca.models import provider_side
 from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
 from nca.sessions.store import Store
-from nca.sessions.usage import Learned
+from nca.sessions.usage import Learned, UsageRow
 from nca.sessions.views import CompactionRecord
 
 FEWEST_RESTORED_TURNS = 3
 """Seed 3: max(3, max_context_turns / 6) turns are restored."""
+BESIDE = 0
+"""The seq of a usage row that is about no request of a view: a summary, or an answer in several samplings."""
+MOST_TAKEN_UP = 500
+"""The newest reports that a resumed session takes up: more than enough for a fit, in a few thousandths of a second."""
 
 
 class Window:
@@ -51,9 +56,12 @@ class Window:
         self.history = History(session.entries(), session.view(), session.pins())
         self.quiet_below = 0
         """No automatic compaction while `used` is below this: one has just happened, or a person undid one."""
+        self.is_cut_told = False
+        """The person knows that the provider leaves out a part of what it is sent."""
+        self._most_answer_tokens = 0
+        """What the provider allows for an answer, once it has refused more; 0: it has not."""
         self.meter = Meter()
         self.use(loaded, facts)
-        self._restore_anchor()
 
     def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
         """Take other settings or another model. Raises ConfigError where they make no budget."""
@@ -64,10 +72,11 @@ class Window:
         self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
         self.settings: Settings = settings
         self.facts = facts
-        unlearned = Calibration.unlearned(settings.context.count_as or facts.provider)
+        unlearned = Calibration.unlearned(facts.provider, count_as=settings.context.count_as)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
         anchor = None
-        if self.meter.model == facts.name:
+        is_same = self.meter.model == facts.name
+        if is_same:
             calibration, anchor = self.meter.calibration, self.meter.anchor
         else:
             self.history.call_raw = 0
@@ -79,6 +88,11 @@ class Window:
             tools=self.tools,
         )
         self.meter.anchor = anchor
+        if not is_same:
+            self.quiet_below = 0
+            self.is_cut_told = False
+            self._most_answer_tokens = 0
+            self._take_up_reports()
 
     @property
     def context(self) -> ContextSettings:
@@ -95,17 +109,77 @@ class Window:
         return entries
 
     def request_messages(self) -> list[dict[str, Any]]:
-        return request_messages(self.history, system_prompt=self.system_prompt, provider=self.facts.provider)
+        return request_messages(
+            self.history,
+            system_prompt=self.system_prompt,
+            provider=self.facts.provider,
+            model=self.facts.name,
+            with_blocks=self.provider_compacts_at > 0,
+        )
+
+    @property
+    def provider_compacts_at(self) -> int:
+        """Tokens of a request from which on the provider compacts by itself; 0: it is not asked to."""
+        if not self.context.provider_side or self.provider_side_refusal:
+            return 0
+        return max(self.budget.trigger_tokens(self.context), self.quiet_below)
+
+    @property
+    def provider_side_refusal(self) -> str:
+        """Why `context.provider_side` has no effect with this model; "" where it has, or is not wanted."""
+        wanted = self.context.provider_side
+        return provider_side.refusal(self.facts, self.budget.trigger_tokens(self.context)) if wanted else ""
+
+    def notices(self) -> Iterator[str]:
+        """What a person should know of this model's window, one line each."""
+        if self.facts.window_is_assumed and not self.settings.model.context_window:
+            tokens = f"{self.budget.window_tokens:,}"
+            yield (
+                f"The context window of {self.facts.name} is not known; {tokens} tokens are assumed"
+                " (/config model.context_window N says better)."
+            )
+        if refusal := self.provider_side_refusal:
+            yield f"context.provider_side has no effect: {refusal}; nca compacts here."
+
+    @property
+    def spent(self) -> float:
+        """US dollars for all that was asked in this session, as far as prices are known."""
+        # Ten calls at 0.1 are 0.9999999999999999, and they have cost a dollar.
+        return round(self.session.totals().cost or 0.0, 9)
 
     def answer_tokens(self) -> int:
         """What the answer may cost: the reserve, within the model's own cap."""
-        cap = self.facts.max_output_tokens or self.budget.reserve_tokens
-        return min(self.budget.reserve_tokens, cap)
+        caps = (self.budget.reserve_tokens, self.facts.max_output_tokens, self._most_answer_tokens)
+        return min(cap for cap in caps if cap)
 
-    def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage) -> None:
-        """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`."""
-        self.session.record_usage(head, self.facts.name, usage, self.session.view_id)
-        self.meter.learn(raw_tokens, self.history, usage.prompt_tokens, calls)
+    def shorten_answer(self, failure: ProviderFailure) -> bool:
+        """Ask for less room after it was refused; False where no less can be asked for.
+
+        Where it exceeds the window, the window is learned; else the answer keeps to the limit that the provider told,
+        or to a quarter where it told none.
+        """
+        before = self.answer_tokens()
+        limit, asked = failure.limit_tokens or 0, failure.asked_tokens or 0
+        if not failure.is_overflow:
+            self._most_answer_tokens = limit if 0 < limit < before else before // 4
+        elif not self.learn_window(limit):
+            self._most_answer_tokens = before - (asked - limit) if 0 < asked - limit < before else before // 4
+        return 0 < self.answer_tokens() < before
+
+    def record_beside(self, model: str, usage: Usage) -> None:
+        """Keep what was used for something else than one request of this view: it is paid for, and measures nothing."""
+        self.session.record_usage(BESIDE, model, usage, self.session.view_id)
+
+    def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage, prompt_tokens: int | None = None) -> None:
+        """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`.
+
+        prompt_tokens: what its last sampling read, where the answer took several and `usage` is their sum.
+        """
+        if prompt_tokens is None:
+            self.session.record_usage(head, self.facts.name, usage, self.session.view_id)
+        else:
+            self.record_beside(self.facts.name, usage)
+        self.meter.learn(raw_tokens, self.history, prompt_tokens or usage.prompt_tokens, calls)
         learned = self.store.learned(self.facts.name)
         calibration = self.meter.calibration
         if calibration.samples:
@@ -140,12 +214,7 @@ class Window:
             return None
         before = self.measure().used_tokens
         view = View((Marker(f"clear{self.history.head}", ((1, self.history.head),), ""),), self.history.head + 1)
-        after = self.meter.used_with(self.history, view)
-        record = CompactionRecord(trigger="manual", stages=("clear",), tokens_before=before, tokens_after=after)
-        committed = self.session.commit_view(view, record, expected_head=self.history.head)
-        self.history.view = view
-        self.settle()
-        return committed
+        return self.put_in_force(view, "clear", before, self.meter.used_with(self.history, view))
 
     def restore_text(self) -> CompactionRecord | None:
         """Show of a resumed session only the words of its newest turns (session.restore); None where nothing goes."""
@@ -157,11 +226,7 @@ class Window:
         after = self.meter.used_with(self.history, view)
         if view == self.history.view or after >= before:
             return None
-        record = CompactionRecord(trigger="manual", stages=("restore",), tokens_before=before, tokens_after=after)
-        committed = self.session.commit_view(view, record, expected_head=self.history.head)
-        self.history.view = view
-        self.settle()
-        return committed
+        return self.put_in_force(view, "restore", before, after)
 
     def undo(self) -> CompactionRecord | None:
         return self._moved(self.session.undo())
@@ -173,16 +238,34 @@ class Window:
         """From here, usage must grow by a share of the budget before the next automatic compaction."""
         self.quiet_below = self.measure().used_tokens + int(REARM_RATIO * self.budget.budget_tokens)
 
+    def put_in_force(self, view: View, stage: str, before: int, after: int) -> CompactionRecord:
+        """A view that a person asked for, on disk first."""
+        record = CompactionRecord(trigger="manual", stages=(stage,), tokens_before=before, tokens_after=after)
+        committed = self.session.commit_view(view, record, expected_head=self.history.head)
+        self.history.view = view
+        self.settle()
+        return committed
+
     def _moved(self, record: CompactionRecord | None) -> CompactionRecord | None:
         if record is not None:
             self.history.view = self.session.view()
             self.settle()
         return record
 
-    def _restore_anchor(self) -> None:
-        """A resumed session shows the number that it ended with: the last report is its anchor, if it still fits."""
-        rows = self.session.usage()
-        last = rows[-1] if rows else None
+    def _take_up_reports(self) -> None:
+        """A resumed session shows the number that it ended with, and has learned what its reports taught."""
+        rows = [row for row in self.session.usage() if row.seq != BESIDE]
+        ours = [row for row in rows[-MOST_TAKEN_UP:] if row.model == self.facts.name and row.seq <= self.history.head]
+        reports = []
+        for view_id in dict.fromkeys(row.view_id for row in ours):
+            of_view = [row for row in ours if row.view_id == view_id]
+            counts = self.history.counts_until(self.session.view(view_id), [row.seq for row in of_view])
+            reports += [(*count, row.usage.prompt_tokens) for count, row in zip(counts, of_view, strict=True)]
+        self.meter.relearn(reports, self.history)
+        self._restore_anchor(rows[-1] if rows else None)
+
+    def _restore_anchor(self, last: UsageRow | None) -> None:
+        """The last report is the anchor, if it still fits."""
         if last is None or last.model != self.facts.name or last.view_id != self.session.view_id:
             return
         if last.seq > self.history.head or last.seq < self.history.view.tail - 1:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nca.cli import flags
+
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
     from nca.library import CompactionResult, Summarizer
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 def compact(
     file: Annotated[str, typer.Argument(help="A JSON array, JSON lines or {messages}; - reads standard input.")] = "-",
     model: Annotated[str, typer.Option("--model", "-m", help="The model that the budget follows from.")] = "",
-    context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
-    max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
+    context_window: flags.ContextWindow = None,
+    max_output_tokens: flags.MaxOutputTokens = None,
     target: Annotated[str | None, typer.Option(help="The share of the budget to come down to.")] = None,
     stages: Annotated[
         str | None, typer.Option(help="Which stages, in which order: prune,deduplicate,summarize,truncate.")
@@ -33,14 +35,14 @@ def compact(
     from nca.library import compact_loaded
     from nca.transcripts import read_transcript
 
-    flags = {
-        "model.context_window": context_window,
-        "model.max_output_tokens": max_output_tokens,
-        "model.summarizer": summarizer,
-        "context.target_ratio": target,
-        "context.stages": stages,
-    }
-    loaded = load(project=Path.cwd(), env=os.environ, flags=flags)
+    given = flags.settings_of(
+        context_window=context_window,
+        max_output_tokens=max_output_tokens,
+        summarizer=summarizer,
+        target=target,
+        stages=stages,
+    )
+    loaded = load(project=Path.cwd(), env=os.environ, flags=given)
     transcript = read_transcript(_read(file), "standard input" if file == "-" else file)
     result = compact_loaded(
         transcript.messages,
@@ -92,6 +94,8 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
 
 def _say(result: CompactionResult) -> None:
     """One line on stderr, so that what is piped on stays clean."""
+    from nca.terminal.sanitize import one_line
+
     if result.compacted:
         kept = result.kept_facts
         line = (
@@ -100,7 +104,7 @@ def _say(result: CompactionResult) -> None:
         )
     else:
         line = f"Nothing to compact: {result.tokens_before:,} tokens, the target is {result.target_tokens:,}."
-    typer.echo(line, err=True)
+    typer.echo(" ".join([line, *map(one_line, result.notices)]), err=True)
 
 
 def _summarizer(loaded: LoadedSettings) -> Summarizer | None:
@@ -123,7 +127,8 @@ def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> s
         settings = loaded.for_model(name).settings
         model = await open_model(settings.model, named(name, settings.model, os.environ), lambda _: None)
         try:
-            limit = settings.context.summarize.max_tokens
+            # What is asked leaves a fifth of the summarizer's window to the answer (see nca.context.writing).
+            limit = min(settings.context.summarize.max_tokens, model.facts.window_tokens // 5)
             return (await model.ask(ModelRequest(messages, [], limit), lambda _: None)).message.text
         finally:
             await model.close()

@@ -7,44 +7,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nca.cli import flags
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nca.agent.conversation import Conversation
+    from nca.cli.earlier import Wish
     from nca.config.loaded import LoadedSettings
     from nca.events import Event
     from nca.models.choose import Choice
-    from nca.sessions.session import SessionInfo
-    from nca.sessions.store import Store
-    from nca.terminal.output import Output
 
 _SHOWN_CHARS = 160
-_PICKED = 15
-"""Sessions that `--resume` without an id offers."""
 
 
 def loop(
     session: Annotated[str | None, typer.Argument(metavar="[ID]", help="With --resume: which session.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")] = None,
+    model: flags.Model = None,
     continue_: Annotated[
         bool, typer.Option("--continue", "-c", help="Go on with the last session of this directory.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", "-r", help="Go on with an earlier session: --resume ID, or choose one.")
     ] = False,
-    compact_threshold: Annotated[
-        str | None, typer.Option(help="The usage at which compaction happens: 0.8, 80 or 80%.")
-    ] = None,
-    disable_compaction: Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")] = False,
-    context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
-    max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
-    permission: Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")] = None,
-    profile: Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")] = None,
+    compact_threshold: flags.CompactThreshold = None,
+    disable_compaction: flags.DisableCompaction = False,
+    context_window: flags.ContextWindow = None,
+    max_output_tokens: flags.MaxOutputTokens = None,
+    permission: flags.Permission = None,
+    profile: flags.Profile = None,
+    config: flags.Config = None,
 ) -> int:
     """Open the chat."""
     import asyncio
 
+    from nca.cli.earlier import Wish
     from nca.cli.first_start import with_weights
     from nca.cli.opening import choose_model, load_settings
     from nca.errors import UsageError
@@ -53,45 +50,23 @@ def loop(
         raise UsageError(f"nca loop takes no text ({session!r}).", advice="nca run asks once; --resume ID goes on.")
     if resume and continue_:
         raise UsageError("--continue and --resume exclude each other.")
-    loaded = load_settings(
-        {
-            "profile": profile,
-            "agent.permission": permission,
-            "model.name": model,
-            "model.context_window": context_window,
-            "model.max_output_tokens": max_output_tokens,
-            "context.compact_threshold": compact_threshold,
-            "context.auto": "off" if disable_compaction else None,
-        },
-        config,
+    given = flags.settings_of(
+        profile=profile,
+        permission=permission,
+        model=model,
+        context_window=context_window,
+        max_output_tokens=max_output_tokens,
+        compact_threshold=compact_threshold,
+        disable_compaction=disable_compaction,
     )
+    loaded = load_settings(given, config)
     choice = with_weights(choose_model(loaded))
     if choice is None:
         return 0
-    return asyncio.run(_chat(loaded, choice, _Wish(is_continuing=continue_, is_resuming=resume, session=session)))
+    return asyncio.run(_chat(loaded, choice, Wish(is_continuing=continue_, is_resuming=resume, session=session)))
 
 
-class _Wish:
-    """Which session a person wants: a new one, the last one here, or one that is named or chosen."""
-
-    def __init__(self, *, is_continuing: bool, is_resuming: bool, session: str | None) -> None:
-        self._is_continuing = is_continuing
-        self._is_resuming = is_resuming
-        self._session = session
-
-    def find(self, store: Store, output: Output) -> SessionInfo | None:
-        """The session to go on with, None for a new one. Raises SessionNotFound, UsageError."""
-        if self._is_continuing:
-            found = store.latest(str(Path.cwd()))
-            if found is None:
-                output.notice("There is no earlier session in this directory; this is a new one.")
-            return found
-        if self._is_resuming:
-            return store.find(self._session) if self._session else _picked(store)
-        return None
-
-
-async def _chat(loaded: LoadedSettings, choice: Choice, wish: _Wish) -> int:
+async def _chat(loaded: LoadedSettings, choice: Choice, wish: Wish) -> int:
     from dataclasses import replace
 
     from nca.cli.first_start import banner
@@ -103,16 +78,18 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wish: _Wish) -> int:
     gate = _Gate(output.on_event)
     with open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
-        earlier = wish.find(store, output)
+        earlier, read_only = wish.find(store, output)
+        session = earlier.id if earlier else None
         conversation = await open_conversation(
-            loaded, store, gate, choice=choice, session=earlier.id if earlier else None, prepares=True
+            loaded, store, gate, choice=choice, session=session, prepares=True, read_only=read_only
         )
         try:
-            facts = replace(conversation.model.facts, window_tokens=conversation.stats().window_tokens)
+            facts = replace(conversation.model.facts, window_tokens=conversation.stats(with_scores=False).window_tokens)
             for line in banner(choice, facts, is_first=is_first):
                 output.notice(line)
             if earlier is not None:
-                output.notice(f"Going on with “{earlier.name or earlier.title}” ({earlier.messages} messages).")
+                doing = "Reading" if conversation.is_read_only else "Going on with"
+                output.notice(f"{doing} “{earlier.name or earlier.title}” ({earlier.messages} messages).")
                 for line in _last_exchange(conversation):
                     output.notice(line)
             gate.open()
@@ -210,30 +187,3 @@ def _warmer(conversation: Conversation) -> Callable[[], None]:
         task.add_done_callback(tasks.discard)
 
     return start
-
-
-def _picked(store: Store) -> SessionInfo | None:
-    """The session that a person picks from a list; None for a new one."""
-    import sys
-    import time
-
-    from nca.errors import UsageError
-    from nca.terminal.sanitize import one_line
-
-    infos = store.list(limit=_PICKED)
-    if not infos:
-        raise UsageError("There is no session to go on with.")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("--resume needs an id here.", advice="`nca sessions list` shows them.")
-    for number, info in enumerate(infos, 1):
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.updated_at))
-        print(f"{number:3}  {when}  {info.messages:4} messages  {one_line(info.name or info.title, 60)}")
-    while True:
-        try:
-            answer = input(f"1 to {len(infos)}, Enter for a new one: ").strip()
-        except EOFError:
-            return None
-        if not answer:
-            return None
-        if answer.isdigit() and 1 <= int(answer) <= len(infos):
-            return infos[int(answer) - 1]

@@ -68,6 +68,7 @@ async def open_conversation(
     choice: Choice | None = None,
     session: str | None = None,
     prepares: bool = False,
+    read_only: bool = False,
 ) -> Conversation:
     """The conversation with the chosen model. Raises ModelUnavailable, SessionNotFound, SessionLocked."""
     from nca.agent.conversation import Conversation
@@ -84,6 +85,7 @@ async def open_conversation(
             session=session,
             listener=listener,
             prepares=prepares,
+            read_only=read_only,
         )
     except BaseException:
         await model.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from nca.cli import flags
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -18,18 +19,18 @@ STREAMS = ("ndjson",)
 
 def run(
     prompt: Annotated[str | None, typer.Argument(help="What to say; standard input is added when it is piped.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")] = None,
+    model: flags.Model = None,
     session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One object with the answer and the numbers.")] = False,
     stream: Annotated[str | None, typer.Option(help="ndjson: every event as one JSON object a line.")] = None,
     max_steps: Annotated[str | None, typer.Option(help="Requests in the turn before it ends by itself.")] = None,
-    compact_threshold: Annotated[str | None, typer.Option(help="The usage at which compaction happens.")] = None,
-    disable_compaction: Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")] = False,
-    context_window: Annotated[str | None, typer.Option(help="The context window in tokens.")] = None,
-    max_output_tokens: Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")] = None,
-    permission: Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")] = None,
-    profile: Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")] = None,
+    compact_threshold: flags.CompactThreshold = None,
+    disable_compaction: flags.DisableCompaction = False,
+    context_window: flags.ContextWindow = None,
+    max_output_tokens: flags.MaxOutputTokens = None,
+    permission: flags.Permission = None,
+    profile: flags.Profile = None,
+    config: flags.Config = None,
 ) -> int:
     """Send one message, print the answer on standard output; notices go to standard error."""
     import asyncio
@@ -39,17 +40,17 @@ def run(
 
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
-    flags = {
-        "profile": profile,
-        "agent.permission": permission,
-        "model.name": model,
-        "model.context_window": context_window,
-        "model.max_output_tokens": max_output_tokens,
-        "context.compact_threshold": compact_threshold,
-        "context.auto": "off" if disable_compaction else None,
-        "agent.max_steps": max_steps,
-    }
-    loaded = load_settings(flags, config)
+    given = flags.settings_of(
+        profile=profile,
+        permission=permission,
+        model=model,
+        context_window=context_window,
+        max_output_tokens=max_output_tokens,
+        compact_threshold=compact_threshold,
+        disable_compaction=disable_compaction,
+        max_steps=max_steps,
+    )
+    loaded = load_settings(given, config)
     text = _text(prompt)
     return asyncio.run(_turn(loaded, text, session, as_json, stream))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from nca.errors import ProviderError, ProviderFailure
 from nca.messages import Message, Usage, clean_text
+from nca.models.claude import ClaudeBlocks, samplings
 from nca.models.evidence import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.failures import classify_provider_error
@@ -48,13 +49,19 @@ class Assembler:
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._held: list[str] | None = []
+        self._failure = ""
+        """An event that tells of a failure in another protocol's form, as JSON."""
         self._usage: dict[str, int] = {}
+        self._samplings: tuple[Usage, ...] = ()
+        self._blocks = ClaudeBlocks()
 
     def add(self, chunk: Mapping[str, Any]) -> list[Delta]:
         """Take one chunk; what of it a person may see at once comes back."""
         self.chunks += 1
         self.add_usage(chunk.get("usage"))
         choices = chunk.get("choices")
+        if not choices and ("error" in chunk or str(chunk.get("type")).endswith((".failed", "error"))):
+            self._failure = json.dumps(chunk, default=str)
         deltas: list[Delta] = []
         for choice in choices if isinstance(choices, list | tuple) else ():
             # Only the first answer is asked for; a stray second one is not mixed in.
@@ -67,6 +74,7 @@ class Assembler:
         for name, value in _counts(usage).items():
             if value > 0 or name not in self._usage:
                 self._usage[name] = value
+        self._samplings = samplings(usage) or self._samplings
 
     def forget_usage(self) -> None:
         self._usage.clear()
@@ -95,28 +103,38 @@ class Assembler:
         held, self._held = self._held, None
         return [Delta(text="".join(held))] if held else []
 
-    def finish(self, known_ids: Collection[str] = ()) -> Reply:
+    def finish(self, known_ids: Collection[str] = (), model: str = "") -> Reply:
         """The whole answer.
 
-        known_ids: the ids of calls that the conversation already has. Raises EmptyAnswer, BrokenStream, ProviderError.
+        known_ids: the ids of calls that the conversation already has; model: who answered.
+        Raises EmptyAnswer, BrokenStream, ProviderError.
         """
         text = clean_text("".join(self._text) or "".join(self._refusal))
-        calls = self.calls.calls(known_ids)
+        calls = self.calls.calls(known_ids, model)
+        if self._failure and not text and not calls:
+            raise EmptyAnswer(self._failure)
         if not self.finish_reason:
             raise BrokenStream("The answer broke off before its end.")
-        self._refuse_errors(text, bool(calls))
+        has_stopped = self._blocks.summary is not None and not text.strip() and not calls
+        if not has_stopped:
+            self._refuse_errors(text, bool(calls))
+        thinking = {"thinking_blocks": self._blocks.thinking} if self._blocks.thinking else {}
         message = Message(
             role="assistant",
             content=text or None,
             tool_calls=calls,
             reasoning=clean_text("".join(self._reasoning)),
+            extra=thinking,
+            made_by=model if thinking else "",
         )
-        finish = self.finish_reason
+        # litellm says "length" where Anthropic says that it stopped for a compaction.
+        finish = "compaction" if has_stopped else self.finish_reason
         if calls and finish not in _STOPPED_SHORT:
             finish = "tool_calls"
         elif self._refusal and not self._text:
             finish = "refusal"
-        return Reply(message=message, usage=self.usage, finish_reason=finish)
+        several = self._samplings if self._blocks.summary or len(self._samplings) > 1 else ()
+        return Reply(message, self.usage, finish, samplings=several, compaction=self._blocks.summary)
 
     def _refuse_errors(self, text: str, has_calls: bool) -> None:
         """Raise where the stream's success was none: an error as text, or nothing at all."""
@@ -154,6 +172,7 @@ class Assembler:
             return []
         self.calls.add(delta.get("tool_calls"))
         self.calls.add(delta.get("function_call"))
+        self._blocks.add(delta)
         text, thought = _content(delta.get("content"))
         thought += _string(delta.get("reasoning_content")) or _string(delta.get("reasoning"))
         refusal = _string(delta.get("refusal"))
@@ -207,7 +226,9 @@ def _counts(usage: object) -> dict[str, int]:
         "prompt_tokens": usage.get("prompt_tokens"),
         "completion_tokens": usage.get("completion_tokens"),
         "cache_read_tokens": usage.get("cache_read_input_tokens") or inside.get("cached_tokens"),
-        "cache_write_tokens": usage.get("cache_creation_input_tokens") or inside.get("cache_creation_tokens"),
+        "cache_write_tokens": usage.get("cache_creation_input_tokens")
+        or inside.get("cache_creation_tokens")
+        or inside.get("cache_write_tokens"),
         "reasoning_tokens": outside.get("reasoning_tokens"),
     }
     return {

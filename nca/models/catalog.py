@@ -26,6 +26,8 @@ class ModelFacts:
     window_source        where the window comes from, for a person
     max_output_tokens    the provider's cap on an answer, None where unknown
     …_cost               US dollars for one token, None where unknown (never 0 for unknown)
+    tiers                dearer prices of long requests, lowest bound first
+    can_compact          the provider compacts a conversation by itself where asked to, and litellm passes that on
     can_summarize        too small a model is not asked to
     reuses_prefix        a summary should be asked behind the unchanged turns, whose evaluation is kept
     note                 a line for the banner, "" where there is nothing to say
@@ -41,6 +43,8 @@ class ModelFacts:
     output_cost: float | None = None
     cache_read_cost: float | None = None
     cache_write_cost: float | None = None
+    tiers: tuple[price_map.PriceTier, ...] = ()
+    can_compact: bool = False
     can_use_tools: bool = True
     can_summarize: bool = True
     reuses_prefix: bool = False
@@ -66,6 +70,8 @@ def describe(name: str, *, context_window: int = 0) -> ModelFacts:
         output_cost=entry.output_cost if entry and is_priced else free,
         cache_read_cost=entry.cache_read_cost if entry and is_priced else free,
         cache_write_cost=entry.cache_write_cost if entry and is_priced else free,
+        tiers=entry.tiers if entry and is_priced else (),
+        can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
     )
 

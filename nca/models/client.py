@@ -13,12 +13,14 @@ import msgspec
 from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
 from nca.models.assemble import Assembler
+from nca.models.cache_marks import mark, wants_marks
 from nca.models.catalog import ModelFacts
 from nca.models.costs import cost_of
 from nca.models.deadlines import Deadlines
 from nca.models.explain import explain
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.models.provider_side import context_management
 from nca.models.retry import OnRetry, with_retries
 from nca.models.routes import Route, route
 from nca.models.stream import AnswerStream, as_dict
@@ -66,7 +68,8 @@ class LitellmModel:
 
         def hand_on(deltas: list[Delta]) -> None:
             nonlocal handed_on, is_callers
-            handed_on += len(deltas)
+            # A thought may be had twice; an answer must never be given twice.
+            handed_on += sum(bool(delta.text) for delta in deltas)
             is_callers = True
             for delta in deltas:
                 on_delta(delta)
@@ -107,7 +110,7 @@ class LitellmModel:
             while (chunk := await deadlines.next_piece(chunks)) is not None:
                 hand_on(assembler.add(as_dict(chunk)))
             hand_on(stream.settle(assembler))
-            reply = assembler.finish(known_ids=_call_ids(request.messages))
+            reply = assembler.finish(known_ids=_call_ids(request.messages), model=self.facts.name)
             hand_on(assembler.release())
             return self._with_cost(reply)
         finally:
@@ -121,9 +124,13 @@ class LitellmModel:
         if way.is_direct and self._endpoint is None:
             self._endpoint = self._open(way)
         temperature = self._settings.temperature if request.temperature is None else request.temperature
+        messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
+        if wants_marks(way.provider, self._wire_name):
+            mark(messages, tools, way.provider)
+        compacts = self.facts.can_compact and request.compact_at_tokens > 0
         arguments: dict[str, Any] = {
             "model": way.model,
-            "messages": _sendable(request.messages, keeps_thoughts=way.keeps_thoughts),
+            "messages": messages,
             "stream": True,
             "max_retries": 0,
             "num_retries": 0,
@@ -131,7 +138,8 @@ class LitellmModel:
         }
         optional = {
             "stream_options": {"include_usage": True} if way.asks_for_usage else None,
-            "tools": copy.deepcopy(request.tools) or None,
+            "tools": tools or None,
+            "context_management": context_management(request.compact_at_tokens) if compacts else None,
             "max_tokens": request.max_output_tokens,
             "temperature": temperature if temperature >= 0 else None,
             "api_base": way.api_base or None,
@@ -150,7 +158,10 @@ class LitellmModel:
     def _with_cost(self, reply: Reply) -> Reply:
         if reply.usage is None:
             return reply
-        usage = msgspec.structs.replace(reply.usage, cost=cost_of(self.facts, reply.usage))
+        # Each sampling is priced by itself: the sum may be in a tier that none of them is in.
+        costs = [cost_of(self.facts, used) for used in reply.samplings or (reply.usage,)]
+        known = [cost for cost in costs if cost is not None]
+        usage = msgspec.structs.replace(reply.usage, cost=sum(known) if len(known) == len(costs) else None)
         return replace(reply, usage=usage)
 
 

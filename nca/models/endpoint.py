@@ -50,9 +50,9 @@ class Recorder(httpx.AsyncByteStream):
         return "" if self._has_events else self.head.decode("utf-8", "replace")
 
     def completion(self) -> dict[str, Any] | None:
-        """The body as a whole answer, where the server does not stream."""
+        """The body as a whole answer, where the server does not stream (some begin with a byte order mark)."""
         try:
-            value = json.loads(self.body)
+            value = json.loads(self.body.removeprefix("\ufeff"))
         except ValueError:
             return None
         is_answer = isinstance(value, dict) and bool(value.get("choices")) and not value.get("error")
@@ -78,7 +78,7 @@ class Endpoint:
             headers={"accept-encoding": "identity"},
             event_hooks={"response": [_record]},
         )
-        self.client = openai.AsyncOpenAI(
+        self.client = _Client(
             # The client insists on a key; endpoints without one ignore it.
             api_key=api_key or "none",
             base_url=api_base or None,
@@ -88,6 +88,18 @@ class Endpoint:
 
     async def close(self) -> None:
         await self._http.aclose()
+
+
+class _Client(openai.AsyncOpenAI):
+    """Raises a status of 422 under its general name.
+
+    litellm (drop_params) answers the particular one by sending the same request again, twice, and then by nothing.
+    """
+
+    def _make_status_error(self, err_msg: str, *, body: object, response: httpx.Response) -> openai.APIStatusError:
+        if response.status_code == 422:
+            return openai.APIStatusError(err_msg, response=response, body=body)
+        return super()._make_status_error(err_msg, body=body, response=response)
 
 
 async def _record(response: httpx.Response) -> None:

@@ -176,6 +176,10 @@ def _take_text(text: str, key: str, depth: int, evidence: Evidence) -> None:
     if key == "param":
         evidence.codes.add(f"param:{stripped.lower()}")
         return
+    if key == "retrydelay":
+        # Gemini's: a bare "37s", which says nothing without its name.
+        evidence.texts.insert(0, f"retryDelay: {stripped[:20]}")
+        return
     place = len(evidence.texts)
     rest = " ".join(_take_nested(stripped, depth, evidence).split())
     echo = _ECHO.search(rest)

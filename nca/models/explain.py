@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nca.errors import ModelUnavailable, ProviderError, ProviderFailure
+from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.models.evidence import Evidence, gather
 from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
 from nca.models.failures import classify_provider_error, shorten
@@ -43,9 +43,13 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if isinstance(error, TimeoutError) and str(error):
         return _late(str(error))
     failure = classify_provider_error(error)
-    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not evidence.statuses:
+    is_account = bool(evidence.codes & QUOTA_CODES or QUOTA.search(evidence.text))
+    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (evidence.statuses or is_account):
         return _not_an_answer(error.body, model, api_base)
     provider = model.split("/", 1)[0] if "/" in model else ""
+    if "TooManyRedirects" in evidence.classes:
+        where = f" at {api_base}" if api_base else ""
+        return _final(failure, f"What answers{where} only redirects, in a circle.", "Check model.api_base.")
     if _is_unreachable(evidence):
         return _unreachable(failure, model, api_base)
     if special := _by_kind(evidence, failure, model, provider, api_base):
@@ -76,7 +80,7 @@ def _by_kind(
         return _final(failure, f"This key may not use {model}{said}.", "Check the account's rights, or /model.")
     if 404 in statuses or evidence.codes & MODEL_CODES:
         at = f" at {api_base}" if api_base else ""
-        return ModelUnavailable(
+        return ModelNotFound(
             f"The model {model} is not known{at}{said}.",
             advice="Check the name (nca models lists what was found), or set it with --model or /model.",
             failure=failure,
@@ -114,11 +118,13 @@ def _by_action(failure: ProviderFailure, evidence: Evidence, model: str) -> Prov
 
 def _busy(failure: ProviderFailure, evidence: Evidence, model: str, said: str) -> ProviderError:
     asked = failure.retry_after_seconds
-    status = f" (status {evidence.statuses[0]})" if evidence.statuses else ""
+    # A connection that breaks has no status; litellm gives it one of its own.
+    has_status = bool(evidence.statuses) and "TransportError" not in evidence.classes
+    status = f" (status {evidence.statuses[0]})" if has_status else ""
     if 429 in evidence.statuses or _RATE_WORDS.search(evidence.text):
         what = f"{model} is over its rate limit"
     else:
-        what = f"{model} has a passing failure" if evidence.statuses else f"The connection to {model} broke off"
+        what = f"{model} has a passing failure" if has_status else f"The connection to {model} broke off"
     if asked is not None and asked > LONGEST_ASKED_SECONDS:
         return _passing(failure, f"{what}{status}{said}", f"It asks to wait {_wait(asked)}: try then, or /model.")
     return _passing(failure, f"{what}{status}{said}", "Try again in a while, or /model.")

@@ -24,7 +24,16 @@ _CLASS_STATUSES = {
 }
 _OVERFLOW_CLASSES = frozenset({"ContextWindowExceededError"})
 _NETWORK_CLASSES = frozenset(
-    {"APIConnectionError", "ConnectionError", "TimeoutError", "TransportError", "OSError", "Timeout", "APITimeoutError"}
+    {
+        "APIConnectionError",
+        "ConnectionError",
+        "TimeoutError",
+        "TransportError",
+        "DecodingError",
+        "OSError",
+        "Timeout",
+        "APITimeoutError",
+    }
 )
 _SMALL_INPUT_RATIO = 0.5
 """Up to this share of the window the input plainly fits: only the answer's room is too large."""

@@ -19,12 +19,14 @@ class ModelRequest:
 
     max_output_tokens   None: the provider's own default (some have none, so callers usually say)
     temperature         None or negative: the provider's default
+    compact_at_tokens   above 0: the provider compacts by itself from so many tokens on (see nca.models.provider_side)
     """
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] = field(default_factory=list)
     max_output_tokens: int | None = None
     temperature: float | None = None
+    compact_at_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,16 @@ class Reply:
     usage           None: the provider reported nothing that can be believed
     finish_reason   "stop", "tool_calls", "length", "content_filter", "refusal", or the provider's own word.
                     With "length" no tool call of the message may be run: its arguments may be cut.
+                    "compaction": there is no answer yet; the provider stopped behind its summary of the conversation
+    samplings       what each sampling used, where one answer took several; usage is their sum
+    compaction      the provider's own block with its summary (`content`), where it made one
     """
 
     message: Message
     usage: Usage | None = None
     finish_reason: str = "stop"
+    samplings: tuple[Usage, ...] = ()
+    compaction: dict[str, Any] | None = None
 
 
 OnDelta = Callable[[Delta], None]

@@ -28,10 +28,34 @@ _DATES = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|latest)|-v\d
 _BEDROCK = re.compile(r"^(?:(?:us|eu|ap|apac|au|jp|global|us-gov)\.)?[a-z0-9]+\.(?=[a-z])")
 _DIGITS_DOT = re.compile(r"(?<=\d)\.(?=\d)")
 
+_KINDS = {
+    "input_cost_per_token": "input_cost",
+    "output_cost_per_token": "output_cost",
+    "cache_read_input_token_cost": "cache_read_cost",
+    "cache_creation_input_token_cost": "cache_write_cost",
+}
+"""The map's names of the four prices, and ours."""
+_ABOVE = re.compile(rf"({'|'.join(_KINDS)})_above_(\d+)k_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTier:
+    """What a whole request costs for one token once its prompt is longer than `above_tokens`; None: as below it."""
+
+    above_tokens: int
+    input_cost: float | None = None
+    output_cost: float | None = None
+    cache_read_cost: float | None = None
+    cache_write_cost: float | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class PriceEntry:
-    """One model of the map. Prices are US dollars for one token; None where the map does not say."""
+    """One model of the map. Prices are US dollars for one token; None where the map does not say.
+
+    tiers         dearer prices of long requests, lowest bound first
+    can_compact   its provider can compact a conversation by itself
+    """
 
     name: str
     provider: str
@@ -42,6 +66,8 @@ class PriceEntry:
     cache_read_cost: float | None
     cache_write_cost: float | None
     can_use_tools: bool | None
+    tiers: tuple[PriceTier, ...] = ()
+    can_compact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +186,43 @@ def _entry(name: str, values: dict[str, Any]) -> PriceEntry:
         value = values.get(key)
         return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
-    def price(key: str) -> float | None:
-        value = values.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
     tools = values.get("supports_function_calling")
+    tiers = _tiers(values)
+    base = _prices(values)
+    if tiers and tiers[0].above_tokens == 0:
+        first = tiers.pop(0)
+        base = {kind: getattr(first, kind) for kind in _KINDS.values()}
     return PriceEntry(
         name=name,
         provider=str(values.get("litellm_provider", "")),
         window_tokens=count("max_input_tokens"),
         max_output_tokens=count("max_output_tokens"),
-        input_cost=price("input_cost_per_token"),
-        output_cost=price("output_cost_per_token"),
-        cache_read_cost=price("cache_read_input_token_cost"),
-        cache_write_cost=price("cache_creation_input_token_cost"),
         can_use_tools=tools if isinstance(tools, bool) else None,
+        tiers=tuple(tiers),
+        can_compact=values.get("supports_anthropic_compaction") is True,
+        **base,
     )
+
+
+def _tiers(values: dict[str, Any]) -> list[PriceTier]:
+    """Prices by length, which the map writes in two ways: `…_above_200k_tokens`, and a list of ranges from 0 on."""
+    found: dict[int, dict[str, Any]] = {}
+    for key in values:
+        if named := _ABOVE.fullmatch(key):
+            found.setdefault(int(named[2]) * 1_000, {})[named[1]] = values[key]
+    listed = values.get("tiered_pricing")
+    for row in listed if isinstance(listed, list) else ():
+        span = row.get("range") if isinstance(row, dict) else None
+        if isinstance(span, list) and span and isinstance(span[0], int | float):
+            found.setdefault(int(span[0]), row)
+    return [PriceTier(above, **_prices(found[above])) for above in sorted(found)]
+
+
+def _prices(values: dict[str, Any]) -> dict[str, float | None]:
+    """The four prices under our names."""
+
+    def price(key: str) -> float | None:
+        value = values.get(key)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    return {kind: price(key) for key, kind in _KINDS.items()}

@@ -18,7 +18,10 @@ from nca.messages import ToolCall, clean_text
 _GOOD_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 """What every provider takes back as an id."""
 _SIGNED_ID = "__thought__"
-"""litellm carries Gemini's signatures inside ids; those are long, and must come back whole."""
+"""litellm carries Gemini's signatures behind ids too, which makes them longer than other providers take."""
+_KEPT_KEYS = ("extra_content", "provider_specific_fields")
+"""Where the signatures stand that a model wants back with its calls: Gemini's own endpoint for OpenAI's protocol, and
+litellm. Others are left out: some servers refuse keys that they gave themselves."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _NAMELESS = "unknown_tool"
 _DECODER = json.JSONDecoder()
@@ -30,6 +33,7 @@ class _Call:
     id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def arguments(self) -> str:
@@ -57,30 +61,37 @@ class ToolCallAssembler:
             function = piece.get("function")
             values = function if isinstance(function, dict) else piece
             index = piece.get("index")
-            self._add(
+            call = self._add(
                 index if isinstance(index, int) and not isinstance(index, bool) else None,
                 _text(piece.get("id")),
                 _text(values.get("name")),
                 _arguments_text(values.get("arguments")),
             )
+            call.extra |= _kept(piece)
+            if isinstance(function, dict) and (inside := _kept(function)):
+                call.extra["function"] = {**call.extra.get("function", {}), **inside}
 
-    def calls(self, known_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
-        """The calls, each with an id of its own (also among `known_ids`), without exact repetitions."""
+    def calls(self, known_ids: Collection[str] = (), model: str = "") -> tuple[ToolCall, ...]:
+        """The calls, each with an id of its own (also among `known_ids`), without exact repetitions.
+
+        model: who made them, remembered where a call has keys that only its maker may get back.
+        """
         taken = set(known_ids)
         seen: set[tuple[str, str]] = set()
         finished: list[ToolCall] = []
         for call in self._calls:
             name = _clean_name(call.name)
+            bare_id, extra = _without_signature(call.id, call.extra)
             for arguments in _split(call.arguments):
                 if (not call.name and not call.arguments.strip()) or (name, _canonical(arguments)) in seen:
                     continue
                 seen.add((name, _canonical(arguments)))
-                call_id = call.id if _is_usable(call.id) and call.id not in taken else _new_id()
+                call_id = bare_id if _GOOD_ID.fullmatch(bare_id) and bare_id not in taken else _new_id()
                 taken.add(call_id)
-                finished.append(ToolCall(id=call_id, name=name, arguments=clean_text(arguments)))
+                finished.append(ToolCall(call_id, name, clean_text(arguments), extra, model if extra else ""))
         return tuple(finished)
 
-    def _add(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
+    def _add(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call:
         call = self._belongs_to(index, call_id, name, arguments)
         if call is None:
             call = _Call(index=index)
@@ -90,6 +101,7 @@ class ToolCallAssembler:
             call.name += name
         if arguments:
             call.pieces.append(arguments)
+        return call
 
     def _belongs_to(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call | None:
         """The call that a piece continues; None: it begins a new one."""
@@ -124,8 +136,22 @@ def _clean_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", bare)[:64] or _NAMELESS
 
 
-def _is_usable(call_id: str) -> bool:
-    return bool(_GOOD_ID.fullmatch(call_id)) or _SIGNED_ID in call_id
+def _kept(piece: dict[str, Any]) -> dict[str, Any]:
+    """What goes back with the call; what JSON cannot hold is nothing that could."""
+    found = {key: piece[key] for key in _KEPT_KEYS if piece.get(key)}
+    try:
+        plain: dict[str, Any] = json.loads(clean_text(json.dumps(found, ensure_ascii=False)))
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return plain
+
+
+def _without_signature(call_id: str, extra: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The id alone, and the signature behind it where litellm also looks for it."""
+    bare, mark, signature = call_id.partition(_SIGNED_ID)
+    if not mark or not signature or "provider_specific_fields" in extra:
+        return bare, extra
+    return bare, {**extra, "provider_specific_fields": {"thought_signature": clean_text(signature)}}
 
 
 def _new_id() -> str:

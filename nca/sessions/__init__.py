@@ -1,9 +1,21 @@
 """Sessions on disk: log, views, summaries, usage, locks. The only room that speaks SQL."""
 
+from nca.sessions.hits import Beside, Hit, SessionHit
 from nca.sessions.log import Partial
 from nca.sessions.session import Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned, UsageRow
 from nca.sessions.views import CompactionRecord
 
-__all__ = ["CompactionRecord", "Learned", "Partial", "Session", "SessionInfo", "Store", "UsageRow"]
+__all__ = [
+    "Beside",
+    "CompactionRecord",
+    "Hit",
+    "Learned",
+    "Partial",
+    "Session",
+    "SessionHit",
+    "SessionInfo",
+    "Store",
+    "UsageRow",
+]

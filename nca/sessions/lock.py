@@ -66,7 +66,7 @@ class FileLock:
 
     def sign(self) -> None:
         """Write down who holds it. A disk that is full does not keep anybody from working."""
-        owner = json.dumps({"pid": os.getpid(), "start": time.time()}).encode()
+        owner = json.dumps({"pid": os.getpid(), "start": time.time(), "host": os.uname().nodename}).encode()
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, owner, 0)
@@ -88,7 +88,7 @@ def lock_session(path: Path, session_id: str) -> FileLock:
     if lock is None:
         raise SessionLocked(
             f"session {session_id} is already open{_holder(path)}",
-            advice="Close it there, or open it here for reading only.",
+            advice=f"Close it there, or go on in a copy: `nca sessions fork {session_id}`.",
         )
     lock.sign()
     return lock
@@ -98,7 +98,10 @@ def _holder(path: Path) -> str:
     try:
         owner = json.loads(path.read_bytes())
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(owner["start"]))
-        return f" in process {int(owner['pid'])}, since {since}"
+        # Another machine's, where the home is shared between machines: the number alone would mislead.
+        host = str(owner.get("host", ""))
+        where = f" on {host}" if host not in ("", os.uname().nodename) else ""
+        return f" in process {int(owner['pid'])}{where}, since {since}"
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         # Between taking the lock and signing it, or on a full disk, nothing is written there.
         return " in another process"

@@ -58,14 +58,20 @@ def append(database: Database, session: int, messages: Sequence[Message]) -> lis
     at = time.time()
     with database.transaction() as connection:
         seq = head(connection, session) + 1
-        connection.executemany(
-            "INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)",
-            [(session, seq + place, at, stored[place].role, body) for place, body in enumerate(bodies)],
-        )
+        _insert(connection, [(session, seq + place, at, stored[place].role, body) for place, body in enumerate(bodies)])
         connection.execute("DELETE FROM partials WHERE session = ?", (session,))
-        connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (_title(stored), session))
+        connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title_of(stored), session))
         touch(connection, session, at)
     return [Entry(seq + place, message, at) for place, message in enumerate(stored)]
+
+
+def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -> None:
+    """The whole log of a session that is being copied, inside the caller's transaction."""
+    _insert(connection, [(session, one.seq, one.at, one.message.role, encode(one.message)) for one in copied])
+
+
+def _insert(connection: apsw.Connection, rows: Sequence[tuple[int, int, float, str, str]]) -> None:
+    connection.executemany("INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def touch(connection: apsw.Connection, session: int, at: float) -> None:
@@ -124,7 +130,7 @@ def _last_step(database: Database, session: int) -> list[Message]:
     return step if step[0].role == "assistant" else []
 
 
-def _title(messages: Sequence[Message]) -> str:
+def title_of(messages: Sequence[Message]) -> str:
     """The beginning of what the person said first, on one line."""
     for message in messages:
         if message.role == "user" and not message.is_synthetic and message.text.strip():

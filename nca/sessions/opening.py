@@ -106,6 +106,13 @@ def open_for_writing(path: Path) -> Opened:
 
 
 def _open_or_set_aside(path: Path, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
+    # The new store is whole before the damaged one moves: a kill or a full disk until then changes nothing.
+    fresh = path.with_name(path.name + ".new")
+    if is_alone and not path.exists() and size_of(fresh) > 0 and size_of(log_of(fresh)) == 0:
+        # Killed between the two moves.
+        _set_aside(path)
+        note = f"{path} was damaged and has been set aside; what could be read is kept in a new store."
+        return _put_in_place(fresh, path), (note,)
     try:
         return _open_existing(path, is_alone=is_alone), ()
     except StoreDamaged as error:
@@ -113,16 +120,18 @@ def _open_or_set_aside(path: Path, *, is_alone: bool) -> tuple[Database, tuple[s
             # Another process writes through names that a rename would take from under it.
             raise
         how = error.message
-    # The new store is whole before the damaged one moves: a kill or a full disk until then changes nothing.
-    fresh = path.with_name(path.name + ".new")
     _remove(fresh)
     with closing(_open_existing(fresh, is_alone=True)) as database:
         kept = salvage.salvage(path, database)
     aside = _set_aside(path)
+    database = _put_in_place(fresh, path)
+    return database, (f"{how}. It was set aside as {aside.name}; {kept} could be read and are kept in a new store.",)
+
+
+def _put_in_place(fresh: Path, path: Path) -> Database:
     with faults.explained(path):
         fresh.rename(path)
-    database = _open_existing(path, is_alone=True)
-    return database, (f"{how}. It was set aside as {aside.name}; {kept} could be read and are kept in a new store.",)
+    return _open_existing(path, is_alone=True)
 
 
 def _open_existing(path: Path, *, is_alone: bool) -> Database:

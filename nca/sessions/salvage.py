@@ -36,6 +36,7 @@ _COLUMNS = {
 _KEYED = {"pins": "session, seq", "learned": "model, ratio, window_tokens, samples, at"}
 """Tables without a rowid; read from one end only."""
 
+_FOLDER = ".salvage-"
 _SESSION_PLACES = ", ".join("?" * 11)
 
 
@@ -53,7 +54,9 @@ def salvage(damaged: Path, target: Database) -> Salvaged:
     """Copy what is readable. Raises StoreError where `target` cannot be written."""
     if size_of(damaged) == 0:
         return Salvaged(0, 0)
-    with faults.explained(target.path), tempfile.TemporaryDirectory(dir=damaged.parent, prefix=".salvage-") as folder:
+    for left in damaged.parent.glob(f"{_FOLDER}*"):  # by a salvage that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    with faults.explained(target.path), tempfile.TemporaryDirectory(dir=damaged.parent, prefix=_FOLDER) as folder:
         copy = Path(folder) / "copy.db"
         shutil.copyfile(damaged, copy)
         with suppress(FileNotFoundError):

@@ -11,9 +11,11 @@ import msgspec
 from nca.context.view import Summary, View
 from nca.errors import StoreError
 from nca.messages import Entry, Message, Usage, clean_text
-from nca.sessions import log, usage, views
+from nca.sessions import hits, log, usage, views
 from nca.sessions.database import Database, Row
+from nca.sessions.hits import Hit
 from nca.sessions.log import Partial
+from nca.sessions.ranking import Weights
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import CompactionRecord
 
@@ -43,6 +45,11 @@ INFO = (
 def as_info(row: Row) -> SessionInfo:
     values = dict(zip(SessionInfo.__struct_fields__, row, strict=True))
     return SessionInfo(**values | {"is_pinned": bool(values["is_pinned"])})
+
+
+def as_name(text: str) -> str:
+    """A session's name as it is stored: one line."""
+    return " ".join(clean_text(text).split())[:_NAME_CHARS]
 
 
 class Session:
@@ -83,6 +90,14 @@ class Session:
         """Close what a killed process left open (`Store.open_session` does it); gives what was added."""
         return log.recover(self._writable(), self._number)
 
+    def search(self, question: str, limit: int = 10, *, weights: Weights | None = None) -> list[Hit]:
+        """The messages of the whole log that answer best, best first. Any text is a question."""
+        return hits.find(self._database, question, self._number, limit, weights=weights)
+
+    def found_text(self, seq: int) -> str:
+        """All of a message that search looks at, a cut tool output in whole; empty where there is no such message."""
+        return hits.found_text(self._database, self._number, seq)
+
     # The view
 
     @property
@@ -90,8 +105,9 @@ class Session:
         """The number of the view in force; 0 is the one that shows the whole log."""
         return views.head_view(self._database, self._number)
 
-    def view(self) -> View:
-        return views.load(self._database, self._number, self.view_id)
+    def view(self, number: int | None = None) -> View:
+        """The view in force, or an earlier one by its number."""
+        return views.load(self._database, self._number, self.view_id if number is None else number)
 
     def commit_view(
         self, view: View, record: CompactionRecord, *, expected_head: int | None = None
@@ -124,7 +140,7 @@ class Session:
 
     def summaries(self) -> list[Summary]:
         """All that ever were, oldest first, those of undone compactions too."""
-        return views.summaries(self._database, self._number)
+        return list(views.summaries(self._database, self._number).values())
 
     def pins(self) -> frozenset[int]:
         rows = self._database.rows("SELECT seq FROM pins WHERE session = ?", (self._number,))
@@ -157,7 +173,7 @@ class Session:
 
     def rename(self, name: str) -> None:
         """Any text, made one line; an empty one takes the name away."""
-        self._update("name", " ".join(clean_text(name).split())[:_NAME_CHARS])
+        self._update("name", as_name(name))
 
     def set_model(self, model: str) -> None:
         self._update("model", clean_text(model))
@@ -180,11 +196,18 @@ class Session:
     ) -> None:
         self.close()
 
+    def refuse_reader(self) -> None:
+        """Raise StoreError where the session was opened for reading."""
+        if self.is_read_only:
+            raise StoreError(
+                "this session is open for reading only",
+                advice=f"`nca sessions fork {self.info.id}` makes a copy to go on in.",
+            )
+
     def _writable(self) -> Database:
         if self._on_close is None:
             raise StoreError("this session is closed")
-        if self.is_read_only:
-            raise StoreError("this session is open for reading only")
+        self.refuse_reader()
         return self._database
 
     def _update(self, column: str, value: str | int) -> None:

@@ -7,16 +7,22 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
-from nca.sessions import usage, views
+from nca.sessions import hits, originals, transfer, usage, views
 from nca.sessions.database import Database
+from nca.sessions.hits import Hit, SessionHit
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
-from nca.sessions.session import INFO, Session, SessionInfo, as_info
+from nca.sessions.session import INFO, Session, SessionInfo, as_info, as_name
+from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
 
 Infos = list[SessionInfo]
+Hits = list[Hit]
+SessionHits = list[SessionHit]
 
 _ID_BYTES = 4
 _SECONDS_A_DAY = 86_400
@@ -48,9 +54,7 @@ class Store:
     def create(self, *, directory: str, model: str, name: str = "") -> Session:
         """A new session, open for writing."""
         self._refuse_reader()
-        session_id = secrets.token_hex(_ID_BYTES)
-        while self._database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
-            session_id = secrets.token_hex(_ID_BYTES)
+        session_id = self._new_id()
         self._take(session_id)
         now = time.time()
         try:
@@ -104,16 +108,63 @@ class Store:
             raise SessionNotFound(f"session {prefix} has just been removed")
         return as_info(row)
 
+    def search(self, question: str, limit: int = 10) -> Hits:
+        """The messages of all sessions that answer best, best first. Any text is a question."""
+        return hits.find(self._database, question, None, limit)
+
+    def search_sessions(self, question: str, limit: int = 10) -> SessionHits:
+        """The sessions that answer best, each with its best messages."""
+        return hits.find_sessions(self._database, question, limit)
+
     def delete(self, id_or_prefix: str) -> None:
-        """The whole session, for good. Raises SessionNotFound, SessionLocked."""
+        """The whole session, for good, with its folder of originals. Raises SessionNotFound, SessionLocked."""
         self._refuse_reader()
         session_id, number = self._find(id_or_prefix)
         self._take(session_id)
         try:
             with self._database.transaction() as connection:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
+            originals.sweep(self._database, self.path)
         finally:
             self._let_go(session_id)
+
+    def originals_of(self, session_id: str) -> Path | None:
+        """Where a session keeps what was too large for its view; None for a store in memory."""
+        return originals.folder(self.path, session_id) if self.path else None
+
+    def refuse_held(self, id_or_prefix: str) -> None:
+        """Raise SessionLocked, which names the process, where the session is open for writing anywhere."""
+        session_id, _ = self._find(id_or_prefix)
+        self._take(session_id)
+        self._let_go(session_id)
+
+    def copy_of(self, id_or_prefix: str) -> SessionCopy:
+        """Everything of a session, as it is now, open elsewhere or not. Raises SessionNotFound, StoreDamaged."""
+        return transfer.read(self._database, self._find(id_or_prefix)[1])
+
+    def add(self, copy: SessionCopy) -> SessionInfo:
+        """A new session of its own from a copy, in one transaction. Raises StoreError, and nothing has changed."""
+        self._refuse_reader()
+        transfer.check(copy)
+        session_id = self._new_id()
+        try:
+            with self._database.transaction() as connection:
+                transfer.write(connection, session_id, copy)
+        except OverflowError as error:
+            raise StoreError("the session holds a number that is too large to be stored") from error
+        return self.find(session_id)
+
+    def fork(self, id_or_prefix: str, *, at: int | None = None, name: str = "") -> SessionInfo:
+        """A copy that goes its own way, from the head or from message `at`; see `transfer.cut`.
+
+        What the original's calls cost stays with the original. Raises SessionNotFound, StoreError.
+        """
+        self._refuse_reader()
+        copy = self.copy_of(id_or_prefix)
+        copy = copy if at is None else transfer.cut(copy, at)
+        name = as_name(name) or (f"{copy.info.name} (fork)" if copy.info.name else "")
+        info = msgspec.structs.replace(copy.info, name=name, is_pinned=False)
+        return self.add(msgspec.structs.replace(copy, info=info, usage=()))
 
     def expire(self, retention_days: int, max_sessions: int) -> int:
         """Remove sessions that are too old (0 days: none is), or too many, oldest first; gives how many.
@@ -166,6 +217,12 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _new_id(self) -> str:
+        while True:
+            session_id = secrets.token_hex(_ID_BYTES)
+            if not self._database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
+                return session_id
 
     def _find(self, prefix: str) -> tuple[str, int]:
         wanted = clean_text(prefix).strip()

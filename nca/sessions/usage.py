@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
+import apsw
 import msgspec
 
 from nca.messages import Usage, clean_text
@@ -52,10 +54,17 @@ _SUM = (
 
 def record(database: Database, session: int, seq: int, model: str, usage: Usage, view_id: int) -> None:
     """Durable on return."""
-    counts = (usage.prompt_tokens, usage.completion_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    row = (session, seq, view_id, clean_text(model), time.time(), *counts, usage.reasoning_tokens, usage.cost)
     with database.transaction() as connection:
-        connection.execute(_INSERT, row)
+        insert(connection, session, [UsageRow(seq, model, usage, view_id, time.time())])
+
+
+def insert(connection: apsw.Connection, session: int, calls: Iterable[UsageRow]) -> None:
+    """Inside the caller's transaction."""
+    rows = [
+        (session, call.seq, call.view_id, clean_text(call.model), call.at, *msgspec.structs.astuple(call.usage))
+        for call in calls
+    ]
+    connection.executemany(_INSERT, rows)
 
 
 def rows(database: Database, session: int) -> list[UsageRow]:

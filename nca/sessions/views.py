@@ -46,18 +46,18 @@ class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     undone: bool = False
 
 
-class _SummaryRow(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
-    """A summary inside a stored view: where it stands in `summaries`."""
+class SummaryPlace(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
+    """A summary inside a stored view: where it stands among the summaries."""
 
     row: int
 
 
-class _StoredView(msgspec.Struct, frozen=True):
-    items: tuple[Verbatim | Stub | _SummaryRow | Marker, ...]
+class StoredView(msgspec.Struct, frozen=True):
+    items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
     tail: int
 
 
-_view_decoder = msgspec.json.Decoder(_StoredView)
+_view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
 _stages_decoder = msgspec.json.Decoder(tuple[str, ...])
 
@@ -74,7 +74,7 @@ _RECORD = (
 
 def create_first(connection: apsw.Connection, session: int) -> None:
     """View 0 of a new session."""
-    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(_StoredView((), 1))))
+    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(StoredView((), 1))))
 
 
 def head_view(database: Database, session: int) -> int:
@@ -91,9 +91,9 @@ def load(database: Database, session: int, number: int) -> View:
     if row is None:
         raise StoreError(f"there is no view {number}")
     stored = decode(row[0], _view_decoder, f"view {number}")
-    rows = [item.row for item in stored.items if isinstance(item, _SummaryRow)]
+    rows = [item.row for item in stored.items if isinstance(item, SummaryPlace)]
     summaries = {summary: _summary(database, session, summary) for summary in rows}
-    items = (summaries[item.row] if isinstance(item, _SummaryRow) else item for item in stored.items)
+    items = (summaries[item.row] if isinstance(item, SummaryPlace) else item for item in stored.items)
     return View(tuple(items), stored.tail)
 
 
@@ -122,7 +122,7 @@ def commit(
         body = encode(_stored(connection, session, view))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, current, body))
         at = record.at or time.time()
-        _insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
+        insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
         _go_to(connection, session, number)
     return msgspec.structs.replace(
         record, id=_record_id(number), at=at, view_before=current, view_after=number, undone=False
@@ -171,10 +171,16 @@ def compactions(database: Database, session: int) -> list[CompactionRecord]:
     return [_as_record(row, undone=row[10] not in in_force) for row in rows]
 
 
-def summaries(database: Database, session: int) -> list[Summary]:
-    """All that ever were, those of undone compactions too, oldest first."""
-    rows = database.rows("SELECT body FROM summaries WHERE session = ? ORDER BY number", (session,))
-    return [decode(row[0], _summary_decoder, "a summary") for row in rows]
+def summaries(database: Database, session: int) -> dict[int, Summary]:
+    """All that ever were, those of undone compactions too, oldest first, by their rows."""
+    rows = database.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number", (session,))
+    return {row: decode(body, _summary_decoder, "a summary") for row, body in rows}
+
+
+def stored(database: Database, session: int) -> list[tuple[int, int | None, StoredView]]:
+    """Each view with its number and that of the view before it, oldest first."""
+    rows = database.rows("SELECT number, parent, body FROM views WHERE session = ? ORDER BY number", (session,))
+    return [(number, parent, decode(body, _view_decoder, f"view {number}")) for number, parent, body in rows]
 
 
 def check_all(connection: apsw.Connection, session: int, head: int) -> None:
@@ -191,22 +197,27 @@ def check_all(connection: apsw.Connection, session: int, head: int) -> None:
     load(database, session, head_view(database, session))
 
 
-def _stored(connection: apsw.Connection, session: int, view: View) -> _StoredView:
+def _stored(connection: apsw.Connection, session: int, view: View) -> StoredView:
     """The view with its summaries in rows; one that an earlier view has too is not written again."""
-    items: list[Verbatim | Stub | _SummaryRow | Marker] = []
+    items: list[Verbatim | Stub | SummaryPlace | Marker] = []
     for item in view.items:
         if not isinstance(item, Summary):
             items.append(item)
             continue
-        body = encode(item)
-        row = (
-            connection.execute("SELECT number FROM summaries WHERE session = ? AND body = ?", (session, body)).get
-            or connection.execute(
-                "INSERT INTO summaries (session, body) VALUES (?, ?) RETURNING number", (session, body)
-            ).get
-        )
-        items.append(_SummaryRow(row))
-    return _StoredView(tuple(items), view.tail)
+        items.append(SummaryPlace(insert_summary(connection, session, item)))
+    return StoredView(tuple(items), view.tail)
+
+
+def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:
+    """The row of a summary, inside the caller's transaction; the one that is there, where an equal one is."""
+    body = encode(summary)
+    row = (
+        connection.execute("SELECT number FROM summaries WHERE session = ? AND body = ?", (session, body)).get
+        or connection.execute(
+            "INSERT INTO summaries (session, body) VALUES (?, ?) RETURNING number", (session, body)
+        ).get
+    )
+    return int(row)
 
 
 def _summary(database: Database, session: int, number: int) -> Summary:
@@ -216,12 +227,12 @@ def _summary(database: Database, session: int, number: int) -> Summary:
     return decode(row[0], _summary_decoder, f"summary {number}")
 
 
-def _insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
+def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
     values = {
         "session": session,
         "view": view,
         "trigger": clean_text(record.trigger),
-        "stages": msgspec.json.encode(record.stages).decode(),
+        "stages": msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode(),
         **{name: getattr(record, name) for name in _RECORD_FIELDS[2:9]},
     }
     connection.execute(

@@ -84,14 +84,15 @@ class PromptReader:
 
 def status_of(conversation: Conversation) -> Status:
     """What the toolbar says about a conversation."""
-    stats = conversation.stats()
+    stats = conversation.stats(with_scores=False)
     settings = conversation.loaded.settings.context
     return Status(
-        model=conversation.model.facts.name,
+        model=stats.model,
         usage_ratio=stats.usage_ratio,
         used_tokens=stats.used_tokens,
         budget_tokens=stats.budget_tokens,
-        session=conversation.info.name or conversation.info.id[:8],
+        session=(conversation.info.name or conversation.info.id[:8])
+        + (" (read-only)" if conversation.is_read_only else ""),
         cost=conversation.costs().cost,
         is_estimate=stats.is_estimate,
         activity="preparing a compaction" if conversation.is_preparing else "",

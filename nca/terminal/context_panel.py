@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nca.models.costs import money
 from nca.terminal.sanitize import one_line
 from nca.terminal.tables import new_table
 from nca.terminal.wording import percent
@@ -16,7 +17,7 @@ from nca.terminal.wording import percent
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from nca.agent.stats import ContextStats
+    from nca.agent.stats import ContextStats, HeavyItem
 
 BAR_CELLS = 60
 _SHOWN = 5
@@ -37,6 +38,7 @@ class _Part:
     tokens: int
     glyph: str
     style: str
+    is_in_budget: bool = True
 
 
 def context_panel(stats: ContextStats, width: int) -> RenderableType:
@@ -45,12 +47,15 @@ def context_panel(stats: ContextStats, width: int) -> RenderableType:
     rows: list[RenderableType] = [
         _headline(stats),
         _bar(parts, max(10, min(BAR_CELLS, width - 2))),
-        _table(parts, stats.window_tokens),
+        _table(parts, stats),
         Text(""),
         Text(_contents(stats)),
     ]
-    rows += _ranked("Heaviest", stats.heaviest)
-    rows += _ranked("By tool", stats.by_tool)
+    heaviest = [(item.label, item.tokens, _importance(item)) for item in stats.heaviest]
+    rows += _ranked("Heaviest, and how much each matters (0–1)", heaviest)
+    rows += _ranked("By tool", [(label, tokens, "") for label, tokens in stats.by_tool])
+    if price := _price(stats):
+        rows.append(Text(price))
     if stats.next_rung:
         rows.append(Text(f"Next: {one_line(stats.next_rung)}", style="accent"))
     return Group(*rows)
@@ -72,9 +77,9 @@ def _parts(stats: ContextStats) -> list[_Part]:
     free = max(0, stats.budget_tokens - stats.used_tokens)
     unused = stats.window_tokens - stats.budget_tokens - stats.reserve_tokens
     parts.append(_Part("free", free, "░", "dim"))
-    parts.append(_Part("reserve for the answer", stats.reserve_tokens, "·", "dim"))
+    parts.append(_Part("reserve for the answer", stats.reserve_tokens, "·", "dim", is_in_budget=False))
     if unused > 0:
-        parts.append(_Part("left out (context.max_tokens)", unused, " ", "dim"))
+        parts.append(_Part("left out (context.max_tokens)", unused, " ", "dim", is_in_budget=False))
     return parts
 
 
@@ -90,16 +95,17 @@ def _bar(parts: Sequence[_Part], cells: int) -> Text:
     return bar
 
 
-def _table(parts: Sequence[_Part], window_tokens: int) -> Table:
-    table = new_table(gap=1)
+def _table(parts: Sequence[_Part], stats: ContextStats) -> Table:
+    """Shares are of the budget, as everywhere; what lies outside of it has none."""
+    table = new_table(has_header=True, gap=1)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    table.add_column("% of budget", justify="right", no_wrap=True)
     for part in parts:
-        share = percent(part.tokens / window_tokens) if window_tokens else ""
+        share = percent(part.tokens / stats.budget_tokens) if part.is_in_budget else ""
         table.add_row(Text(part.glyph, style=part.style), part.label, f"{part.tokens:,}", Text(share, style="quiet"))
-    table.add_row("", Text("window", style="quiet"), Text(f"{window_tokens:,}", style="quiet"), "")
+    table.add_row("", Text("window", style="quiet"), Text(f"{stats.window_tokens:,}", style="quiet"), "")
     return table
 
 
@@ -117,15 +123,38 @@ def _contents(stats: ContextStats) -> str:
     return text + "."
 
 
-def _ranked(title: str, rows: Sequence[tuple[str, int]]) -> list[RenderableType]:
-    """What weighs most, one a line."""
+def _price(stats: ContextStats) -> str:
+    """What the next request costs to read, and what compaction cost and saves; nothing where no price is known."""
+    prices = stats.prices
+    if not prices.request:
+        return ""
+    text = f"Reading the next request costs {money(prices.request)}{_cached(prices.request_cached)}"
+    if prices.saves:
+        cost = f", which cost {money(prices.compactions)}," if prices.compactions else ""
+        text += f"; compaction{cost} saves {money(prices.saves)} of it{_cached(prices.saves_cached)}"
+    return text + "."
+
+
+def _cached(cost: float | None) -> str:
+    return "" if cost is None else f" ({money(cost)} where it is cached)"
+
+
+def _importance(item: HeavyItem) -> str:
+    return "" if item.score is None else f"{item.score:.2f} {', '.join(item.reasons)}"
+
+
+def _ranked(title: str, rows: Sequence[tuple[str, int, str]]) -> list[RenderableType]:
+    """What weighs most, one a line: its label, its tokens, and a remark where there is one."""
     if not rows:
         return []
     table = new_table(gap=1, indent=2)
     table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="ellipsis", no_wrap=True)
-    for label, tokens in rows[:_SHOWN]:
-        table.add_row(f"{tokens:,}", Text(one_line(label, 80)))
+    # Only this column gives way where the window is narrow; its texts are cut instead of wrapped.
+    table.add_column()
+    table.add_column(no_wrap=True)
+    for label, tokens, remark in rows[:_SHOWN]:
+        shown = Text(one_line(label, 80), no_wrap=True, overflow="ellipsis")
+        table.add_row(f"{tokens:,}", shown, Text(one_line(remark, 40), style="quiet"))
     return [Text(title, style="quiet"), table]
 
 

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -100,6 +101,8 @@ class TypeAhead:
         self._keys: list[KeyPress] = []
         self._parser = PasteTimeoutParser(self._keys.append)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._mode_before: list[Any] | None = None
+        self._is_collecting = False
 
     def preview(self) -> str:
         """The text typed so far."""
@@ -120,11 +123,13 @@ class TypeAhead:
         except (OSError, termios.error):
             yield
             return
+        self._mode_before = before
         self._parser.feed(early.decode("utf-8", "replace").replace("\n", "\r"))
         self._hand_over()
         try:
             yield
         finally:
+            self._mode_before = None
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
@@ -138,12 +143,33 @@ class TypeAhead:
             yield
             return
         _write(_PASTES_ON)
+        self._is_collecting = True
         try:
             yield
         finally:
+            self._is_collecting = False
             loop.remove_reader(descriptor)
             _write(_PASTES_OFF)
             self._hand_over()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """While another program has the terminal: nothing is read, and its modes are as nca found them."""
+        loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
+        if self._is_collecting:
+            loop.remove_reader(descriptor)
+            _write(_PASTES_OFF)
+        with contextlib.suppress(termios.error):
+            if self._mode_before is not None:
+                termios.tcsetattr(descriptor, termios.TCSADRAIN, self._mode_before)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError, termios.error):
+                _be_quiet(descriptor)
+            if self._is_collecting:
+                loop.add_reader(descriptor, self._read, descriptor)
+                _write(_PASTES_ON)
 
     def forget_enters(self) -> None:
         """After an interrupt nothing is sent by itself: what was typed stands in the prompt."""

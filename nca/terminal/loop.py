@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nca.errors import NcaError
+from nca.events import ErrorRaised, Event
 from nca.terminal.commands import CommandContext, Leave, find_command, nearest_command
 from nca.terminal.output import Output
 from nca.terminal.plain import LineReader
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from nca.sessions.store import Store
     from nca.terminal.draw import Draw
 
-FAILED_EXIT_CODE = 3
+STEP_LIMIT_EXIT_CODE = 1
 BROKEN_PIPE_EXIT_CODE = 141
 _STOPPED = object()
 _LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
@@ -49,6 +50,7 @@ class Chat:
         self._is_reading = False
         self._failed_text = ""
         self._exit_code = 0
+        self._error_code = NcaError.exit_code
         self.interrupts = Interrupts(
             on_interrupt=self._stop_work, on_end=self._stop_all, is_working=lambda: not self._is_reading
         )
@@ -95,25 +97,38 @@ class Chat:
 
     async def _send(self, text: str) -> None:
         self._output.show_reasoning = self._conversation.loaded.settings.terminal.show_reasoning
+        stop_listening = self._conversation.subscribe(self._note_error)
         try:
             finished = await self._working("Thinking", self._conversation.send(text))
         except NcaError as error:
             self._failed(error.exit_code, text)
             self._output.error(*error_line(error))
             return
+        finally:
+            stop_listening()
         if finished is _STOPPED or finished.reason == "interrupted":
             self.on_stopped()
             if not self._is_interactive:
                 self.interrupts.end(INTERRUPTED_EXIT_CODE)
         elif finished.reason == "failed":
-            self._failed(FAILED_EXIT_CODE, text)
+            self._failed(self._error_code, text)
+        elif finished.reason == "max_steps":
+            self._leave_with(STEP_LIMIT_EXIT_CODE)
 
     def _failed(self, exit_code: int, text: str) -> None:
         """The text stands in the next prompt, so that Enter sends it again."""
         self.on_stopped()
         self._failed_text = text if not text.startswith("/") else f"/{text}"
+        self._leave_with(exit_code)
+
+    def _leave_with(self, exit_code: int) -> None:
+        """Without a terminal, what failed is told when the chat ends, whatever succeeds later; the last failure's."""
         if not self._is_interactive:
             self._exit_code = exit_code
+
+    def _note_error(self, event: Event) -> None:
+        if isinstance(event, ErrorRaised):
+            self._error_code = event.exit_code
 
     async def _command(self, line: str) -> None:
         name, _, argument = line[1:].partition(" ")
@@ -181,7 +196,8 @@ class LoopOptions:
 async def run_loop(conversation: Conversation, output: Output, options: LoopOptions, *, directory: Path) -> int:
     """Chat until somebody leaves; returns the exit code. `output` is what listens to the conversation.
 
-    0 left · 3 a turn failed (without a terminal) · 130 interrupted · 143, 129 ended by a signal · 141 nobody reads.
+    0 left · 130 interrupted · 143, 129 ended by a signal · 141 nobody reads. Without a terminal, where turns failed:
+    the code of the last one's error, 1 where it was the limit of steps.
     The conversation is the caller's to close.
     """
     from nca.terminal.draw import Draw
@@ -231,4 +247,11 @@ def _with_prompt(context: CommandContext, draw: Draw, options: LoopOptions, dire
     chat.while_working = reader.while_working
     chat.on_stopped = reader.prompt.hold_typed_lines
     chat.interrupt_prompt = reader.prompt.interrupt
+
+    @contextmanager
+    def lend_terminal() -> Iterator[None]:
+        with chat.interrupts.lent(), reader.prompt.lent_terminal():
+            yield
+
+    context.lend_terminal = lend_terminal
     return chat

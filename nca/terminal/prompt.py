@@ -124,6 +124,10 @@ class Prompt:
         """While nca works: keys are kept for the next `read`."""
         return self._type_ahead.collecting() if self._type_ahead else nullcontext()
 
+    def lent_terminal(self) -> AbstractContextManager[None]:
+        """While another program, such as an editor, has the terminal."""
+        return self._type_ahead.lent() if self._type_ahead else nullcontext()
+
     def typed_ahead(self) -> str:
         return self._type_ahead.preview() if self._type_ahead else ""
 

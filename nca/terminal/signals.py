@@ -41,6 +41,16 @@ class Interrupts:
         self._last = -AGAIN_SECONDS
         self._restore = _terminal_restorer()
         self._watchdog: threading.Timer | None = None
+        self._is_lent = False
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """While another program has the terminal, Ctrl-C is meant for that one."""
+        self._is_lent = True
+        try:
+            yield
+        finally:
+            self._is_lent = False
 
     def is_second(self) -> bool:
         """Notes a Ctrl-C; True when another came shortly before it."""
@@ -51,6 +61,8 @@ class Interrupts:
 
     def interrupt(self) -> None:
         """A SIGINT. At the prompt it is the prompt's key; else the first stops the work, a second ends the program."""
+        if self._is_lent:
+            return
         if self.exit_code is not None:
             self._force()
         elif self._is_working() and self.is_second():

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from nca.models.costs import money
 from nca.terminal.sanitize import one_line
-from nca.terminal.wording import money, percent, short_tokens
+from nca.terminal.wording import percent, short_tokens
 
 GAUGE_CELLS = 6
 

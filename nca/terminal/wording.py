@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nca.errors import NcaError
 from nca.events import ContextCompaction, RetryScheduled, ToolFinished, ToolStarted
+from nca.models.costs import money
 from nca.terminal.sanitize import one_line
 
 TOOL_CHARS = 160
@@ -27,10 +28,6 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
-
-
-def money(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 0.1 or dollars == 0 else f"${dollars:.4f}"
 
 
 def percent(ratio: float) -> str:
@@ -89,4 +86,8 @@ def _change(event: ContextCompaction) -> str:
 
 def _effort(event: ContextCompaction) -> list[str]:
     effort = [duration(event.seconds)] if event.seconds >= 0.05 else []
-    return [*effort, money(event.cost)] if event.cost else effort
+    effort += [f"cost {money(event.cost)}"] if event.cost else []
+    if event.saves:
+        cached = f" ({money(event.saves_cached)} where cached)" if event.saves_cached else ""
+        effort.append(f"saves {money(event.saves)} a request{cached}")
+    return effort

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -19,7 +21,12 @@ _CREATED = 1_700_000_000
 
 @dataclass(slots=True)
 class Exchange:
-    """A request for an answer, and the connection to answer on. `attempt` counts this model's requests from 1."""
+    """A request for an answer, and the connection to answer on.
+
+    attempt        counts this model's requests from 1
+    closing        set when the server ends
+    note_refused   told of a request that is larger than a window
+    """
 
     handler: BaseHTTPRequestHandler
     request: dict[str, Any]
@@ -27,7 +34,8 @@ class Exchange:
     answer: Answer
     closing: threading.Event
     token_seconds: float = 0.0
-    _is_streaming: bool = field(default=False, init=False)
+    note_refused: Callable[[dict[str, Any]], None] = lambda request: None
+    _is_chunked: bool = field(default=False, init=False)
 
     @property
     def model(self) -> str:
@@ -36,6 +44,18 @@ class Exchange:
     @property
     def prompt_tokens(self) -> int:
         return count_request_tokens(self.request.get("messages") or [], self.request.get("tools") or ())
+
+    @property
+    def max_tokens(self) -> int:
+        """The room that is asked for the answer; 0 where none is named."""
+        return self.request.get("max_tokens") or self.request.get("max_completion_tokens") or 0
+
+    def refuse(self, window_tokens: int, *, is_sum: bool) -> bool:
+        """Whether the request does not fit the window, which is then noted; `is_sum` counts the answer's room too."""
+        if self.prompt_tokens + (self.max_tokens if is_sum else 0) <= window_tokens:
+            return False
+        self.note_refused(self.request)
+        return True
 
     # Whole replies
 
@@ -79,18 +99,17 @@ class Exchange:
         for token in split_tokens(self.answer.reasoning):
             self.delta({"reasoning_content": token})
         self.text(self.answer.text)
-        for index in range(len(self.answer.tool_calls)):
-            self.delta({"tool_calls": [{"index": index} | self.tool_call(index)]})
-        self.finish()
-        self.done()
+        self._end_with_calls()
 
-    def begin(self) -> None:
+    def begin(self, *, role: bool = True, chunked: bool = True, content_type: str = "text/event-stream") -> None:
         self.handler.send_response(200)
-        self.handler.send_header("Content-Type", "text/event-stream")
-        self.handler.send_header("Transfer-Encoding", "chunked")
+        self.handler.send_header("Content-Type", content_type)
+        if chunked:
+            self.handler.send_header("Transfer-Encoding", "chunked")
         self.handler.end_headers()
-        self._is_streaming = True
-        self.delta({"role": "assistant", "content": ""})
+        self._is_chunked = chunked
+        if role:
+            self.delta({"role": "assistant", "content": ""})
 
     def text(self, text: str) -> None:
         for token in split_tokens(text):
@@ -103,13 +122,27 @@ class Exchange:
 
     def event(self, body: Any) -> None:
         """An event; a mapping gets the envelope, a text goes out as it is."""
-        data = body if isinstance(body, str) else json.dumps(self.envelope("chat.completion.chunk") | body)
-        self.raw(f"data: {data}\n\n".encode())
+        self.raw(f"data: {body if isinstance(body, str) else self.chunk(body)}\n\n".encode())
+
+    def chunk(self, body: Mapping[str, Any], *, ascii: bool = True) -> str:
+        """An event's data."""
+        return json.dumps(self.envelope("chat.completion.chunk") | dict(body), ensure_ascii=ascii)
 
     def raw(self, data: bytes) -> None:
         """Bytes of the stream's body as they are."""
-        self.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n" if self._is_chunked else data)
         self.handler.wfile.flush()
+
+    def calls(self, *calls: tuple[str, Mapping[str, Any] | str]) -> None:
+        """The rest of a stream with these tool calls."""
+        self.answer = Answer(tool_calls=calls)
+        self._end_with_calls()
+
+    def _end_with_calls(self) -> None:
+        for index in range(len(self.answer.tool_calls)):
+            self.delta({"tool_calls": [{"index": index} | self.tool_call(index)]})
+        self.finish()
+        self.done()
 
     def finish(self, reason: str = "") -> None:
         """The finish reason, and the usage where the request asks for it."""
@@ -123,11 +156,17 @@ class Exchange:
 
     def end(self) -> None:
         """The stream's proper end, without an end mark of the protocol."""
-        self.handler.wfile.write(b"0\r\n\r\n")
+        self.handler.wfile.write(b"0\r\n\r\n" if self._is_chunked else b"")
 
     def cut(self) -> None:
         """The connection ends in the middle."""
         self.handler.wfile.flush()
+        self.handler.close_connection = True
+
+    def reset(self) -> None:
+        """The connection is reset: no proper end."""
+        self.handler.wfile.flush()
+        self.handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.handler.close_connection = True
 
     def stall(self) -> None:

@@ -15,19 +15,29 @@ import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from nca.context.validate import validate_request
 from nca.testing.exchange import Exchange
-from nca.testing.faults import FAULTS
+from nca.testing.faults import FAULTS, Fault
 from nca.testing.script import Answer, Script, prose
 from nca.testing.tokens import count_request_tokens, split_tokens
 
 Check = Callable[[dict[str, Any]], list[str]]
 """What a real provider would refuse of a request: one line each."""
+
+
+class InvalidRequests(AssertionError):
+    """Requests came in that a real provider would refuse, or one that it had refused as too large came again."""
+
+
+def validated(request: dict[str, Any]) -> list[str]:
+    """The usual check: the rules of OpenAI's protocol."""
+    return validate_request(request.get("messages") or [], "openai", tools=request.get("tools"))
 
 
 class Provider:
@@ -36,7 +46,9 @@ class Provider:
     script          what it answers (see nca.testing.script)
     window_tokens   0: no limit; else prompt and max_tokens above it get OpenAI's own overflow error
     token_seconds   how long a streamed token takes
-    check           called with each request; what it returns is kept in `violations`
+    check           called with each request; what it returns is kept in `violations`, and raised as InvalidRequests
+                    when the server ends without another error. None: nothing is checked
+    faults          scripts of one's own by the model's name, beside those of nca.testing.faults
     api_key         "" takes any; else another one gets OpenAI's 401
     models          what GET /v1/models lists
     """
@@ -47,7 +59,8 @@ class Provider:
         *,
         window_tokens: int = 0,
         token_seconds: float = 0.0,
-        check: Check | None = None,
+        check: Check | None = validated,
+        faults: Mapping[str, Fault] = FAULTS,
         api_key: str = "",
         models: Sequence[str] = ("test-model",),
         port: int = 0,
@@ -56,6 +69,7 @@ class Provider:
         self.window_tokens = window_tokens
         self.token_seconds = token_seconds
         self.check = check
+        self.faults = {**FAULTS, **faults}
         self.api_key = api_key
         self.models = tuple(models)
         self.requests: list[dict[str, Any]] = []
@@ -88,6 +102,8 @@ class Provider:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        if self.violations and error is None:
+            raise InvalidRequests("; ".join(self.violations))
 
     def take(self, request: dict[str, Any]) -> int:
         """Record a request; which one it is of its model, from 1."""
@@ -111,13 +127,20 @@ class Provider:
             return answer
         return replace(answer, text="".join(tokens[:room]), finish_reason="length")
 
+    def note_refused(self, request: dict[str, Any]) -> None:
+        """Keep a request that was too large for a window; the same one again is a violation."""
+        with self._lock:
+            if self.check and any(_is_same(request, earlier) for earlier in self.overflows):
+                self.violations.append(f"a request that was refused as too large came again ({request.get('model')})")
+            self.overflows.append(request)
+
     def overflow(self, request: dict[str, Any]) -> str:
         """OpenAI's sentence where the request does not fit the window, "" where it fits."""
         window, prompt = self.window_tokens, _prompt_tokens(request)
         room = request.get("max_tokens") or request.get("max_completion_tokens") or 0
         if not window or prompt + room <= window:
             return ""
-        self.overflows.append(request)
+        self.note_refused(request)
         if prompt > window:
             asked, end = f"your messages resulted in {prompt} tokens", "messages"
         else:
@@ -168,6 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer=Answer(),
             closing=provider.closing,
             token_seconds=provider.token_seconds,
+            note_refused=provider.note_refused,
         )
         if provider.api_key and self.headers.get("Authorization") != f"Bearer {provider.api_key}":
             exchange.error(401, "Incorrect API key provided.", kind="invalid_request_error", code="invalid_api_key")
@@ -175,11 +199,16 @@ class _Handler(BaseHTTPRequestHandler):
             exchange.error(400, sentence, kind="invalid_request_error", code="context_length_exceeded")
         else:
             exchange.answer = provider.answer_to(request)
-            fault = FAULTS.get(exchange.model)
+            fault = provider.faults.get(exchange.model)
             (fault.run if fault else Exchange.reply)(exchange)
 
     def _send(self, status: int, body: Any) -> None:
         Exchange(self, {}, 0, Answer(), self.server.provider.closing).send_json(status, body)
+
+
+def _is_same(request: dict[str, Any], earlier: dict[str, Any]) -> bool:
+    names = ("model", "messages", "tools", "max_tokens", "max_completion_tokens")
+    return all(request.get(name) == earlier.get(name) for name in names)
 
 
 def _prompt_tokens(request: dict[str, Any]) -> int:

@@ -83,13 +83,24 @@ def prose(request: dict[str, Any]) -> Answer:
     """The default: prose that takes up the user's words and differs from turn to turn; or a summary, if asked."""
     messages = request.get("messages") or []
     asked = text_of(messages[-1]) if messages else ""
-    if re.search(r"\bsummar", asked, re.IGNORECASE) and len(messages) <= 3:
+    if is_summary_request(request):
         return Answer(text=_summary(asked))
     seed = zlib.crc32(f"{len(messages)} {asked}".encode("utf-8", "replace"))
     words = " ".join(re.findall(r"\w+", asked)[:8]) or "nothing"
     middles = [_MIDDLES[(seed // 7 + step * 3) % len(_MIDDLES)] for step in range(3 + seed % 4)]
     opening, ending = _OPENINGS[seed % len(_OPENINGS)], _ENDINGS[seed % len(_ENDINGS)]
     return Answer(text="\n\n".join([f"{opening} You asked about “{words}”.", " ".join(middles), ending]))
+
+
+def is_summary_request(request: Mapping[str, Any]) -> bool:
+    """Whether a summary is asked for: one text with a transcript, and not the talk itself."""
+    messages = request.get("messages") or []
+    asked = text_of(messages[-1]) if messages else ""
+    return (
+        len(messages) <= 3
+        and not request.get("tools")
+        and bool(re.search(r"<transcript>|\bsummar", asked, re.IGNORECASE))
+    )
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -101,7 +112,8 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 def _summary(asked: str) -> str:
     """Nine sections, each with a line of what was asked, so that different talks have different summaries."""
-    lines = [line.strip() for line in asked.splitlines() if len(line.strip()) > 20]
+    told = asked.partition("<transcript>")[2] or asked
+    lines = [line.strip() for line in told.splitlines() if len(line.strip()) > 20]
     step = max(1, len(lines) // len(SECTIONS))
     picked = [lines[index * step][:160] if index * step < len(lines) else "None." for index in range(len(SECTIONS))]
     return "\n\n".join(f"## {title}\n{line}" for title, line in zip(SECTIONS, picked, strict=True))

@@ -9,10 +9,13 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Permission, Tool, ToolOutcome
+
+if TYPE_CHECKING:
+    from nca.tools.recall import Archive
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI, Anthropic and Gemini all accept as a tool's name."""
@@ -74,14 +77,19 @@ class Toolbox:
         return ToolOutcome(clean_text(outcome.text), outcome.is_error, _one_line(summary))
 
 
-def default_toolbox(root: Path) -> Toolbox:
-    """The tools that read the project under `root`, and nothing outside it."""
+def default_toolbox(root: Path, archive: Archive | None = None) -> Toolbox:
+    """The tools that read the project under `root`, and nothing outside it; with an archive, `recall` of it too."""
     from nca.tools.files import ListDirectory, ReadFile
     from nca.tools.find import Grep
     from nca.tools.workspace import Workspace
 
     workspace = Workspace(root)
-    return Toolbox([ReadFile(workspace), ListDirectory(workspace), Grep(workspace)])
+    tools: list[Tool] = [ReadFile(workspace), ListDirectory(workspace), Grep(workspace)]
+    if archive is not None:
+        from nca.tools.recall import Recall
+
+        tools.append(Recall(archive))
+    return Toolbox(tools)
 
 
 def _parse(arguments: str) -> dict[str, Any]:

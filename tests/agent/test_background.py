@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.events import ContextCompaction, Event
+from nca.events import ContextCompaction, ContextWarning, Event
+from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
 
+MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
 
-def opened(path: Path, events: list[Event], reply: ScriptedReply) -> Conversation:
+
+def opened(
+    path: Path,
+    events: list[Event],
+    reply: ScriptedReply,
+    settings: dict[str, Any] | None = None,
+    facts: ModelFacts = SMALL,
+) -> Conversation:
     return Conversation.open(
-        defaults(),
+        defaults().with_values(settings or {}, "the test"),
         store=Store.open(path / "sessions.db"),
-        model=ScriptedModel([reply] * 60, facts=SMALL),
+        model=ScriptedModel([reply] * 60, facts=facts),
         directory=path,
         listener=events.append,
         prepares=True,
@@ -75,6 +85,40 @@ async def test_it_is_dropped_when_the_conversation_moved_on(tmp_path: Path, move
     await conversation.send("Next")
     phases = [event.phase for event in compactions(events)][:2]
     assert phases == ["starting", "skipped"]
+    await conversation.close()
+
+
+async def test_the_warning_and_the_next_rung_tell_of_the_preparation(tmp_path: Path) -> None:
+    events: list[Event] = []
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER), {"context.compact_threshold": 0.5}, MIDDLE)
+    budget = conversation.stats().budget_tokens
+    assert conversation.stats().next_rung == f"compaction at {budget // 2:,} tokens"
+    await until_prepared(conversation, events)
+    (warning,) = [event for event in events if isinstance(event, ContextWarning)]
+    assert warning.message.endswith("tokens). A compaction is being prepared.")
+    assert conversation.stats().next_rung.startswith("a compaction is being prepared")
+    while conversation.is_preparing:
+        await asyncio.sleep(0.01)
+    assert conversation.stats().next_rung == "a compaction is ready and is put in force before the next request"
+    await conversation.send("Next")
+    assert [event.phase for event in compactions(events)] == ["starting", "completed"]
+    await conversation.close()
+
+
+async def test_every_rung_that_is_ahead_is_named(tmp_path: Path) -> None:
+    events: list[Event] = []
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER))
+    budget = conversation.stats().budget_tokens
+    info, idle, trigger = (int(share * budget) for share in (0.60, 0.75, 0.80))
+    after_info = f"compaction is prepared from {idle:,} on, compaction at {trigger:,} tokens"
+    assert conversation.stats().next_rung == f"a notice above {info:,} tokens, {after_info}"
+    while conversation.stats().used_tokens <= info:
+        await conversation.send("Question")
+    assert conversation.stats().next_rung == after_info
+    conversation.set("context.idle_threshold", conversation.stats().usage_ratio)
+    assert conversation.stats().next_rung == f"compaction is prepared after a turn, compaction at {trigger:,} tokens"
+    conversation.set("context.auto", "off")
+    assert conversation.stats().next_rung.startswith("nothing by itself")
     await conversation.close()
 
 

@@ -17,6 +17,7 @@ from nca.events import (
     ContextWarning,
     ErrorRaised,
     Event,
+    Notice,
     RequestStarted,
     TextDelta,
     ToolFinished,
@@ -93,6 +94,18 @@ async def test_a_turn_with_a_tool_is_whole_in_the_log(room: Room) -> None:
     assert "".join(event.text for event in room.of(TextDelta)) == "It says hello."
     assert [event.is_error for event in room.of(ToolFinished)] == [False]
     assert room.events[-1] == finished
+
+
+async def test_what_a_model_put_beside_a_call_goes_back_to_it_and_to_no_other(room: Room) -> None:
+    signed = ToolCall("c1", "list_directory", "{}", {"extra_content": {"google": "Zm9v"}}, SMALL.name)
+    conversation = room.open([Message("assistant", None, (signed,)), "Done.", "Again."])
+    await conversation.send("List it.")
+    session = conversation.info.id
+    await conversation.close()
+    conversation = room.open([], session=session)
+    assert conversation.effective_history()[2]["tool_calls"][0]["extra_content"] == {"google": "Zm9v"}
+    await conversation.use_model(ScriptedModel([], facts=ModelFacts("scripted/other", "scripted", 4_000)))
+    assert "extra_content" not in conversation.effective_history()[2]["tool_calls"][0]
 
 
 async def test_the_text_is_on_disk_before_the_model_is_asked(room: Room) -> None:
@@ -208,6 +221,57 @@ async def test_a_failed_turn_keeps_the_text_and_sends_it_once(room: Room) -> Non
     assert room.of(ErrorRaised)[-1] == ErrorRaised("no key", "Set one.", 3)
     assert (await conversation.send("Hello")).reason == "answered"
     assert [entry.message.text for entry in conversation.entries] == ["Hello", "Now."]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\t\u3000\n"])
+async def test_a_blank_message_is_refused_and_nothing_is_stored(room: Room, text: str) -> None:
+    conversation = room.open(["Hi."])
+    await conversation.send("Hello")
+    finished = await conversation.send(text)
+    assert (finished.reason, finished.text) == ("failed", "")
+    assert room.of(ErrorRaised) == [ErrorRaised("The message is empty; nothing was sent.", "", 2)]
+    assert [entry.message.text for entry in conversation.entries] == ["Hello", "Hi."]
+    assert len(conversation.model.requests) == 1  # type: ignore[attr-defined]
+
+
+async def test_a_file_without_a_word_is_a_message(room: Room) -> None:
+    (room.path / "a.txt").write_text("hello world\n")
+    conversation = room.open(["Hi."])
+    finished = await conversation.send("", attachments=[room.path / "a.txt"])
+    assert finished.reason == "answered"
+    assert "hello world" in conversation.effective_history()[1]["content"]
+
+
+async def test_a_file_that_there_is_no_room_for_is_said_to_be_left_out(room: Room) -> None:
+    (room.path / "a.txt").write_text("hello world\n" * 2_000)
+    conversation = room.open(["Hi."], settings={"context.admission.file_ratio": "0.1%"})
+    await conversation.send("What is in @a.txt?")
+    assert [event.message for event in room.of(Notice) if "a.txt" in event.message] == [
+        "a.txt was left out: there is no room for its 24,000 bytes."
+    ]
+    assert 'cut="24000 bytes in all"' in conversation.effective_history()[1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("auto", "said"),
+    [
+        ("on", "Compaction follows before the next request."),
+        ("off", "Auto-compaction is off; /compact makes room."),
+        ("preview", "Auto-compaction only says what it would do (context.auto = preview); /compact makes room."),
+    ],
+)
+async def test_the_warning_says_what_will_really_happen(room: Room, auto: str, said: str) -> None:
+    settings = {"context.auto": auto, "context.compact_threshold": 0.5}
+    facts = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
+    conversation = room.open([summary_or(LONG_ANSWER)] * 60, settings=settings, facts=facts)
+    while not (warnings := [event for event in room.of(ContextWarning) if event.level == "warning"]):
+        await conversation.send("Question")
+    assert warnings[0].message.endswith(said)
+    assert (conversation.stats().next_rung == "compaction before the next request") == (auto == "on")
+    room.events.clear()
+    await conversation.send("Next")
+    phases = {"on": ["starting", "completed"], "off": [], "preview": ["preview"]}
+    assert [event.phase for event in room.of(ContextCompaction)] == phases[auto]
 
 
 async def test_what_was_cleared_unanswered_can_be_sent_again(room: Room) -> None:

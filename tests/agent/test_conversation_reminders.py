@@ -17,7 +17,7 @@ from nca.testing.scripted import ScriptedModel
 
 FACTS = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
 SETTINGS = {
-    "context.inject": [{"every_turns": 2, "text": "Be concise."}, {"over_tokens": 700, "text": "Getting long."}],
+    "context.inject": [{"every_turns": 2, "text": "Be concise."}, {"over_tokens": 1_000, "text": "Getting long."}],
     "context.section": [{"label": "Role", "text": "You are a tester."}],
 }
 

@@ -1,11 +1,13 @@
 """Calls in every shape that providers give them (reliability F30, F31)."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.messages import ToolCall
 from nca.models.tool_calls import ToolCallAssembler
 
 A, B = '{"path": "a"}', '{"path": "b"}'
@@ -82,8 +84,31 @@ def test_ids_that_cannot_be_sent_back_or_are_taken_are_replaced() -> None:
     )
     assert first.startswith("call_")
     assert second.startswith("call_")
-    signed = "call_1__thought__" + "Zm9v" * 40
-    assert _assembled(_piece(A, name="read", id=signed))[0][0] == signed
+
+
+GIVEN = {"google": {"thought_signature": "Zm9v" * 40}}
+
+
+def test_a_signature_is_kept_for_the_model_that_gave_it_and_makes_no_id_long() -> None:
+    def called(*pieces: Any) -> ToolCall:
+        assembler = ToolCallAssembler()
+        for piece in pieces:
+            assembler.add(piece)
+        (call,) = assembler.calls(model="gemini/x")
+        return call
+
+    begin, more = _piece("", name="read", id="c1", index=0), _piece(A, index=0)
+    assert called({**begin, "extra_content": GIVEN, "status": "odd"}, more).extra == {"extra_content": GIVEN}
+    assert called(begin, {**more, "extra_content": GIVEN}).extra == {"extra_content": GIVEN}
+    inside = {**begin, "function": {"name": "read", "arguments": A, "provider_specific_fields": GIVEN}}
+    assert called(inside).extra == {"function": {"provider_specific_fields": GIVEN}}
+    behind = called(_piece(A, name="read", id="call_1__thought__Zm9v"))
+    assert behind == ToolCall(
+        "call_1", "read", A, {"provider_specific_fields": {"thought_signature": "Zm9v"}}, "gemini/x"
+    )
+    assert called(begin, more) == ToolCall("c1", "read", A)
+    for unusable in (object(), "\ud800", None, []):
+        json.dumps(called({**begin, "extra_content": unusable}, more).extra).encode("utf-8")
 
 
 @pytest.mark.parametrize(

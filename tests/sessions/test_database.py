@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import threading
 from pathlib import Path
 
 import apsw
@@ -23,7 +24,6 @@ PRAGMAS = {
     "trusted_schema": 0,
     "cell_size_check": 1,
     "mmap_size": 0,
-    "busy_timeout": 10_000,
     "application_id": schema.APPLICATION_ID,
     "user_version": len(schema.MIGRATIONS),
 }
@@ -54,6 +54,23 @@ def test_every_pragma_is_in_force(store: Store, name: str, value: object) -> Non
 
 def test_sqlite_is_past_the_wal_reset_fault() -> None:
     assert apsw.sqlite_lib_version() >= "3.51.3"
+
+
+def test_a_writer_waits_for_another_and_then_says_who_is_busy(store: Store, path: Path) -> None:
+    other = connect(path)
+    other.execute("BEGIN IMMEDIATE")
+    waiting = threading.Thread(target=lambda: store.create(directory="/", model="m"))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    other.execute("COMMIT")
+    waiting.join()
+    assert len(store.list()) == 1
+    other.execute("BEGIN IMMEDIATE")
+    store._database.connection.set_busy_handler(None)
+    with pytest.raises(StoreError, match=r"another process keeps .* busy"):
+        store.create(directory="/", model="m")
+    other.close()
 
 
 def test_writes_begin_immediately(store: Store) -> None:

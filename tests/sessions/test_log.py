@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import AttachmentPart, Entry, MediaPart, Message, TextPart, ToolCall, clean_text
 from nca.sessions import Session, Store
+from nca.sessions.database import connect
 from tests.sessions.samples import calling, hiding, result, said
 
 EVERY_KIND = [
@@ -19,6 +20,9 @@ EVERY_KIND = [
     Message("user", (TextPart("look", {"cache_control": {"type": "ephemeral"}}), AttachmentPart("a", "text", 9, True))),
     Message("user", (MediaPart("image", {"type": "image_url", "image_url": {"url": "data:,"}}),)),
     Message("assistant", None, tool_calls=(ToolCall("1", "f", "{not json"),), reasoning="hm", extra={"x": [1, None]}),
+    Message(
+        "assistant", None, tool_calls=(ToolCall("2", "f", "{}", {"extra_content": {"google": "Zm9v"}}, "gemini/x"),)
+    ),
     Message("tool", "no", tool_call_id="1", name="f", is_error=True, is_synthetic=True),
     Message("assistant", "", is_interrupted=True),
 ]
@@ -32,10 +36,20 @@ def reopened(path: Path, session: Session) -> list[Entry]:
 def test_what_is_appended_is_read_again(path: Path, session: Session) -> None:
     first = session.append(EVERY_KIND)
     second = session.append(said("more"))
-    assert [entry.seq for entry in first + second] == [1, 2, 3, 4, 5, 6, 7]
+    assert [entry.seq for entry in first + second] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert [entry.message for entry in first] == EVERY_KIND
     assert reopened(path, session) == first + second
-    assert session.entries(first=6) == [first[5], *second]
+    assert session.entries(first=7) == [first[6], *second]
+
+
+def test_a_call_of_an_older_nca_is_read_and_a_call_with_nothing_beside_it_is_written_as_then(
+    path: Path, session: Session
+) -> None:
+    body = '{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"{}"}]}'
+    session.append([Message("assistant", None, (ToolCall("1", "f", "{}"),))])
+    with apsw.Connection(str(path)) as connection:
+        assert connection.execute("SELECT body FROM messages").get == body
+    assert reopened(path, session)[0].message.tool_calls == (ToolCall("1", "f", "{}"),)
 
 
 @settings(max_examples=150, deadline=None)
@@ -185,7 +199,7 @@ def test_a_reader_recovers_nothing(store: Store, session: Session) -> None:
 
 def test_a_message_that_cannot_be_read_is_named(path: Path, store: Store, session: Session) -> None:
     session.append(said("one"))
-    connection = apsw.Connection(str(path))
+    connection = connect(path)
     connection.execute(
         "INSERT INTO messages (session, seq, at, role, body) VALUES (1, 2, 0, 'user', '{\"role\": \"king\"}')"
     )

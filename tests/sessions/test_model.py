@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall, clean_text
 from nca.sessions import CompactionRecord, Store
+from nca.transcripts.session_file import read_session, to_json
 
 TEXT = st.text(st.characters(codec=None), max_size=30)
 MESSAGE = st.one_of(
@@ -137,6 +138,23 @@ class StoreMachine(RuleBasedStateMachine):
     def recover_again(self) -> None:
         self.reopen()
         assert self.session.recover() == []
+
+    @rule(is_fork=st.booleans())
+    def go_on_in_a_copy(self, is_fork: bool) -> None:
+        """A fork, or the file of an export read again: messages, view, undo, redo and pins are the same."""
+        if is_fork:
+            copy = self.store.fork(self.id)
+        else:
+            exported = self.store.copy_of(self.id)
+            read = read_session(to_json(exported), "the file", directory="")
+            assert read == exported
+            copy = self.store.add(read)
+        self.session.close()
+        self.store.delete(self.id)
+        self.id = copy.id
+        self.session = self.store.open_session(self.id)
+        self.partial = ""
+        self.log += self._left_open()
 
     def _left_open(self) -> list[Message]:
         tail = len(self.log)

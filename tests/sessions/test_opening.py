@@ -110,6 +110,27 @@ def test_what_a_killed_opening_left_half_made_is_in_nobodys_way(path: Path) -> N
     assert not list(path.parent.glob("*.new*"))
 
 
+def test_an_opening_that_was_killed_between_its_two_moves_is_finished(path: Path) -> None:
+    ids = filled(path)
+    path.rename(path.with_name(path.name + ".new"))
+    with Store.open(path) as store:
+        assert "set aside" in store.notes[0]
+        assert [info.id for info in store.list()] == ids[::-1]
+    assert not list(path.parent.glob("*.new*"))
+    with Store.open(path) as store:
+        assert store.notes == ()
+
+
+def test_a_copy_that_a_killed_salvage_left_is_removed(path: Path) -> None:
+    filled(path)
+    _without_a_table(path)
+    left = path.with_name(".salvage-left")
+    left.mkdir()
+    (left / "copy.db").write_bytes(path.read_bytes())
+    Store.open(path).close()
+    assert not left.exists()
+
+
 def test_two_damaged_files_in_one_second_are_both_kept(path: Path) -> None:
     for _ in range(2):
         filled(path)

@@ -52,7 +52,23 @@ async def test_context_shows_the_one_usage(tmp_path: Path) -> None:
         for row in ("system prompt", "tool definitions", "conversation", "attachments", "free", "reserve"):
             assert row in text
         assert "2 messages in 1 turn." in text
+        assert "% of budget" in text
+        rows = [line.split() for line in text.splitlines() if line.endswith("%")]
+        parts = [*stats.breakdown.values(), stats.budget_tokens - stats.used_tokens]
+        assert [row[-1] for row in rows] == [f"{tokens / stats.budget_tokens:.0%}" for tokens in parts]
         assert stats.next_rung in text.replace("\n", " ")
+
+
+async def test_context_shows_how_much_the_heaviest_messages_matter(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["It turns out to be \x1b[31mred."]) as stage:
+        await stage.conversation.send("Which colour? Never guess.")
+        text = await stage.command("/context")
+        heaviest = text[text.index("Heaviest, and how much each matters (0–1)") :]
+        assert "\x1b" not in text
+        (mine,) = [line for line in heaviest.splitlines() if "message 1, you" in line]
+        (answer,) = [line for line in heaviest.splitlines() if "message 2, assistant" in line]
+        assert mine.rstrip().endswith("1.00 a rule you stated")
+        assert answer.rstrip().endswith("0.80 a decision")
 
 
 async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:

@@ -44,6 +44,25 @@ def test_a_failed_turn_makes_the_exit_code() -> None:
     assert "The key was refused.\nCheck it.\n" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("lines", "replies", "code"),
+    [
+        ("@./no-such-file\n", [], 2),
+        ("one\n@./no-such-file\n", [{"error": "Down."}], 2),
+        ("@./no-such-file\none\n", [{"error": "Down."}], 3),
+        ("word " * 20_000 + "\n/context clear\nshort\n", ["Fine."], 4),
+        ("   \n\t\nhello\n", ["Fine."], 0),
+        ("list\n", [{"tool": "list_directory", "arguments": {"path": "docs"}}], 1),
+    ],
+    ids=["usage", "usage is last", "provider is last", "does not fit", "blank lines are no turns", "step limit"],
+)
+def test_the_exit_code_is_that_of_the_last_failure(lines: str, replies: list[Any], code: int) -> None:
+    settings = {1: {"agent.max_steps": 1}, 4: {"context.auto": "off"}}.get(code, {})
+    done = run(lines, *replies, settings=settings)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_leaving_words_backslashes_and_doubled_slashes() -> None:
     done = run("//etc \\\nmore\nexit\nnever sent\n", "Got it.")
     assert (done.returncode, done.stdout) == (0, "Got it.\n")

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from nca.models.costs import money
 from nca.terminal.toolbar import Status, gauge, toolbar
-from nca.terminal.wording import duration, money, percent, short_tokens
+from nca.terminal.wording import duration, percent, short_tokens
 
 STATUS = Status("anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234)
 

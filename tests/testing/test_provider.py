@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nca.testing.provider import Provider
+from nca.testing.provider import InvalidRequests, Provider
 from nca.testing.script import SECTIONS, Answer, in_order, prose
 from nca.testing.tokens import count_request_tokens, count_tokens, split_tokens
 
@@ -51,9 +51,27 @@ def test_the_window_is_a_limit() -> None:
 
 
 def test_requests_are_checked() -> None:
-    with Provider(check=lambda request: [f"{len(request['messages'])} message"]) as provider:
+    with (
+        pytest.raises(InvalidRequests, match="1 message"),
+        Provider(check=lambda request: [f"{len(request['messages'])} message"]) as provider,
+    ):
         _post(provider)
     assert provider.violations == ["1 message"]
+
+
+def test_an_invalid_request_is_seen_by_the_usual_check_and_no_other_error_is_hidden() -> None:
+    orphan = [{"role": "user", "content": "a"}, {"role": "tool", "tool_call_id": "c", "content": "b"}]
+    with pytest.raises(InvalidRequests, match="no call directly before"), Provider() as provider:
+        _post(provider, messages=orphan)
+    with Provider(check=None) as provider:
+        _post(provider, messages=orphan)
+    with pytest.raises(KeyError), Provider() as provider:
+        raise KeyError(_post(provider, messages=orphan)[0])
+
+
+def test_a_request_that_was_refused_as_too_large_must_not_come_again() -> None:
+    with pytest.raises(InvalidRequests, match="came again"), Provider(window_tokens=50) as provider:
+        assert [_post(provider, max_tokens=room)[0] for room in (45, 44, 44)] == [400] * 3
 
 
 def test_models_are_listed() -> None:

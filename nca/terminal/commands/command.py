@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -11,6 +12,7 @@ from nca.terminal.output import Output
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.agent.preview import Preview
     from nca.sessions.store import Store
 
 
@@ -35,6 +37,8 @@ class CommandContext:
 
     switch_model   opens the named model, hands it to the conversation, returns what to say; raises NcaError
     save_setting   writes a setting to the project's file and returns the file; raises NcaError
+    lend_terminal  entered while another program, such as an editor, has the terminal
+    preview        a compaction that waits for the person's word
     """
 
     conversation: Conversation
@@ -43,6 +47,8 @@ class CommandContext:
     switch_model: Callable[[str], Awaitable[str]] | None = None
     save_setting: Callable[[str, Any], Path] | None = None
     models: Callable[[], Sequence[str]] = field(default=tuple)
+    lend_terminal: Callable[[], AbstractContextManager[None]] = nullcontext
+    preview: Preview | None = None
 
 
 class Command(Protocol):

@@ -19,6 +19,10 @@ class Transcript:
 
     messages: list[Any]
     tools: list[Any] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list, compare=False)
+    """The line of each row in a file of JSON lines; empty for one JSON value."""
+    whole: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The object that the messages were in; empty where there was none."""
 
 
 def read_transcript(raw: bytes, place: str) -> Transcript:
@@ -31,12 +35,14 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
     except RecursionError as error:
         raise InvalidMessages(f"{place}: is nested too deeply; {VALID}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Transcript(_lines(text, place, error))
+        above = raw[: raw.index(text[:1])].count(b"\n")
+        rows, lines = _lines(text, place, error, above + 1)
+        return Transcript(rows, lines=lines)
     if isinstance(whole, list):
         return Transcript(whole)
     if isinstance(whole, dict) and isinstance(whole.get("messages"), list):
         tools = whole.get("tools")
-        return Transcript(whole["messages"], tools if isinstance(tools, list) else [])
+        return Transcript(whole["messages"], tools if isinstance(tools, list) else [], whole=whole)
     if isinstance(whole, dict) and "role" in whole:
         return Transcript([whole])
     raise InvalidMessages(f"{place}: holds no messages; {VALID}.")
@@ -55,12 +61,14 @@ def _decode(text: bytes) -> Any:
             raise refused from None
 
 
-def _lines(text: bytes, place: str, first_error: Exception) -> list[Any]:
+def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> tuple[list[Any], list[int]]:
+    """The rows, and the number of the line that each stands on."""
     lines = text.splitlines()
     if len(lines) < 2:
         raise InvalidMessages(f"{place}: is not JSON ({first_error}); {VALID}.") from first_error
     rows: list[Any] = []
-    for number, line in enumerate(lines, 1):
+    numbers: list[int] = []
+    for number, line in enumerate(lines, first_line):
         if not line.strip():
             continue
         try:
@@ -70,4 +78,5 @@ def _lines(text: bytes, place: str, first_error: Exception) -> list[Any]:
         if isinstance(row, dict) and isinstance(row.get("messages"), list):
             raise InvalidMessages(f"{place}, line {number}: is a whole conversation; valid: one conversation a file.")
         rows.append(row)
-    return rows
+        numbers.append(number)
+    return rows, numbers

@@ -1,0 +1,67 @@
+"""A compaction that a person looks at before it happens: its numbers, its summary, and the choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from nca.context.plan import Proposal
+from nca.context.view import Marker, Range, Stub, Summary, View, merge_ranges, without_ranges
+from nca.messages import clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a compaction would do; nothing has changed. Counts in tokens, costs in USD (None: no price is known).
+
+    message         one line for a person
+    seconds, cost   what making the proposal took: its summary
+    input_cost      of one input token
+    """
+
+    proposal: Proposal
+    view_before: View
+    message: str = ""
+    seconds: float = 0.0
+    cost: float | None = None
+    input_cost: float | None = None
+
+    @property
+    def summary(self) -> Summary | None:
+        """The summary that it would write, None where it needs none."""
+        old = {item.id for item in self.view_before.items if isinstance(item, Summary)}
+        new = [item for item in self.proposal.view.items if isinstance(item, Summary) and item.id not in old]
+        return new[-1] if new else None
+
+    @property
+    def goes(self) -> tuple[Range, ...]:
+        """The messages that would be hidden and are shown now."""
+        return without_ranges(_hidden(self.proposal.view), _hidden(self.view_before))
+
+    @property
+    def stubbed(self) -> int:
+        """How many messages would keep their place with a shorter content."""
+        old = {item for item in self.view_before.items if isinstance(item, Stub)}
+        return sum(isinstance(item, Stub) and item not in old for item in self.proposal.view.items)
+
+    def request_cost(self, tokens: int) -> float | None:
+        """The price of one request of so many tokens, without a cache."""
+        return tokens * self.input_cost if self.input_cost is not None else None
+
+    def with_prose(self, prose: str) -> Preview:
+        """The same with another text of the summary; what code keeps beside it stays."""
+        summary = self.summary
+        prose = clean_text(prose).strip()
+        if summary is None or prose == summary.prose.strip():
+            return self
+        head, _, rest = summary.text.partition(summary.prose) if summary.prose else (summary.text, "", "")
+        text = f"{head}{prose}{rest}" if summary.prose else f"{head}\n\n{prose}"
+        edited = msgspec.structs.replace(summary, text=text, prose=prose, made_by="you")
+        items = tuple(edited if item is summary else item for item in self.proposal.view.items)
+        view = msgspec.structs.replace(self.proposal.view, items=items)
+        return replace(self, proposal=replace(self.proposal, view=view))
+
+
+def _hidden(view: View) -> tuple[Range, ...]:
+    return merge_ranges(span for item in view.items if isinstance(item, Summary | Marker) for span in item.ranges)

@@ -1,0 +1,59 @@
+"""What a session has cost, against what it may cost (`session.max_cost`)."""
+
+from __future__ import annotations
+
+from nca.agent.window import Window
+from nca.errors import CostLimitReached
+from nca.events import Listener, Notice
+from nca.models.costs import money
+
+WARNING_RATIO = 0.8
+
+
+class Spending:
+    """Asked before each request and told after it; each limit is warned of once."""
+
+    def __init__(self, window: Window, emit: Listener) -> None:
+        self._window = window
+        self._emit = emit
+        self._warned_of = 0.0
+        self._unpriced = ""
+        self._spent_before: float | None = None
+
+    def begin_turn(self) -> None:
+        self._spent_before = self._window.spent
+
+    @property
+    def of_turn(self) -> float | None:
+        """US dollars for the last turn, or the one that runs; None before the first, and where no price is known."""
+        total, before = self._window.session.totals().cost, self._spent_before
+        return None if total is None or before is None else total - before
+
+    @property
+    def limit(self) -> float:
+        """US dollars; 0: none."""
+        return self._window.settings.session.max_cost
+
+    def check(self) -> None:
+        """Before a request. Raises CostLimitReached where the session has cost what it may."""
+        if not self.limit:
+            return
+        spent = self._window.spent
+        if spent >= self.limit:
+            raise CostLimitReached(
+                f"This session has cost {money(spent)}, and session.max_cost is {money(self.limit)}. Nothing was sent.",
+                advice=f"/config session.max_cost {2 * self.limit:g} allows more; the same message then goes on.",
+            )
+        facts = self._window.facts
+        if facts.input_cost is None and self._unpriced != facts.name:
+            self._unpriced = facts.name
+            self._emit(Notice(f"The price of {facts.name} is not known, so session.max_cost does not hold for it."))
+
+    def warn(self) -> None:
+        """After a request: say once that the limit is near."""
+        if not self.limit or self._warned_of == self.limit:
+            return
+        spent = self._window.spent
+        if spent >= WARNING_RATIO * self.limit:
+            self._warned_of = self.limit
+            self._emit(Notice(f"This session has cost {money(spent)} of {money(self.limit)} (session.max_cost)."))

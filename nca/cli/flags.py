@@ -1,0 +1,31 @@
+"""The flags that several commands have, each declared once, and the settings that they set.
+
+A flag that is None was not given and overrides nothing. A number is taken as text: the setting reads it and says what
+is valid.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Model = Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")]
+CompactThreshold = Annotated[str | None, typer.Option(help="The usage at which compaction happens: 0.8, 80 or 80%.")]
+DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")]
+ContextWindow = Annotated[str | None, typer.Option(help="The context window in tokens.")]
+MaxOutputTokens = Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")]
+Permission = Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")]
+Profile = Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")]
+Config = Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")]
+
+
+def settings_of(*, disable_compaction: bool = False, **given: str | None) -> dict[str, Any]:
+    """Settings by name from flags by parameter (`compact_threshold` is --compact-threshold), None where not given."""
+    from nca.config.layers import FLAGS
+
+    keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}
+    return {"context.auto": "off" if disable_compaction else None} | {
+        keys[parameter]: value for parameter, value in given.items()
+    }

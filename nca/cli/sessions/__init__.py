@@ -1,0 +1,18 @@
+"""`nca sessions`: what is in the store. One module a command, or two that mirror each other."""
+
+from __future__ import annotations
+
+import typer
+
+from nca.cli.sessions import changing, exporting, listing, searching, showing
+
+app = typer.Typer(help="Stored sessions: look at them, hand them on, copy and remove them.", no_args_is_help=True)
+app.command("list")(listing.list_sessions)
+app.command("show")(showing.show_session)
+app.command("search")(searching.search_sessions)
+app.command("export")(exporting.export_session)
+app.command("import")(exporting.import_session)
+app.command("rename")(changing.rename_session)
+app.command("fork")(changing.fork_session)
+app.command("delete")(changing.delete_session)
+app.command("backup")(changing.back_up_sessions)

@@ -1,0 +1,106 @@
+"""`nca sessions show`: one session with its compactions and summaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from nca.cli.sessions.shown import AsJson, SessionId, line, open_to_read, print_json, when
+
+if TYPE_CHECKING:
+    from nca.context.view import Range, Summary
+    from nca.messages import Entry
+    from nca.sessions import CompactionRecord, Session
+
+_ARGUMENTS_CHARS = 200
+
+
+def show_session(session_id: SessionId, as_json: AsJson = False) -> None:
+    """Show one session: its messages, its compactions and its summaries."""
+    with open_to_read() as store, store.open_session(session_id, read_only=True) as session:
+        if as_json:
+            print_json(_as_dict(session))
+        else:
+            _print_session(session)
+
+
+def _as_dict(session: Session) -> dict[str, Any]:
+    import msgspec
+
+    from nca.wire import message_to_dict
+
+    return {
+        **msgspec.to_builtins(session.info),
+        "log": [
+            {"seq": entry.seq, "at": entry.at, "message": message_to_dict(entry.message)} for entry in session.entries()
+        ],
+        "pins": sorted(session.pins()),
+        "compactions": msgspec.to_builtins(session.compactions()),
+        "summaries": msgspec.to_builtins(session.summaries()),
+        "usage": msgspec.to_builtins(session.totals()),
+    }
+
+
+def _print_session(session: Session) -> None:
+    info = session.info
+    typer.echo(f"session    {info.id}" + (f" ({line(info.name)})" if info.name else ""))
+    typer.echo(f"directory  {line(info.directory)}")
+    typer.echo(f"model      {line(info.model)}")
+    typer.echo(f"used       {when(info.created_at)} to {when(info.updated_at)}, {info.messages:,} messages")
+    pins = session.pins()
+    for entry in session.entries():
+        typer.echo("")
+        _print_entry(entry, is_pinned=entry.seq in pins)
+    records = session.compactions()
+    if records:
+        typer.echo("\ncompactions")
+    for record in records:
+        typer.echo(_compaction(record))
+    for summary in session.summaries():
+        typer.echo("")
+        _print_summary(summary)
+
+
+def _print_entry(entry: Entry, *, is_pinned: bool) -> None:
+    from nca.terminal.sanitize import to_terminal
+
+    message = entry.message
+    marks = [
+        word
+        for word, holds in (
+            (line(message.name), bool(message.name)),
+            ("error", message.is_error),
+            ("interrupted", message.is_interrupted),
+            ("pinned", is_pinned),
+        )
+        if holds
+    ]
+    typer.echo(f"{entry.seq} {message.role}" + (f" ({', '.join(marks)})" if marks else ""))
+    if message.text:
+        typer.echo(to_terminal(message.text))
+    for part in message.attachments:
+        typer.echo(f"[attached {line(part.path)}, {part.original_bytes:,} bytes]")
+    for call in message.tool_calls:
+        typer.echo(f"→ {line(call.name)} {line(call.arguments, _ARGUMENTS_CHARS)}")
+
+
+def _compaction(record: CompactionRecord) -> str:
+    stages = ", ".join(line(stage) for stage in record.stages)
+    tokens = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
+    facts = f", kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
+    cost = f", ${record.cost:.4f}" if record.cost else ""
+    undone = " (undone)" if record.undone else ""
+    return f"{record.id} {when(record.at)}  {line(record.trigger)}: {stages}; {tokens}{facts}{cost}{undone}"
+
+
+def _print_summary(summary: Summary) -> None:
+    from nca.terminal.sanitize import to_terminal
+
+    made_by = f", by {line(summary.made_by)}" if summary.made_by else ""
+    typer.echo(f"summary {line(summary.id)} of {_ranges(summary.ranges)}{made_by}")
+    typer.echo(to_terminal(summary.text))
+
+
+def _ranges(ranges: tuple[Range, ...]) -> str:
+    return "messages " + ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in ranges)

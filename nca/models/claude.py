@@ -1,0 +1,74 @@
+"""What Claude's answers hold beside text and calls: signed thoughts, blocks of compaction, several samplings.
+
+litellm hands them on in keys of its own: `thinking_blocks`, `provider_specific_fields`, and `iterations` in the usage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nca.messages import Usage
+
+_MOST_TOKENS = 100_000_000
+
+
+class ClaudeBlocks:
+    """Gathers an answer's blocks from its deltas.
+
+    thinking     whole and signed, in their order, as they must be sent back with the calls that follow them
+    compaction   the provider's summary of the conversation so far, None where it made none
+    """
+
+    def __init__(self) -> None:
+        self.thinking: list[dict[str, Any]] = []
+        self.compaction: dict[str, Any] | None = None
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        """Take what a delta has of them."""
+        blocks = delta.get("thinking_blocks")
+        for block in blocks if isinstance(blocks, list | tuple) else ():
+            # The pieces of a thought come without a signature, then all of it once more with one.
+            if isinstance(block, Mapping) and (block.get("signature") or block.get("type") == "redacted_thinking"):
+                self.thinking.append({key: value for key, value in block.items() if value is not None})
+        fields = delta.get("provider_specific_fields")
+        if isinstance(fields, Mapping):
+            self._add_compaction(fields)
+
+    def _add_compaction(self, fields: Mapping[str, Any]) -> None:
+        """A block begins without its content, which follows in one piece; a later block replaces an earlier one."""
+        begun = fields.get("compaction_blocks")
+        if isinstance(begun, list | tuple) and begun and isinstance(begun[-1], Mapping):
+            self.compaction = {key: value for key, value in begun[-1].items() if value is not None}
+        piece = fields.get("compaction_delta")
+        if isinstance(piece, Mapping) and isinstance(piece.get("content"), str) and self.compaction is not None:
+            self.compaction["content"] = self.compaction.get("content", "") + piece["content"]
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        """The block of compaction, where it says anything."""
+        block = self.compaction
+        return block if block and isinstance(block.get("content"), str) and block["content"].strip() else None
+
+
+def samplings(usage: object) -> tuple[Usage, ...]:
+    """What each sampling of one answer used; empty where the provider does not tell them apart.
+
+    Anthropic counts a compaction as a sampling of its own. The usage that litellm gives is the sum of all, which is
+    what is paid for; only the last one read the conversation as the next request will have it.
+    """
+    rows = usage.get("iterations") if isinstance(usage, Mapping) else None
+    found = [_usage(row) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list | tuple) else []
+    return tuple(found)
+
+
+def _usage(row: Mapping[str, Any]) -> Usage:
+    read, written = _count(row, "cache_read_input_tokens"), _count(row, "cache_creation_input_tokens")
+    prompt = _count(row, "input_tokens") + read + written
+    return Usage(prompt, _count(row, "output_tokens"), read, written)
+
+
+def _count(row: Mapping[str, Any], name: str) -> int:
+    value = row.get(name)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+    return value if is_count else 0  # type: ignore[return-value]

@@ -1,0 +1,203 @@
+"""What of a message can be found: its plain text, cut into passages, and the columns of the full-text index.
+
+The schema's trigger calls `passages_of` for every message that enters the log, so index and log are one transaction.
+The index keeps no text: a passage is cut from its message again when it is shown, so the cuts must never change
+without a migration that builds the index anew.
+
+    text    the passage as it is; FTS5 splits it into words, so `a/b.py:12` and `snake_case` are phrases
+    extra   what FTS5 would not see: the words of camelCase, pairs of neighbouring CJK characters, who speaks, and
+            whether the passage says a time or a number
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nca.messages import AttachmentPart, Message, TextPart, clean_text
+
+PASSAGE_CHARS = 1_200
+MAX_PASSAGES = 4_096
+"""Of one message; a row of the index is `message id * MAX_PASSAGES + place`. What lies behind is not found."""
+RECALL = "recall"
+"""The tool whose calls and results are left out: found once, they would be found for ever."""
+
+_LEAST_PASSAGE = PASSAGE_CHARS // 2
+_OUTPUT = re.compile(r"\[The whole output is in .*?([0-9A-Za-z_-]+)[/\\](\d+\.txt)\]\s*\Z")
+CAMEL = re.compile(r"\b(?:[^\W\d_]*[a-z][A-Z]\w*|[A-Z]{2,}[a-z]\w+)")
+CAMEL_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+CJK_RUN = re.compile(f"[{_CJK}]+")
+_SPEAKER = re.compile(
+    r"\s*(?:[\[(][^\])]{1,60}[\])]\s*)?\**([^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2})\**\s*(?:\([^)]{1,40}\)\s*)?:\s"
+)
+_SPEAKER_CHARS = 200
+BY, SAYS_WHEN, SAYS_HOW_MANY = "nca9by", "nca9when", "nca9count"
+"""Marks in the second column, words that nobody writes. The first stands before each word of the speaker's name."""
+_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|(?:last|next|this|past|coming) \w+"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|(?:january|february|march|april|june|july|august|september|october|november|december)"
+    r"|(?:19|20)\d\d|\d{1,2}(?::\d\d)? ?[ap]m|\d{1,2}(?:st|nd|rd|th)|since|until|recently|weekend)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|once|twice"
+    r"|second|third|several|couple|few|half)\b",
+    re.IGNORECASE,
+)
+_ISO_DATE = re.compile(r"\b(?:19|20)\d\d[-/](0[1-9]|1[0-2])[-/](?:[0-2]\d|3[01])")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+
+_decoder = msgspec.json.Decoder(Message)
+
+
+def passages_of(body: str, outputs: Path | None) -> str:
+    """A stored message as a JSON list of [text, extra], one for each passage; none where nothing can be read."""
+    try:
+        message = _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return "[]"  # a damaged row is found out when it is read; it must not stop a migration
+    text = plain_text(message, outputs)
+    speaker = speaker_of(message)
+    return json.dumps(
+        [(text[first:end].replace("\0", " "), extra_words(text[first:end], speaker)) for first, end in cuts(text)]
+    )
+
+
+def plain_text(message: Message, outputs: Path | None = None) -> str:
+    """Everything of a message that can be found, in one text. `outputs`: the folder of whole tool outputs."""
+    if message.is_synthetic or (message.role == "tool" and message.name == RECALL):
+        return ""
+    parts = [_content(message, outputs)]
+    parts += [f"{call.name} {_arguments(call.arguments)}" for call in message.tool_calls if call.name != RECALL]
+    parts.append(message.reasoning)
+    return clean_text("\n".join(part for part in parts if part))
+
+
+def cuts(text: str) -> list[tuple[int, int]]:
+    """Where the passages of a text begin and end: at the ends of lines, or of words, where there are any."""
+    found: list[tuple[int, int]] = []
+    first = 0
+    while len(text) - first > PASSAGE_CHARS and len(found) < MAX_PASSAGES:
+        end = first + PASSAGE_CHARS
+        for gap in ("\n", " "):
+            cut = text.rfind(gap, first + _LEAST_PASSAGE, end) + 1
+            if cut > 0:
+                end = cut
+                break
+        found.append((first, end))
+        first = end
+    if len(found) < MAX_PASSAGES and text[first:].strip():
+        found.append((first, len(text)))
+    return found
+
+
+def extra_words(text: str, speaker: str = "") -> str:
+    """Words for the index's second column."""
+    words = [" ".join(CAMEL_PART.findall(match)) for match in CAMEL.findall(text)]
+    words += [_MONTHS[int(month) - 1] for month in _ISO_DATE.findall(text)]
+    if not text.isascii():
+        words += [" ".join(pairs(run)) for run in CJK_RUN.findall(unicodedata.normalize("NFKC", text))]
+    if speaker:
+        words += [f"{BY}{word}" for word in re.findall(r"\w+", speaker.lower())]
+    prefix = _SPEAKER.match(text[:_SPEAKER_CHARS])
+    said = text[prefix.end() :] if prefix else text
+    words += [mark for mark, pattern in ((SAYS_WHEN, _TIME), (SAYS_HOW_MANY, _NUMBER)) if pattern.search(said)]
+    return "\n".join(words)
+
+
+def pairs(run: str) -> Iterator[str]:
+    """Overlapping pairs of a run of CJK characters, and its last one alone, so that each begins some word."""
+    for place in range(len(run) - 1):
+        yield run[place : place + 2]
+    yield run[-1]
+
+
+def speaker_of(message: Message) -> str:
+    """Who says it: the name on a message, or before its text ("[8 May] Ann: …"); empty where neither is there."""
+    if message.role == "tool" or message.role == "system":
+        return ""
+    match = _SPEAKER.match(message.text[:_SPEAKER_CHARS])
+    if match and all(word[0].isupper() for word in match[1].split()):
+        return match[1]
+    return message.name
+
+
+def _content(message: Message, outputs: Path | None) -> str:
+    match message.content:
+        case None:
+            return ""
+        case str() as text:
+            return _whole_output(message, text, outputs)
+        case parts:
+            texts = []
+            for part in parts:
+                if isinstance(part, AttachmentPart):
+                    texts.append(f"{part.path}\n{part.text}")
+                elif isinstance(part, TextPart) and not part.is_synthetic:
+                    texts.append(part.text)
+            return "\n".join(texts)
+
+
+def _whole_output(message: Message, text: str, outputs: Path | None) -> str:
+    """The file that a cut tool result names, where it lies in the store's own folder; else the text as it is.
+
+    Only the file's name is taken from the text: whatever a tool writes, no other file is read.
+    """
+    if outputs is None or message.role != "tool" or not (match := _OUTPUT.search(text, max(0, len(text) - 4_096))):
+        return text
+    flags = os.O_RDONLY
+    for flag in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, flag, 0)
+    try:
+        handle = os.open(outputs / match[1] / match[2], flags)
+    except OSError:
+        return text
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return text
+        return file.read(4 * MAX_PASSAGES * PASSAGE_CHARS).decode("utf-8", "replace")
+
+
+def _arguments(arguments: str) -> str:
+    """The values of a call's JSON as text, one a line; what is no JSON as it is."""
+    try:
+        return "\n".join(_values(msgspec.json.decode(arguments)))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return arguments
+
+
+def _values(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for name, item in value.items():
+                yield f"{name}: " + "\n".join(_values(item))
+        case list():
+            for item in value:
+                yield from _values(item)
+        case None:
+            return
+        case _:
+            yield str(value)

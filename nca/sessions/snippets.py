@@ -1,0 +1,73 @@
+"""The stretch of a text that says most about a question, on one line and of bounded length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from nca.sessions.passages import CJK_RUN
+
+_WORD = re.compile(r"[^\W_]+")
+_ENDING = r"[^\W_]{0,8}"
+_FEWEST = 2
+_GAP_CHARS = 24
+"""How far a cut moves to fall between two words."""
+_LEAD_RATIO = 0.25
+"""Of a snippet, what may stand before the first word that was found."""
+
+
+class Marker:
+    """Finds the words of a question in a text, in any of their forms."""
+
+    def __init__(self, weights: Mapping[str, float], stem: Callable[[str], str]) -> None:
+        """`weights`: what each word counts for, in lower case. `stem`: what the index makes of a word."""
+        self._weights: dict[str, float] = {}
+        for word, weight in weights.items():
+            beginning = _common(word, stem(word))
+            key = beginning if len(beginning) >= min(_FEWEST, len(word)) else word
+            self._weights[key] = max(weight, self._weights.get(key, 0.0))
+        longest = sorted(self._weights, key=len, reverse=True)
+        wide = [re.escape(key) for key in longest if CJK_RUN.fullmatch(key)]
+        narrow = [re.escape(key) for key in longest if not CJK_RUN.fullmatch(key)]
+        choices = [f"({'|'.join(wide)})"] if wide else []
+        choices += [rf"(?<![^\W_])({'|'.join(narrow)}){_ENDING}"] if narrow else []
+        self._pattern = re.compile("|".join(choices), re.IGNORECASE) if choices else None
+
+    def snippet(self, text: str, chars: int) -> str:
+        """At most `chars` characters of `text` where it holds most of the question; else its beginning."""
+        hits = self._hits(text)
+        best, first = 0.0, 0
+        for number, (start, _) in enumerate(hits):
+            held: dict[str, float] = {}
+            for at, key in hits[number:]:
+                if at - start > chars * (1 - _LEAD_RATIO) - _GAP_CHARS:
+                    break
+                held[key] = self._weights.get(key, 0.0)
+            if sum(held.values()) > best:
+                best, first = sum(held.values()), start
+        return cut(text, first - int(chars * _LEAD_RATIO) if hits else 0, chars)
+
+    def _hits(self, text: str) -> list[tuple[int, str]]:
+        if self._pattern is None:
+            return []
+        return [(match.start(), (match[match.lastindex or 0]).lower()) for match in self._pattern.finditer(text)]
+
+
+def _common(one: str, other: str) -> str:
+    """What both begin with."""
+    length = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return one[:length]
+
+
+def cut(text: str, first: int, chars: int) -> str:
+    """`chars` characters from `first` on, at words' ends, on one line, with an ellipsis where something is left out."""
+    first = max(0, min(first, len(text) - chars))
+    if first > 0:
+        gap = text.find(" ", first, first + _GAP_CHARS)
+        first = gap + 1 if gap >= 0 else first
+    last = min(len(text), first + chars)
+    if last < len(text):
+        gap = text.rfind(" ", last - _GAP_CHARS, last)
+        last = gap if gap > first else last
+    line = " ".join(text[first:last].split())
+    return ("…" if first > 0 else "") + line + ("…" if last < len(text) else "")

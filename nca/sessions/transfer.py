@@ -1,0 +1,200 @@
+"""A whole session as one value, out of the database and into it: what export, import and fork are made of.
+
+Reading needs no transaction of its own: everything here is append-only, so each part is read before the part that it
+refers to (pins and views before the log), and what another process adds meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+import apsw
+import msgspec
+
+from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
+from nca.errors import StoreError
+from nca.messages import Entry, clean_text
+from nca.sessions import log, usage, views
+from nca.sessions.database import Database
+from nca.sessions.encoding import encode
+from nca.sessions.session import INFO, SessionInfo, as_info, as_name
+from nca.sessions.usage import UsageRow
+from nca.sessions.views import CompactionRecord, StoredView, SummaryPlace
+
+
+class ViewCopy(msgspec.Struct, frozen=True):
+    """A view by its number. `parent`: the view before it, None for view 0. Summaries stand in `SessionCopy.summaries`,
+    the first of them in place 1."""
+
+    number: int
+    parent: int | None
+    items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
+    tail: int
+
+
+class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything of a session but the answer that is being streamed. `head_view` is the view in force."""
+
+    info: SessionInfo
+    entries: tuple[Entry, ...]
+    views: tuple[ViewCopy, ...]
+    head_view: int
+    summaries: tuple[Summary, ...] = ()
+    compactions: tuple[CompactionRecord, ...] = ()
+    pins: tuple[int, ...] = ()
+    usage: tuple[UsageRow, ...] = ()
+
+    def view(self, number: int) -> View:
+        """A view with its summaries. Raises StoreError where there is none."""
+        for copy in self.views:
+            if copy.number == number:
+                return View(tuple(self._item(item) for item in copy.items), copy.tail)
+        raise StoreError(f"there is no view {number}")
+
+    def _item(self, item: Verbatim | Stub | SummaryPlace | Marker) -> Verbatim | Stub | Summary | Marker:
+        if not isinstance(item, SummaryPlace):
+            return item
+        if not 1 <= item.row <= len(self.summaries):
+            raise StoreError(f"a view names summary {item.row}; there are {len(self.summaries)}")
+        return self.summaries[item.row - 1]
+
+
+FIRST_VIEW = ViewCopy(0, None, (), 1)
+"""The view that shows the whole log."""
+
+
+def new_copy(entries: Sequence[Entry], *, directory: str, name: str = "", model: str = "") -> SessionCopy:
+    """A session that has only a log yet."""
+    now = time.time()
+    title = log.title_of([entry.message for entry in entries])
+    info = SessionInfo("", name, directory, model, now, now, len(entries), False, title)
+    return SessionCopy(info=info, entries=tuple(entries), views=(FIRST_VIEW,), head_view=0)
+
+
+def read(database: Database, session: int) -> SessionCopy:
+    """Raises StoreError where the session has been removed, StoreDamaged where a part cannot be read."""
+    pins = database.rows("SELECT seq FROM pins WHERE session = ? ORDER BY seq", (session,))
+    head_view = views.head_view(database, session)
+    stored = views.stored(database, session)
+    known = {number for number, _, _ in stored}
+    records = [record for record in views.compactions(database, session) if record.view_after in known]
+    used = [row for row in usage.rows(database, session) if row.view_id in known]
+    summaries = views.summaries(database, session)
+    places = {row: place for place, row in enumerate(summaries, 1)}
+    entries = log.entries(database, session)
+    row = database.row(f"{INFO} WHERE number = ?", (session,))
+    if row is None:
+        raise StoreError("the session is no longer in the store")
+    return SessionCopy(
+        info=msgspec.structs.replace(as_info(row), messages=len(entries)),
+        entries=tuple(entries),
+        views=tuple(
+            ViewCopy(number, parent, tuple(_renumbered(view.items, places)), view.tail)
+            for number, parent, view in stored
+        ),
+        head_view=head_view,
+        summaries=tuple(summaries.values()),
+        compactions=tuple(records),
+        pins=tuple(seq for (seq,) in pins),
+        usage=tuple(row for row in used if row.seq <= len(entries)),
+    )
+
+
+def cut(copy: SessionCopy, at: int) -> SessionCopy:
+    """The session as far as message `at`, and the results of the calls that it makes.
+
+    In force is the newest view on the way to the one in force that covers nothing later; undo and redo lead through
+    the views that are left. Raises StoreError where there is no such message.
+    """
+    if not 1 <= at <= len(copy.entries):
+        raise StoreError(f"there is no message {at}; the session has {len(copy.entries)}")
+    while at < len(copy.entries) and copy.entries[at].message.role == "tool":
+        at += 1
+    left = {view.number: view for view in copy.views if view.tail <= at + 1}
+    parents = {view.number: view.parent for view in copy.views}
+
+    def nearest(number: int | None) -> int | None:
+        while number is not None and number not in left:
+            number = parents[number]
+        return number
+
+    return msgspec.structs.replace(
+        copy,
+        info=msgspec.structs.replace(copy.info, messages=at),
+        entries=copy.entries[:at],
+        views=tuple(msgspec.structs.replace(view, parent=nearest(view.parent)) for view in left.values()),
+        head_view=nearest(copy.head_view) or 0,
+        compactions=tuple(record for record in copy.compactions if record.view_after in left),
+        pins=tuple(seq for seq in copy.pins if seq <= at),
+        usage=tuple(row for row in copy.usage if row.seq <= at and row.view_id in left),
+    )
+
+
+def check(copy: SessionCopy) -> None:
+    """Raise StoreError, which names the part, unless the parts fit together."""
+    head = len(copy.entries)
+    if [entry.seq for entry in copy.entries] != list(range(1, head + 1)):
+        raise StoreError("the messages are not numbered 1, 2, 3 …")
+    numbers: set[int] = set()
+    for view in sorted(copy.views, key=lambda view: view.number):
+        is_first = view.number == 0
+        if view.number in numbers or (view.parent is None) != is_first or not (is_first or view.parent in numbers):
+            raise StoreError(f"view {view.number} has no view before it, or a number that another one has")
+        numbers.add(view.number)
+        try:
+            check_partition(copy.view(view.number))
+        except ValueError as error:
+            raise StoreError(f"view {view.number}: {error}") from error
+        if view.tail > head + 1:
+            raise StoreError(f"view {view.number} covers up to message {view.tail - 1}; there are {head}")
+    if copy.head_view not in numbers:
+        raise StoreError(f"the view in force, {copy.head_view}, is missing")
+    if sorted(record.view_after for record in copy.compactions) != sorted(numbers - {0}):
+        raise StoreError("the compactions are not those that the views come from")
+    if any(not 1 <= seq <= head for seq in copy.pins):
+        raise StoreError("a pin is on a message that is not there")
+    if any(row.view_id not in numbers for row in copy.usage):
+        raise StoreError("the usage of a call is that of a view which is not there")
+
+
+def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> int:
+    """A new session with all of it, inside the caller's transaction; gives its number. It counts as used now."""
+    info, now = copy.info, time.time()
+    title = log.title_of([entry.message for entry in copy.entries])
+    number = connection.execute(
+        "INSERT INTO sessions (id, name, directory, model, title, is_pinned, created_at, updated_at, touched) VALUES"
+        " (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
+        (
+            *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), title),
+            *(int(info.is_pinned), info.created_at, now),
+        ),
+    ).get
+    log.insert(connection, number, copy.entries)
+    connection.executemany("INSERT INTO pins VALUES (?, ?)", [(number, seq) for seq in sorted(set(copy.pins))])
+    rows = _insert_summaries(connection, number, copy)
+    for view in sorted(copy.views, key=lambda view: view.number):
+        body = encode(StoredView(tuple(_renumbered(view.items, rows)), view.tail))
+        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (number, view.number, view.parent, body))
+    for record in copy.compactions:
+        views.insert_record(connection, number, record.view_after, record)
+    usage.insert(connection, number, copy.usage)
+    connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (copy.head_view, number))
+    return int(number)
+
+
+def _insert_summaries(connection: apsw.Connection, session: int, copy: SessionCopy) -> dict[int, int]:
+    """The row of each place; summaries that no view has any more are left out."""
+    wanted = {item.row for view in copy.views for item in view.items if isinstance(item, SummaryPlace)}
+    return {
+        place: views.insert_summary(connection, session, summary)
+        for place, summary in enumerate(copy.summaries, 1)
+        if place in wanted
+    }
+
+
+def _renumbered(
+    items: Iterable[Verbatim | Stub | SummaryPlace | Marker], rows: dict[int, int]
+) -> Iterable[Verbatim | Stub | SummaryPlace | Marker]:
+    for item in items:
+        yield SummaryPlace(rows[item.row]) if isinstance(item, SummaryPlace) else item

@@ -1,0 +1,108 @@
+"""/context history and /context show: what was compacted, and what stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from nca.context.view import Marker, Range, Stub, Summary, hidden_by, merge_ranges
+from nca.errors import UsageError
+from nca.models.costs import money
+from nca.terminal.commands.command import CommandContext
+from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.tables import new_table
+from nca.terminal.wording import duration
+
+if TYPE_CHECKING:
+    from nca.sessions.views import CompactionRecord
+
+BY_HAND = {"clear", "expand", "pin", "restore"}
+"""Changes of the view that are recorded beside compactions, and are none."""
+
+
+def show_history(context: CommandContext) -> None:
+    records = context.conversation.history()
+    if not records:
+        context.output.show("No compaction so far.")
+        return
+    turns = sum(
+        entry.message.role == "user" and not entry.message.is_synthetic for entry in context.conversation.entries
+    )
+    table = new_table(has_header=True)
+    for title in ("when", "cause", "stages"):
+        table.add_column(title, overflow="fold")
+    table.add_column("tokens", justify="right", no_wrap=True)
+    for title in ("kept", "took"):
+        table.add_column(title, overflow="fold")
+    for record in records:
+        table.add_row(*_row(record), style="dim" if record.undone else None)
+    context.output.show(table)
+    done = [record for record in records if not set(record.stages) & BY_HAND]
+    if done:
+        every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"
+        context.output.show(f"{len(done)} compactions: {every}." if len(done) > 1 else "1 compaction.")
+
+
+def _row(record: CompactionRecord) -> list[Text]:
+    when = datetime.fromtimestamp(record.at).astimezone().strftime("%Y-%m-%d %H:%M")
+    kept = f"{record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
+    took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
+    cause = one_line(record.trigger) + (" (undone)" if record.undone else "")
+    change = f"{record.tokens_before:,} → {record.tokens_after:,}"
+    return [Text(part) for part in (when, cause, one_line(", ".join(record.stages)), change, kept, took)]
+
+
+def show_item(context: CommandContext, wanted: str) -> None:
+    """A summary, a marker or a message, as it is in the store; the newest summary where nothing is named."""
+    conversation = context.conversation
+    standing = [item for item in conversation.view.items if isinstance(item, Summary | Marker)]
+    earlier = [item for item in conversation.all_summaries() if item.id not in {item.id for item in standing}]
+    known = [*earlier, *standing]
+    found = [item for item in known if item.id.startswith(wanted)]
+    if wanted.isdecimal() and wanted not in {item.id for item in known}:
+        _show_message(context, int(wanted))
+        return
+    if not wanted:
+        found = [item for item in standing if isinstance(item, Summary)]
+        if not found:
+            context.output.show("No summary stands in the context.")
+            return
+    if not found:
+        ids = ", ".join(item.id for item in known) or "there is none"
+        raise UsageError(f"There is no summary {one_line(wanted, 40)}.", advice=f"Valid: {ids}, or a message's number.")
+    _show_found(context, found[-1], is_standing=found[-1] in standing)
+
+
+def _show_found(context: CommandContext, item: Summary | Marker, *, is_standing: bool) -> None:
+    kind = "summary" if isinstance(item, Summary) else "marker"
+    text = item.text or "(nothing is sent in their place)"
+    made_by = f", written by {item.made_by}" if isinstance(item, Summary) and item.made_by else ""
+    then = f"/context expand {item.id} puts them back" if is_standing else "it stands in the context no longer"
+    foot = f"{kind} {item.id} of messages {as_text(item.ranges)}{made_by}; {then}"
+    context.output.show(Text(to_terminal(f"{text}\n\n{foot}")))
+
+
+def _show_message(context: CommandContext, seq: int) -> None:
+    entries = context.conversation.entries
+    if not 1 <= seq <= len(entries):
+        raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {len(entries)}.")
+    message, view = entries[seq - 1].message, context.conversation.view
+    stands = hidden_by(view, seq)
+    if stands is not None:
+        kind = "summary" if isinstance(stands, Summary) else "marker"
+        state = f"hidden: {kind} {stands.id} stands for it; /context expand {seq} puts it back"
+    elif any(isinstance(item, Stub) and item.seq == seq for item in view.items):
+        state = f"shown to the model in short; /context expand {seq} puts it back"
+    else:
+        state = "shown to the model as it is"
+    calls = "".join(f"\n→ {call.name} {call.arguments}" for call in message.tool_calls)
+    context.output.show(Text(to_terminal(f"{message.text}{calls}\n\nmessage {seq}, {message.role}; {state}")))
+
+
+def as_text(ranges: Iterable[Range]) -> str:
+    """`1–4, 7, 9–12`."""
+    spans = merge_ranges(ranges)
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in spans)

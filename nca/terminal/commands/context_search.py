@@ -1,0 +1,41 @@
+"""/context search: find what was said and done before, compacted away or not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from nca.errors import UsageError
+from nca.terminal.commands.command import CommandContext
+from nca.terminal.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.sessions.hits import Hit
+
+ALL = "--all"
+
+
+async def search(context: CommandContext, argument: str) -> None:
+    """Show what answers best, each under the number that /context show takes; `--all` looks into every session."""
+    question = argument.removeprefix(ALL).strip() if argument.split(" ")[0] == ALL else argument
+    if not question:
+        raise UsageError(
+            "There is nothing to search for.", advice=f"/context search TEXT, or /context search {ALL} TEXT."
+        )
+    is_everywhere = question != argument
+    conversation = context.conversation
+    hits = await asyncio.to_thread(conversation.search, question, scope="all" if is_everywhere else "session")
+    if not hits:
+        other = "" if is_everywhere else f" /context search {ALL} TEXT looks into every session."
+        context.output.show(f"Nothing was found.{other}")
+        return
+    lines = [_line(hit, conversation.info.id) for hit in hits]
+    context.output.show(Text("\n").join(lines))
+
+
+def _line(hit: Hit, session: str) -> Text:
+    """Of this session only the number is shown, as the other commands take it."""
+    shown = str(hit.seq) if hit.session == session else hit.id
+    return Text.assemble((one_line(shown, 40), "accent"), f"  {one_line(hit.role, 20)}: {one_line(hit.snippet)}")

@@ -1,0 +1,144 @@
+"""The answer itself: its end, its usage, its thoughts, and errors that stand in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nca.testing.exchange import Exchange
+from nca.testing.faults.fault import Fault, Run, once
+
+_THROTTLE = '{"message":"Too many tokens, please wait before trying again."}'
+_ERROR_TEXT = '{"error": {"message": "The upstream service failed.", "type": "server_error", "code": 500}}'
+_FILTERED = "The beginning of something"
+
+
+def ends(reason: str, text: str | None = None) -> Run:
+    """The script's answer (or this text) with this reason."""
+
+    def run(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.text(exchange.answer.text if text is None else text)
+        exchange.finish(reason)
+        exchange.done()
+
+    return run
+
+
+def reports(usage: Any) -> Run:
+    """The script's answer with this usage."""
+
+    def run(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.text(exchange.answer.text)
+        exchange.delta({}, "stop")
+        exchange.event({"choices": [], "usage": usage})
+        exchange.done()
+
+    return run
+
+
+def _no_usage(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.text(exchange.answer.text)
+    exchange.delta({}, "stop")
+    exchange.done()
+
+
+def _filled_window(exchange: Exchange) -> None:
+    """No room is left for a single token; said as an answer of length 0."""
+    prompt = exchange.prompt_tokens
+    if not exchange.refuse(6_000, is_sum=False):
+        return exchange.reply()
+    exchange.begin()
+    exchange.delta({}, "length")
+    exchange.event({"choices": [], "usage": {"prompt_tokens": prompt, "completion_tokens": 0, "total_tokens": prompt}})
+    return exchange.done()
+
+
+def _cut_prompt(exchange: Exchange) -> None:
+    """The beginning of what does not fit is left out without a word, as Ollama does with its default window."""
+    exchange.begin()
+    exchange.text(exchange.answer.text)
+    exchange.delta({}, "stop")
+    kept = min(2_048, exchange.prompt_tokens)
+    exchange.event({"choices": [], "usage": {"prompt_tokens": kept, "completion_tokens": 5, "total_tokens": kept + 5}})
+    exchange.done()
+
+
+def _refusal(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.delta({"refusal": "I cannot help with that."})
+    exchange.finish("stop")
+    exchange.done()
+
+
+def _only_thoughts(exchange: Exchange) -> None:
+    exchange.begin()
+    for thought in ("Let me think ", "about this."):
+        exchange.delta({"reasoning_content": thought})
+    exchange.finish("stop")
+    exchange.done()
+
+
+def _thoughts_first(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.delta({"reasoning": "Let me think."})
+    exchange.text(exchange.answer.text)
+    exchange.finish()
+    exchange.done()
+
+
+_ABSURD = {"prompt_tokens": 10**12, "completion_tokens": 10**12, "total_tokens": 2 * 10**12}
+_NEGATIVE = {"prompt_tokens": -1, "completion_tokens": -5, "total_tokens": -6}
+_INVENTED = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+_WORDS = {"prompt_tokens": "many", "completion_tokens": None, "prompt_tokens_details": "none"}
+
+FAULTS = {
+    "unknown-reason": Fault("an unknown finish reason", ends("because"), "answer", "of its own: because"),
+    "stop-without-text": Fault("a stop without text", ends("stop", ""), says="empty answer", requests=2),
+    "blank": Fault("nothing but spaces", ends("stop", " \n\t "), says="empty answer", requests=2),
+    "cut-by-length": Fault("text cut by length", ends("length"), "answer", "cut off at its limit"),
+    "no-room-for-text": Fault(
+        "length, and no text although there was room",
+        ends("length", ""),
+        says="max_output_tokens",
+    ),
+    "filtered": Fault(
+        "content_filter behind some text", ends("content_filter", _FILTERED), "answer", "filter", shown=_FILTERED
+    ),
+    "filtered-at-once": Fault("content_filter, no text", ends("content_filter", ""), says="content filter"),
+    "refusal": Fault("a refusal in its own field", _refusal, "answer", shown="I cannot help with that."),
+    "only-thoughts": Fault("reasoning and no text, once", once(_only_thoughts), "answer", "empty answer", requests=2),
+    "only-thoughts-for-ever": Fault("reasoning and no text", _only_thoughts, says="empty answer", requests=2),
+    "thoughts-first": Fault("reasoning, then text", _thoughts_first, "answer"),
+    "error-as-text": Fault(
+        "a throttle as the answer's text, once",
+        once(ends("error_finish", _THROTTLE)),
+        "answer",
+        "too many tokens",
+        requests=2,
+    ),
+    "error-as-text-for-ever": Fault(
+        "an error as the answer's text",
+        ends("error", _ERROR_TEXT),
+        says="upstream",
+        settings={"model.max_retries": "1"},
+        requests=2,
+    ),
+    "no-usage": Fault("no usage although asked for", _no_usage, "answer"),
+    "null-usage": Fault("usage: null", reports(None), "answer"),
+    "negative-usage": Fault("negative counts", reports(_NEGATIVE), "answer"),
+    "absurd-usage": Fault("counts beyond any window", reports(_ABSURD), "answer"),
+    "worded-usage": Fault("counts that are words", reports(_WORDS), "answer"),
+    "invented-usage": Fault("counts of something else", reports(_INVENTED), "answer", needs_talk=True),
+    "cut-prompt": Fault("what does not fit is left out silently", _cut_prompt, "answer", "left out", needs_talk=True),
+    "filled-window": Fault(
+        "length, nothing said, the window full",
+        _filled_window,
+        "answer",
+        "Compacted",
+        requests=4,
+        compactions=1,
+        needs_talk=True,
+    ),
+}

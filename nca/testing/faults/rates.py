@@ -1,0 +1,73 @@
+"""Rate limits: how long a provider asks to wait, in all its forms, and when waiting cannot help."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+from nca.testing.exchange import Exchange
+from nca.testing.faults.fault import Fault, Run, once
+
+_LIMITED = "Rate limit reached."
+_ONE_REQUEST = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 30610."
+_GROQ = (
+    "Request too large for model `m` in organization `o` service tier `on_demand` on tokens per minute (TPM):"
+    " Limit 6000, Requested 9123, please reduce your message size and try again."
+)
+
+
+def limited(message: str = _LIMITED, **headers: str) -> Run:
+    return lambda exchange: exchange.error(429, message, kind="requests", code="rate_limit_exceeded", **headers)
+
+
+def _until(exchange: Exchange) -> None:
+    """A date a second away; a date has no fractions."""
+    limited(retry_after=formatdate(time.time() + 1, usegmt=True))(exchange)
+
+
+def _gemini(delay: str) -> Run:
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
+    error = {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED", "details": [info]}
+    return lambda exchange: exchange.send_json(429, {"error": error})
+
+
+def _throttled(exchange: Exchange) -> None:
+    exchange.send_json(429, {"message": "Too many tokens, please wait before trying again."}, {"retry-after": "0"})
+
+
+def _exhausted(exchange: Exchange) -> None:
+    error = {"code": 429, "message": "Resource has been exhausted (e.g. check quota).", "status": "RESOURCE_EXHAUSTED"}
+    exchange.send_json(429, {"error": error}, {"retry-after": "0"})
+
+
+def _waits(about: str, fail: Run, seconds: float | None) -> Fault:
+    return Fault(about, once(fail), "answer", "rate limit", requests=2, wait_seconds=seconds)
+
+
+FAULTS = {
+    "rate-limited": _waits("429 once, Retry-After: 0", limited(retry_after="0"), 0),
+    "rate-limited-in-seconds": _waits("Retry-After: 0.3", limited(retry_after="0.3"), 0.3),
+    "rate-limited-in-milliseconds": _waits("retry-after-ms: 20", limited(retry_after_ms="20"), 0.02),
+    "rate-limited-by-date": _waits(
+        "Retry-After: a date that has passed", limited(retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), 0
+    ),
+    "rate-limited-until": _waits("Retry-After: a date to come", _until, None),
+    "rate-limited-negative": _waits("Retry-After: -1", limited(retry_after="-1"), 0),
+    "rate-limited-garbage": _waits("Retry-After: soon", limited(retry_after="soon"), None),
+    "rate-limited-silent": _waits("429 once, no Retry-After", limited(), None),
+    "rate-limited-in-words": _waits(
+        "the wait in the error's text", limited("Rate limit reached. Please try again in 20ms."), 0.02
+    ),
+    "rate-limited-in-body": _waits("Gemini's retryDelay", _gemini("0.2s"), 0.2),
+    "rate-limited-for-a-day": Fault("Retry-After: 86400", limited(retry_after="86400"), says="24 hours"),
+    "rate-limited-for-hours-in-body": Fault("retryDelay: 7200s", _gemini("7200s"), says="2 hours"),
+    "rate-limited-for-ever": Fault("429 always", limited(retry_after="0"), says="over its rate limit", requests=6),
+    "throttled": _waits("a throttle that sounds like an overflow", _throttled, 0),
+    "exhausted": _waits("RESOURCE_EXHAUSTED", _exhausted, 0),
+    "one-request-over-rate": Fault("one request above TPM", limited(_ONE_REQUEST), says="/compact"),
+    "one-request-over-rate-413": Fault(
+        "one request above TPM, with 413",
+        lambda exchange: exchange.error(413, _GROQ, kind="tokens", code="rate_limit_exceeded"),
+        says="/compact",
+    ),
+}

@@ -1,0 +1,137 @@
+"""The connection: refused, reset, cut, stalled, dripping, or not what its headers say."""
+
+from __future__ import annotations
+
+from nca.testing.exchange import Exchange
+from nca.testing.faults.fault import BEGUN, Fault, Run, once
+
+_SOON = {"model.first_token_seconds": "1", "model.idle_seconds": "1"}
+"""The shortest deadlines that can be set."""
+_SHORT = {"model.total_seconds": "2"}
+
+
+def _closes(exchange: Exchange) -> None:
+    exchange.cut()
+
+
+def _resets(exchange: Exchange) -> None:
+    exchange.reset()
+
+
+def _resets_after_headers(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.reset()
+
+
+def _begun(end: Run) -> Run:
+    def run(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.text(BEGUN)
+        end(exchange)
+
+    return run
+
+
+def _stalls_after_headers(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.stall()
+
+
+def _stalls_before_the_end(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.text(exchange.answer.text)
+    exchange.stall()
+
+
+def _short(exchange: Exchange) -> None:
+    """Less than Content-Length promises."""
+    exchange.handler.send_response(200)
+    exchange.handler.send_header("Content-Type", "application/json")
+    exchange.handler.send_header("Content-Length", "5000")
+    exchange.handler.end_headers()
+    exchange.handler.wfile.write(b'{"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "mess')
+    exchange.cut()
+
+
+def _drips(exchange: Exchange) -> None:
+    """A character at a time, so that no pause is ever long enough."""
+    exchange.begin()
+    while not exchange.closing.wait(0.3):
+        exchange.delta({"content": "."})
+
+
+def _comments(exchange: Exchange) -> None:
+    """Comments keep the connection open, and say nothing."""
+    exchange.begin(role=False)
+    while not exchange.closing.wait(0.3):
+        exchange.raw(b": OPENROUTER PROCESSING\n\n")
+
+
+def _old_protocol(exchange: Exchange) -> None:
+    """HTTP/1.0: no chunks; the end of the connection ends the answer."""
+    exchange.handler.protocol_version = "HTTP/1.0"
+    exchange.begin(chunked=False)
+    exchange.text(exchange.answer.text)
+    exchange.finish()
+    exchange.done()
+    exchange.cut()
+
+
+def _bad_compression(exchange: Exchange) -> None:
+    exchange.send(200, "text/event-stream", b"\x1f\x8b\x08 this is not gzip", {"Content-Encoding": "gzip"})
+
+
+def _second_request_reset(exchange: Exchange) -> None:
+    """The kept connection is gone when the tool's result comes back."""
+    if exchange.attempt == 1:
+        exchange.begin()
+        exchange.calls(("read_file", {"path": "a"}))
+    elif exchange.attempt == 2:
+        exchange.reset()
+    else:
+        exchange.reply()
+
+
+FAULTS = {
+    "closes-at-once": Fault("accepted, closed", once(_closes), "answer", "broke off", requests=2),
+    "closes-for-ever": Fault(
+        "accepted, closed, always", _closes, says="broke off", requests=2, settings={"model.max_retries": "1"}
+    ),
+    "resets-at-once": Fault("reset before headers", once(_resets), "answer", "broke off", requests=2),
+    "resets-after-headers": Fault("reset behind the headers", once(_resets_after_headers), "answer", requests=2),
+    "resets-in-the-middle": Fault("reset behind some text", _begun(_resets), shown=BEGUN),
+    "cut-in-the-middle": Fault("the connection is cut", _begun(_closes), shown=BEGUN),
+    "short-body": Fault("a body shorter than promised", once(_short), "answer", requests=2),
+    "stalls-at-first": Fault(
+        "accepted, then nothing", Exchange.stall, says="first_token_seconds", requests=2, settings=_SOON
+    ),
+    "stalls-once": Fault(
+        "nothing, once", once(Exchange.stall), "answer", "first_token_seconds", requests=2, settings=_SOON
+    ),
+    "stalls-after-headers": Fault(
+        "headers, then nothing", _stalls_after_headers, says="idle_seconds", requests=2, settings=_SOON
+    ),
+    "stalls-in-the-middle": Fault(
+        "text, then nothing", _begun(Exchange.stall), says="idle_seconds", shown=BEGUN, settings=_SOON
+    ),
+    "stalls-before-the-end": Fault(
+        "the whole text, and no end",
+        _stalls_before_the_end,
+        says="idle_seconds",
+        rows=("user", "interrupted"),
+        settings=_SOON,
+    ),
+    "drips": Fault("a character now and then, for ever", _drips, says="total_seconds", shown="...", settings=_SHORT),
+    "only-comments": Fault("comments and no answer", _comments, says="first_token_seconds", requests=2, settings=_SOON),
+    "old-protocol": Fault("HTTP/1.0", _old_protocol, "answer"),
+    "bad-compression": Fault("gzip that is none", once(_bad_compression), "answer", requests=2),
+    "second-request-reset": Fault(
+        "a kept connection that is gone",
+        _second_request_reset,
+        "answer",
+        "broke off",
+        requests=3,
+        rows=("user", "assistant", "tool", "assistant"),
+        results=("",),
+    ),
+}

@@ -1,0 +1,40 @@
+"""Writing a file for its owner's eyes only, whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from nca.errors import NcaError, UsageError
+
+PRIVATE_FILE = 0o600
+"""A conversation may hold secrets, whatever was redacted."""
+
+
+def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
+    """Replace or make `path`; what was there stays until the new file is whole and on the disk.
+
+    Raises UsageError where there is a file and `overwrites` is False, NcaError where it cannot be written.
+    """
+    if os.path.lexists(path) and (not overwrites or path.is_dir()):
+        advice = "" if path.is_dir() else "Name another file, or say --force."
+        raise UsageError(f"{path} exists already; it was left as it is", advice=advice)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
+    except OSError as error:
+        reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
+        raise NcaError(f"{path} cannot be written ({reason.lower()})") from error

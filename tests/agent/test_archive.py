@@ -1,0 +1,111 @@
+"""What a conversation recalls: its whole log, other sessions, notes and the days' memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.agent.memory import append_day, day_entries
+from nca.config.loaded import defaults
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.models.client import ModelRequest
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel, ScriptedReply
+from tests.sessions.samples import said
+
+FACTS = ModelFacts(name="scripted/model", provider="scripted", window_tokens=20_000, can_use_tools=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "data" / "sessions.db") as store:
+        yield store
+
+
+def opened(store: Store, directory: Path, replies: list[ScriptedReply] | None = None) -> Conversation:
+    return Conversation.open(
+        defaults(), store=store, model=ScriptedModel(replies or [], facts=FACTS), directory=directory
+    )
+
+
+async def test_what_was_cleared_is_found_by_the_model(store: Store, tmp_path: Path) -> None:
+    call = ToolCall("r1", "recall", '{"query": "what is the password of the lighthouse"}')
+    seen: list[ModelRequest] = []
+
+    def last(request: ModelRequest) -> str:
+        seen.append(request)
+        return "It is 4711."
+
+    conversation = opened(store, tmp_path, ["Noted.", Message("assistant", None, (call,)), last])
+    await conversation.send("The lighthouse password is 4711.")
+    conversation.clear()
+    assert "4711" not in str(conversation.effective_history())
+    await conversation.send("Do you remember it?")
+    result = seen[0].messages[-1]
+    assert result["role"] == "tool"
+    assert "The lighthouse password is 4711." in result["content"]
+    assert (
+        conversation.archive.expand(conversation.search("lighthouse password")[0].id)
+        == "The lighthouse password is 4711."
+    )
+    # Neither the call nor its result is in the way of the next search.
+    assert {hit.seq for hit in conversation.search("password of the lighthouse") if hit.score > 1} <= {1, 2}
+
+
+async def test_other_sessions_are_found_on_request(store: Store, tmp_path: Path) -> None:
+    with store.create(directory="/", model="m") as other:
+        other.append(said("the walrus is in another session"))
+    conversation = opened(store, tmp_path)
+    assert conversation.search("walrus") == []
+    hit = conversation.search("walrus", scope="all")[0]
+    assert hit.session == other.info.id
+    assert conversation.archive.expand(hit.id) == "the walrus is in another session"
+
+
+async def test_notes_and_days_are_found(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, ["ok"])
+    conversation.note("Ann likes tea")
+    conversation.note("The deploy key is in the blue folder")
+    append_day(tmp_path / ".nca" / "memory.json", "We painted the fence green.", date(2031, 5, 9), heading="Garden")
+    await conversation.send("Please deploy the garden.")
+    found = conversation.search("where is the deploy key")
+    assert [hit.role for hit in found] == ["user", "assistant", "note"]
+    assert found[-1].id == "note:2"
+    assert conversation.archive.expand("note:2") == "The deploy key is in the blue folder"
+    day = conversation.search("what colour is the fence")[-1]
+    assert (day.id, day.role) == ("day:2031-05-09:1", "day")
+    assert "painted the fence green" in conversation.archive.expand(day.id)
+    conversation.clear()
+    assert conversation.search("fence")[-1].id == day.id
+
+
+async def test_notes_that_cannot_be_read_are_no_error(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, ["ok"])
+    await conversation.send("the walrus")
+    (tmp_path / ".nca").mkdir()
+    (tmp_path / ".nca" / "memory.json").write_text("not notes")
+    assert conversation.search("walrus")[0].seq == 1
+    assert conversation.archive.expand("note:1") == ""
+
+
+def test_a_link_is_no_day(tmp_path: Path) -> None:
+    notes = tmp_path / "memory.json"
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "secret").write_text("## secret\n\nwalrus")
+    (tmp_path / "memory" / "2031-05-09.md").symlink_to(tmp_path / "secret")
+    (tmp_path / "memory" / "other.md").write_text("## other\n\nwalrus")
+    assert day_entries(notes) == []
+    (tmp_path / "memory" / "2031-05-10.md").write_text("## One\n\na\n\n## Two\n\nb\n")
+    assert day_entries(notes) == [(date(2031, 5, 10), 1, "One\n\na"), (date(2031, 5, 10), 2, "Two\n\nb")]
+
+
+async def test_a_range_is_shown_together(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, ["second"])
+    await conversation.send("first")
+    assert conversation.archive.expand("1-2") == "[1]\nfirst\n\n[2]\nsecond"
+    assert conversation.archive.expand(f"{conversation.info.id}:1-9") == "[1]\nfirst\n\n[2]\nsecond"

@@ -1,0 +1,75 @@
+"""A partial answer is on disk at least every two seconds or 4 KiB, whatever the model does next (reliability F1)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from nca.agent.conversation import Conversation
+from nca.agent.turn import PARTIAL_BYTES
+from nca.config.loaded import defaults
+from nca.events import Event, TextDelta
+from nca.messages import Message
+from nca.models.catalog import ModelFacts
+from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+
+FACTS = ModelFacts(name="scripted/m", provider="scripted", window_tokens=16_000)
+
+
+class StalledModel:
+    """Says one word and then nothing until `goes_on` is set."""
+
+    facts = FACTS
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        on_delta(Delta(text="Well"))
+        await self.goes_on.wait()
+        return Reply(Message("assistant", "Well, yes."))
+
+    async def close(self) -> None:
+        self.goes_on.set()
+
+
+def opened(store: Store, path: Path, model: Model) -> Conversation:
+    return Conversation.open(defaults(), store=store, model=model, directory=path)
+
+
+async def test_what_was_seen_of_a_stalled_answer_is_kept(tmp_path: Path) -> None:
+    model = StalledModel()
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, model)
+        turn = asyncio.create_task(conversation.send("Is it?"))
+        with Store.open(tmp_path / "s.db", read_only=True) as other:
+            reader = other.open_session(conversation.info.id, read_only=True)
+            while (partial := reader.partial()) is None:
+                await asyncio.sleep(0.01)
+            assert partial.text == "Well"
+            model.goes_on.set()
+            assert (await turn).text == "Well, yes."
+            assert reader.partial() is None
+        await conversation.close()
+
+
+async def test_so_many_bytes_are_kept_at_once_however_few_characters_they_are(tmp_path: Path) -> None:
+    shown = ""
+    missing: list[int] = []
+
+    def hear(event: Event) -> None:
+        nonlocal shown
+        if isinstance(event, TextDelta):
+            partial = conversation._session.partial()
+            missing.append(len(shown.encode()) - len(partial.text.encode() if partial else b""))
+            shown += event.text
+
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, ScriptedModel(["語 " * 2_500], facts=FACTS))
+        conversation.subscribe(hear)
+        await conversation.send("Say it.")
+        await conversation.close()
+    assert len(shown.encode()) > 2 * PARTIAL_BYTES
+    assert max(missing) < PARTIAL_BYTES

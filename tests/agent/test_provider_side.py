@@ -1,0 +1,211 @@
+"""A conversation whose provider compacts by itself: real HTTP, litellm, store on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.config.schema import ModelSettings
+from nca.context.view import Summary
+from nca.errors import ConfigError
+from nca.events import ContextCompaction, Event, Notice
+from nca.models.catalog import describe
+from nca.models.client import LitellmModel
+from nca.sessions.store import Store
+from nca.testing.anthropic import AnthropicProvider
+from nca.testing.script import Answer, in_order
+from nca.testing.scripted import ScriptedModel
+
+NAME = "anthropic/claude-sonnet-5-5"
+SETTINGS = {"context.provider_side": True, "model.context_window": 80_000, "model.max_output_tokens": 4_000}
+"""The budget is 76,000 tokens and the provider compacts from 60,800 on."""
+SUMMARY = "The work so far: the parser is being rewritten, and the tests of the lexer pass."
+
+
+class Room:
+    """A directory with a store, a provider, and everything that a conversation told."""
+
+    def __init__(self, path: Path, provider: AnthropicProvider) -> None:
+        self.path = path
+        self.provider = provider
+        self.store = Store.open(path / "sessions.db")
+        self.events: list[Event] = []
+
+    def open(self, *, name: str = NAME, session: str | None = None, **settings: Any) -> Conversation:
+        loaded = defaults().with_values({**SETTINGS, **settings}, "the test")
+        return Conversation.open(
+            loaded,
+            store=self.store,
+            model=self.model(name),
+            directory=self.path,
+            session=session,
+            listener=self.events.append,
+        )
+
+    def model(self, name: str) -> LitellmModel:
+        facts = describe(name, context_window=80_000)
+        return LitellmModel(facts, ModelSettings(api_base=self.provider.url), self.events.append, api_key="k")
+
+    def compactions(self) -> list[tuple[str, str]]:
+        return [(event.phase, event.trigger) for event in self.events if isinstance(event, ContextCompaction)]
+
+
+def question(number: int, words: int = 4_000) -> str:
+    return f"Question {number}: " + " ".join(f"word{number}x{index % 89}" for index in range(words))
+
+
+def sent_blocks(body: dict[str, Any]) -> list[list[str]]:
+    return [[block["type"] for block in message["content"]] for message in body["messages"]]
+
+
+async def test_a_stop_for_a_compaction_continues_the_turn(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        for number in range(4):
+            finished = await conversation.send(question(number))
+            assert finished.reason == "answered"
+        assert room.compactions() == [("starting", "provider"), ("completed", "provider")]
+        (summary,) = conversation.summaries()
+        # It stands for what came before; the newest question is as it was.
+        assert (summary.prose, summary.made_by, summary.ranges) == (SUMMARY, NAME, ((1, 6),))
+        assert sent_blocks(provider.requests[-1]) == [["text"], ["compaction"], ["text"]]
+        assert provider.requests[-1]["messages"][-1]["content"][0]["text"] == question(3)
+        # Every request of the test was one that the real API takes, and the log has everything.
+        assert provider.violations == []
+        assert len(conversation.entries) == 8
+        await conversation.close()
+
+
+async def test_it_is_counted_once_and_does_not_set_off_our_own_ladder(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        for number in range(4):
+            await conversation.send(question(number))
+        await conversation.send("And now?")
+        stats = conversation.stats()
+        assert not stats.is_estimate
+        assert stats.used_tokens < 25_000
+        assert len(room.compactions()) == 2
+        assert conversation.costs().prompt_tokens == provider.billed
+        session, used = conversation.info.id, stats.used_tokens
+        await conversation.close()
+        # Opened again it goes on at the number it ended with.
+        again = room.open(session=session)
+        assert again.stats().used_tokens == used
+        await again.send("Go on.")
+        assert sent_blocks(provider.requests[-1])[:2] == [["text"], ["compaction"]]
+        assert provider.violations == []
+        await again.close()
+
+
+async def test_undo_shows_everything_again_and_the_block_is_gone(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        for number in range(4):
+            await conversation.send(question(number))
+        assert conversation.undo() is not None
+        assert conversation.summaries() == []
+        rows = conversation.effective_history()
+        assert not any("provider_specific_fields" in row for row in rows)
+        assert len([row for row in rows if row["role"] == "user"]) == 4
+        await conversation.close()
+
+
+async def test_another_model_gets_the_summary_as_text(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        for number in range(4):
+            await conversation.send(question(number))
+        await conversation.use_model(room.model("anthropic/claude-sonnet-4-6"))
+        await conversation.send("And now?")
+        body = provider.requests[-1]
+        assert ["compaction"] not in sent_blocks(body)
+        assert SUMMARY in body["messages"][0]["content"][0]["text"]
+        assert provider.violations == []
+        await conversation.close()
+
+
+async def test_a_pin_before_it_keeps_the_block_at_home(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        await conversation.send("A rule: never push on a Friday.")
+        conversation.by_hand.pin(1)
+        for number in range(4):
+            await conversation.send(question(number))
+        # The provider leaves out what stands before its block, so the summary goes as text behind the pin.
+        blocks = sent_blocks(provider.requests[-1])
+        assert ["compaction"] not in blocks
+        texts = [block["text"] for block in provider.requests[-1]["messages"][0]["content"]]
+        assert texts[0].startswith("A rule")
+        assert SUMMARY in texts[1]
+        assert provider.violations == []
+        await conversation.close()
+
+
+async def test_where_nothing_can_go_it_is_asked_once_without_the_wish(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        finished = await conversation.send(question(1, words=16_000))
+        assert finished.reason == "answered"
+        assert room.compactions() == [("starting", "provider"), ("skipped", "provider")]
+        assert len(provider.requests) == 2
+        await conversation.close()
+
+
+async def test_a_long_turn_gives_its_older_steps_away(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("\n".join(question(1, words=60) for _ in range(60)))
+    steps = [Answer(tool_calls=[("read_file", {"path": "big.txt"})], reasoning="On.") for _ in range(9)]
+    with AnthropicProvider(in_order(*steps, "Done."), summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        finished = await conversation.send("Read it again and again.")
+        assert (finished.reason, finished.text) == ("answered", "Done.")
+        assert ("completed", "provider") in room.compactions()
+        assert provider.violations == []
+        await conversation.close()
+
+
+async def test_a_model_that_cannot_is_told_and_nca_compacts(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open(name="anthropic/claude-sonnet-4-5")
+        notices = [event.message for event in room.events if isinstance(event, Notice)]
+        assert any("context.provider_side has no effect" in text for text in notices)
+        for number in range(4):
+            await conversation.send(question(number))
+        assert ("completed", "threshold") in room.compactions()
+        assert not any("context_management" in body for body in provider.requests)
+        await conversation.close()
+
+
+async def test_the_setting_is_refused_where_it_could_do_nothing(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "sessions.db") as store:
+        conversation = Conversation.open(defaults(), store=store, model=ScriptedModel([]), directory=tmp_path)
+        with pytest.raises(ConfigError, match="scripted/model cannot be asked to compact by itself"):
+            conversation.set("context.provider_side", True)
+        assert conversation.loaded.settings.context.provider_side is False
+        await conversation.close()
+
+
+async def test_a_summary_of_the_provider_is_one_like_others(tmp_path: Path) -> None:
+    with AnthropicProvider(summary=SUMMARY) as provider:
+        room = Room(tmp_path, provider)
+        conversation = room.open()
+        for number in range(4):
+            await conversation.send(question(number))
+        assert any(isinstance(item, Summary) and item.block for item in conversation.view.items)
+        (record,) = conversation.history()
+        assert (record.trigger, record.stages) == ("provider", ("provider",))
+        assert record.cost is not None
+        assert record.cost > 0.1
+        await conversation.close()

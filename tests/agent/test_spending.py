@@ -1,0 +1,139 @@
+"""The limit on what a session may cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.errors import CostLimitReached
+from nca.events import ErrorRaised, Event, Notice, TurnFinished
+from nca.messages import Message, ToolCall, Usage
+from nca.models.catalog import ModelFacts
+from nca.models.client import Reply
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+
+FACTS = ModelFacts("scripted/model", "scripted", 32_000, input_cost=0.001, output_cost=0.002)
+
+
+def costing(cost: float | None, text: str = "An answer.") -> Reply:
+    return Reply(Message("assistant", text), Usage(1_000, 10, cost=cost))
+
+
+class Room:
+    def __init__(self, path: Path, *replies: Reply, limit: float, facts: ModelFacts = FACTS, **settings: Any) -> None:
+        self.events: list[Event] = []
+        self.store = Store.open(path / "sessions.db")
+        self.path = path
+        self.model = ScriptedModel(list(replies), facts=facts)
+        loaded = defaults().with_values({"session.max_cost": limit, **settings}, "the test")
+        self.conversation = Conversation.open(
+            loaded, store=self.store, model=self.model, directory=path, listener=self.events.append
+        )
+
+    def notices(self) -> list[str]:
+        return [event.message for event in self.events if isinstance(event, Notice)]
+
+
+async def test_at_the_limit_the_turn_ends_in_one_line_and_nothing_is_lost(tmp_path: Path) -> None:
+    room = Room(tmp_path, costing(0.6), costing(0.5), costing(0.1), limit=1.0)
+    conversation = room.conversation
+    assert (await conversation.send("One")).cost == 0.6
+    await conversation.send("Two")
+    finished = await conversation.send("Three")
+    (error,) = [event for event in room.events if isinstance(event, ErrorRaised)]
+    assert (finished.reason, finished.cost, error.exit_code) == ("failed", 0.0, CostLimitReached.exit_code)
+    assert "$1.10" in error.message
+    assert "session.max_cost is $1.00" in error.message
+    assert "/config session.max_cost 2" in error.advice
+    assert len(room.model.requests) == 2
+    # What was typed is there, and goes on where the limit is raised.
+    assert conversation.entries[-1].message.text == "Three"
+    conversation.set("session.max_cost", 2)
+    assert (await conversation.send("Three")).reason == "answered"
+    assert [entry.message.text for entry in conversation.entries if entry.message.role == "user"] == [
+        "One",
+        "Two",
+        "Three",
+    ]
+    await conversation.close()
+
+
+async def test_at_four_fifths_it_is_said_once(tmp_path: Path) -> None:
+    room = Room(tmp_path, *(costing(cost) for cost in (0.7, 0.1, 0.1)), limit=1.0)
+    for text in ("One", "Two", "Three"):
+        await room.conversation.send(text)
+        expected = [] if text == "One" else ["This session has cost $0.80 of $1.00 (session.max_cost)."]
+        assert room.notices() == expected
+    await room.conversation.close()
+
+
+async def test_without_a_limit_nothing_is_said(tmp_path: Path) -> None:
+    room = Room(tmp_path, costing(500.0), costing(500.0), limit=0)
+    await room.conversation.send("One")
+    assert (await room.conversation.send("Two")).reason == "answered"
+    assert room.notices() == []
+    await room.conversation.close()
+
+
+async def test_where_no_price_is_known_the_limit_cannot_hold_and_says_so_once(tmp_path: Path) -> None:
+    facts = ModelFacts("scripted/model", "scripted", 32_000)
+    room = Room(tmp_path, costing(None), costing(None), limit=0.01, facts=facts)
+    for text in ("One", "Two"):
+        assert (await room.conversation.send(text)).cost is None
+    assert room.notices() == ["The price of scripted/model is not known, so session.max_cost does not hold for it."]
+    await room.conversation.close()
+
+
+async def test_the_limit_is_looked_at_before_every_step(tmp_path: Path) -> None:
+    call = Message("assistant", None, (ToolCall("c1", "list_directory", "{}"),))
+    room = Room(tmp_path, Reply(call, Usage(1_000, 10, cost=2.0), "tool_calls"), limit=1.0)
+    finished = await room.conversation.send("Look.")
+    assert (finished.reason, len(room.model.requests)) == ("failed", 1)
+    # Every call has its result, so the session goes on.
+    assert room.conversation.entries[-1].message.role == "tool"
+    await room.conversation.close()
+
+
+async def test_summaries_are_paid_for_too(tmp_path: Path) -> None:
+    long = "An answer in many words, about this and that. " * 40
+    replies = [costing(0.1, f"{number} {long}") for number in range(6)]
+    summary = costing(0.25, "The record of the work: this and that was asked, and answered at length each time.")
+    room = Room(tmp_path, *replies, summary, limit=0)
+    for number in range(6):
+        await room.conversation.send(f"Question {number}")
+    assert (await room.conversation.compact()).compacted
+    total = room.conversation.costs()
+    assert total.cost is not None
+    assert round(total.cost, 6) == 0.85
+    # It is in no report about a view: opened again, the session counts as it did.
+    session, used = room.conversation.info.id, room.conversation.stats().used_tokens
+    await room.conversation.close()
+    again = Conversation.open(
+        defaults(), store=room.store, model=ScriptedModel([], facts=FACTS), directory=tmp_path, session=session
+    )
+    assert again.stats().used_tokens == used
+    await again.close()
+
+
+async def test_at_the_limit_a_summary_is_written_by_code(tmp_path: Path) -> None:
+    long = "An answer in many words, about this and that. " * 40
+    room = Room(tmp_path, *[costing(0.2, f"{number} {long}") for number in range(6)], limit=1.2)
+    for number in range(6):
+        await room.conversation.send(f"Question {number}")
+    assert (await room.conversation.compact()).compacted
+    assert len(room.model.requests) == 6
+    await room.conversation.close()
+
+
+async def test_each_turn_says_what_it_cost(tmp_path: Path) -> None:
+    room = Room(tmp_path, costing(0.25), costing(0.5), limit=0)
+    assert room.conversation.spending.of_turn is None
+    for text in ("One", "Two"):
+        await room.conversation.send(text)
+    costs = [event.cost for event in room.events if isinstance(event, TurnFinished)]
+    assert costs == [0.25, 0.5]
+    assert room.conversation.spending.of_turn == 0.5
+    await room.conversation.close()

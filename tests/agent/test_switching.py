@@ -1,0 +1,97 @@
+"""/model in mid-chat: a smaller window compacts before the next request, and says so at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.events import ContextCompaction, ContextWarning, ErrorRaised, Event, RequestStarted
+from nca.models.catalog import ModelFacts
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+
+ANSWER = "An answer in many words, about this and that and more. " * 20
+
+
+class Room:
+    def __init__(self, path: Path, turns: int, **settings: Any) -> None:
+        self.events: list[Event] = []
+        self.store = Store.open(path / "sessions.db")
+        self.turns = turns
+        model = ScriptedModel([f"{n} {ANSWER}" for n in range(turns)], facts=ModelFacts("scripted/large", "scripted"))
+        loaded = defaults().with_values({"model.summarizer": "none", **settings}, "the test")
+        self.conversation = Conversation.open(
+            loaded, store=self.store, model=model, directory=path, listener=self.events.append
+        )
+
+    async def talk(self) -> None:
+        for number in range(self.turns):
+            await self.conversation.send(f"Question {number}")
+        self.events.clear()
+
+    def of(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def small(*replies: str, window_tokens: int = 4_000) -> ScriptedModel:
+    return ScriptedModel(list(replies), facts=ModelFacts("scripted/small", "scripted", window_tokens))
+
+
+async def test_a_smaller_window_says_so_and_compacts_before_the_next_request(tmp_path: Path) -> None:
+    room = Room(tmp_path, turns=14)
+    await room.talk()
+    model = small("Here.")
+    await room.conversation.use_model(model)
+    (warning,) = room.of(ContextWarning)
+    assert warning.usage > 1
+    assert "Compaction follows before the next request." in warning.message
+    assert model.requests == []
+    finished = await room.conversation.send("And now?")
+    assert finished.reason == "answered"
+    assert [(event.phase, event.trigger) for event in room.of(ContextCompaction)] == [
+        ("starting", "model"),
+        ("completed", "model"),
+    ]
+    kinds = [type(event) for event in room.events]
+    assert kinds.index(ContextCompaction) < kinds.index(RequestStarted)
+    (asked,) = room.of(RequestStarted)
+    assert asked.used_tokens <= asked.budget_tokens < 4_000
+    await room.conversation.close()
+
+
+async def test_a_window_that_is_large_enough_changes_nothing(tmp_path: Path) -> None:
+    room = Room(tmp_path, turns=2)
+    await room.talk()
+    await room.conversation.use_model(small("Here."))
+    assert room.events == []
+    await room.conversation.send("And now?")
+    assert room.of(ContextCompaction) == []
+    await room.conversation.close()
+
+
+async def test_without_compaction_it_says_what_makes_room(tmp_path: Path) -> None:
+    room = Room(tmp_path, turns=14, **{"context.auto": "off"})
+    await room.talk()
+    await room.conversation.use_model(small())
+    assert "Auto-compaction is off; /compact makes room." in room.of(ContextWarning)[0].message
+    finished = await room.conversation.send("And now?")
+    assert finished.reason == "failed"
+    assert "Nothing was sent" in room.of(ErrorRaised)[0].message
+    await room.conversation.close()
+
+
+async def test_the_quiet_after_a_compaction_was_the_other_window_s(tmp_path: Path) -> None:
+    # A compaction that a person undid keeps quiet until the usage has grown by a share of the window: the large one's.
+    room = Room(tmp_path, turns=9)
+    await room.talk()
+    assert (await room.conversation.compact()).compacted
+    room.conversation.undo()
+    room.events.clear()
+    await room.conversation.use_model(small("Here.", window_tokens=6_600))
+    used, budget = room.conversation.stats().used_tokens, room.conversation.stats().budget_tokens
+    assert 0.8 * budget < used < budget
+    await room.conversation.send("And now?")
+    assert ("completed", "model") in [(event.phase, event.trigger) for event in room.of(ContextCompaction)]
+    await room.conversation.close()

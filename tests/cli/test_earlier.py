@@ -1,0 +1,131 @@
+"""Two at once: the second `nca` on a session is told who has it, and reads it, copies it, or leaves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.sessions import Store
+from nca.testing.provider import Provider
+from tests.cli.command import environment, nca
+from tests.sessions.samples import said
+from tests.sessions.test_lock import other_process
+from tests.terminal.tty import ROOT, Tty
+
+CTRL_D = "\x04"
+
+
+def echo(request: dict[str, Any]) -> str:
+    return f"You said: {request['messages'][-1]['content'][:40]}"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(echo, window_tokens=4_000) as running:
+        yield running
+
+
+def keys(provider: Provider) -> dict[str, str]:
+    return {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k", "NCA_MODEL__CONTEXT_WINDOW": "4000"}
+
+
+@pytest.fixture
+def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
+    started: list[Tty] = []
+
+    def begin(*arguments: str) -> Tty:
+        env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
+        tty = Tty([sys.executable, "-m", "nca", "loop", "-m", "openai/test-model", *arguments], environment=env)
+        started.append(tty)
+        return tty
+
+    yield begin
+    for tty in started:
+        tty.close()
+
+
+@contextmanager
+def held(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """A session that another process has open: its id, and the process."""
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    with Store.open(path) as store, store.create(directory=str(Path.cwd()), model="m", name="the talk") as session:
+        session.append(said("the question", "the answer"))
+        name = session.info.id
+    with other_process(path, name) as other:
+        yield name, other.pid
+
+
+def test_without_a_terminal_it_is_one_line(provider: Provider, tmp_path: Path) -> None:
+    with held(tmp_path) as (name, pid):
+        for arguments in (["loop", "--resume", name], ["run", "--session", name, "hello"]):
+            done = nca(*arguments, home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+            assert (done.returncode, done.stdout) == (1, "")
+            assert f"session {name} is already open in process {pid}, since 20" in done.stderr
+            assert f"nca sessions fork {name}" in done.stderr
+            assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], tmp_path: Path) -> None:
+    with held(tmp_path) as (name, pid):
+        tty = start("--resume", name)
+        tty.sees(f"already open in process {pid}")
+        tty.line("what?")
+        tty.sees("r to read it here", times=2)
+        tty.line("r")
+        tty.sees("Reading “the talk” (2 messages).")
+        tty.sees("(read-only)")
+        tty.settle()
+        tty.line("/context")
+        tty.sees("2 messages in 1 turn.")
+        tty.line("hello?")
+        tty.sees("open for reading only")
+        tty.settle()
+        tty.send("\x15")  # the text stands in the prompt again
+        tty.line("/compact")
+        tty.sees("open for reading only", times=2)
+        tty.settle()
+        tty.send(CTRL_D)
+        assert tty.ends() == 0
+        with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
+            assert [(info.id, info.messages) for info in store.list()] == [(name, 2)]
+
+
+def test_a_copy_goes_on(start: Callable[..., Tty], tmp_path: Path) -> None:
+    with held(tmp_path) as (name, _):
+        tty = start("--resume", "the talk")
+        tty.sees("f to go on in a copy")
+        tty.line("f")
+        tty.sees("Going on with “the talk (fork)” (2 messages).")
+        tty.settle()
+        tty.line("and now?")
+        tty.sees("You said: and now?")
+        tty.settle()
+        tty.send(CTRL_D)
+        assert tty.ends() == 0
+        with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
+            assert [(info.name, info.messages) for info in store.list()] == [("the talk (fork)", 4), ("the talk", 2)]
+            assert store.find("the talk").id == name
+
+
+@pytest.mark.parametrize("answer", ["\r", CTRL_D])
+def test_one_can_leave(start: Callable[..., Tty], tmp_path: Path, answer: str) -> None:
+    with held(tmp_path) as (name, _):
+        tty = start("-r", name)
+        tty.sees("Enter to leave:")
+        tty.send(answer)
+        assert tty.ends() == 0
+        assert "Traceback" not in tty.text()
+
+
+def test_a_free_session_is_not_asked_about(start: Callable[..., Tty], tmp_path: Path) -> None:
+    with held(tmp_path) as (name, _):
+        pass
+    tty = start("--continue")
+    tty.sees("Going on with “the talk” (2 messages).")
+    assert "already open" not in tty.text()
+    assert name

@@ -1,0 +1,160 @@
+"""Ctrl-C ends any wait, in `nca run` and in the chat, and leaves a valid session that can be gone on with."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.context.view import Summary
+from nca.sessions.store import Store
+from nca.terminal.signals import AGAIN_SECONDS
+from nca.testing.faults import FAULTS, Fault
+from nca.testing.faults.fault import BEGUN
+from nca.testing.faults.rates import limited
+from nca.testing.provider import Provider
+from tests.cli.command import environment
+from tests.terminal.tty import ROOT, Tty
+from tests.testing.fault_runs import ANSWER, TALK_TURNS, answered, database, write_talk
+from tests.testing.forks import WAIT_SECONDS, Child, Forks
+
+CTRL_C, CTRL_D = "\x03", "\x04"
+OWN = {"waits-half-a-minute": Fault("a wait between two tries", limited(retry_after="30"))}
+WAITS = {
+    "answer": "stalls-at-first",
+    "back-off": "waits-half-a-minute",
+    "stream": "stalls-in-the-middle",
+    "summary": "summary-stalls",
+}
+"""What is waited for, and the model that lets one wait; the deadlines are the usual ones."""
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with Forks() as running:
+        yield running
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider(answered, faults={**FAULTS, **OWN}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    home = tmp_path_factory.mktemp("talk")
+    return home, write_talk(home)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def asked(provider: Provider, name: str) -> None:
+    """Wait until a model has got a request."""
+    until(lambda: any(request["model"] == name for request in provider.requests))
+
+
+def is_waiting(wait: str, provider: Provider, child: Child) -> bool:
+    """Whether the command waits for what it should be interrupted in."""
+    written = (child.folder / "stdout").read_text() if (child.folder / "stdout").exists() else ""
+    return (
+        bool(provider.requests)
+        and {
+            "answer": True,
+            "back-off": "retry_scheduled" in written,
+            "stream": BEGUN.split()[-1] in written,
+            "summary": "<transcript>" in str(provider.requests[-1]["messages"]),
+        }[wait]
+    )
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_an_interrupt_ends_the_wait_and_the_session_goes_on(
+    wait: str, forks: Forks, provider: Provider, talk: tuple[Path, str], tmp_path: Path
+) -> None:
+    shutil.copytree(talk[0] / "nca", tmp_path / "nca")
+    keys = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
+    small = {"NCA_MODEL__CONTEXT_WINDOW": "8000"} if wait == "summary" else {}
+    place = {"home": tmp_path, "cwd": tmp_path}
+    words = ["run", "What is it?", "--stream", "ndjson", "--session", talk[1], "--model", f"openai/{WAITS[wait]}"]
+    child = forks.start(*words, **place, **keys, **small)
+    until(lambda: is_waiting(wait, provider, child))
+    child.interrupt()
+    done = child.wait()
+    assert (done.returncode, done.stderr) == (130, "")
+    assert '"reason":"interrupted"' in done.stdout.splitlines()[-1]
+    with Store.open(database(tmp_path), read_only=True) as store:
+        session = store.open_session(talk[1], read_only=True)
+        kept = [entry.message for entry in session.entries()[2 * TALK_TURNS :]]
+        assert not [item for item in session.view().items if isinstance(item, Summary)]
+    assert [message.role for message in kept] == ["user", "assistant"][: 1 + (wait == "stream")]
+    assert not kept[1:] or (kept[1].text.strip(), kept[1].is_interrupted) == (BEGUN, True)
+    if wait == "summary":
+        assert '"phase":"failed"' in done.stdout
+    again = forks.run("run", "Go on.", "--session", talk[1], "--model", "openai/plain", **place, **keys)
+    assert (again.returncode, again.stdout) == (0, f"{ANSWER}\n")
+    assert "What is it?" in str(provider.requests[-1]["messages"])
+
+
+def test_an_interrupt_ends_the_wait_for_a_connection(forks: Forks, tmp_path: Path) -> None:
+    """The server takes the connection and never speaks TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"https://127.0.0.1:{server.getsockname()[1]}/v1"
+        child = forks.start(
+            "run", "Hello", "-m", "openai/x", home=tmp_path, cwd=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=address
+        )
+        connection, _ = server.accept()
+        child.interrupt()
+        done = child.wait()
+        connection.close()
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Interrupted" in done.stderr
+
+
+def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
+    provider: Provider, talk: tuple[Path, str], tmp_path: Path
+) -> None:
+    shutil.copytree(talk[0] / "nca", tmp_path / "nca")
+    env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, PYTHONPATH=str(ROOT))
+    tty = Tty([sys.executable, "-m", "nca", "--resume", talk[1], "--model", "openai/plain"], environment=env)
+    try:
+        tty.sees("Going on with")
+        for number, (wait, name) in enumerate(WAITS.items(), 1):
+            if wait == "summary":
+                tty.line("/config model.context_window 8000")
+                tty.sees("model.context_window = 8,000")
+            tty.line(f"/model openai/{name}")
+            tty.sees(f"openai/{name} answers from now on.")
+            tty.settle()
+            tty.line(f"This is about {wait}.")
+            tty.sees({"back-off": "Trying again", "stream": BEGUN, "summary": "Compacting"}.get(wait, "Thinking"))
+            asked(provider, name)
+            tty.send(CTRL_C)
+            tty.sees("Interrupted", times=number)
+            # A second Ctrl-C within this time would leave.
+            time.sleep(AGAIN_SECONDS)
+            tty.settle()
+        tty.line("/config model.context_window 0")
+        tty.line("/model openai/plain")
+        tty.sees("openai/plain answers from now on.")
+        tty.settle()
+        tty.line("And now?")
+        tty.sees(ANSWER)
+        tty.settle()
+        tty.send(CTRL_D)
+        assert tty.ends() == 0
+        assert b"Traceback" not in tty.raw
+    finally:
+        tty.close()
+    for wait in WAITS:
+        assert f"This is about {wait}." in str(provider.requests[-1]["messages"])

@@ -1,0 +1,177 @@
+"""`nca sessions export`, `import`, `rename`, `fork`, `delete`, `backup`, as processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from nca.messages import Message
+from nca.sessions import Store
+from tests.cli.command import environment, nca
+from tests.sessions.samples import MANUAL, hiding, said
+from tests.terminal.tty import ROOT, Tty
+
+KEY = "sk-" + "a1B2" * 6
+ROWS = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}]
+
+
+def store_in(home: Path) -> Store:
+    return Store.open(home / "nca" / "data" / "sessions.db")
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> str:
+    """A closed session with six messages and a compaction."""
+    with store_in(tmp_path) as store, store.create(directory="/work", model="m", name="the talk") as session:
+        session.append(said("fix it", "done", "my own-secret-value", f"never say {KEY}", "\x1b[2J", "end"))
+        session.commit_view(hiding(2), MANUAL)
+        return session.info.id
+
+
+def test_json_goes_out_and_comes_in_again(tmp_path: Path, talk: str) -> None:
+    done = nca("sessions", "export", "the talk", "talk.json", "--no-redact", home=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "6 messages in talk.json (json)" in done.stderr
+    file = tmp_path / "talk.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    new = nca("sessions", "import", "talk.json", "--name", "again", home=tmp_path)
+    assert new.returncode == 0
+    with store_in(tmp_path) as store:
+        one, other = store.copy_of(talk), store.copy_of(new.stdout.strip())
+        assert other.info.name == "again"
+        assert (one.entries, one.views, one.summaries, one.compactions) == (
+            *(other.entries, other.views, other.summaries, other.compactions),
+        )
+
+
+def test_formats_by_flag_by_ending_and_by_default(tmp_path: Path, talk: str) -> None:
+    assert nca("sessions", "export", talk, home=tmp_path).stdout.startswith("# the talk\n")
+    assert nca("sessions", "export", talk, "-", "--html", home=tmp_path).stdout.startswith("<!doctype html>")
+    assert json.loads(nca("sessions", "export", talk, "--json", home=tmp_path).stdout)["format"] == "nca-session"
+    assert nca("sessions", "export", talk, "--out", "talk.html", home=tmp_path).returncode == 0
+    assert (tmp_path / "talk.html").read_text().startswith("<!doctype html>")
+    assert nca("sessions", "export", talk, "talk.txt", "--format", "json", home=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "talk.txt").read_bytes())["version"] == 1
+
+
+def test_keys_stay_here_unless_asked_for(tmp_path: Path, talk: str) -> None:
+    for form in ("markdown", "json", "html"):
+        done = nca("sessions", "export", talk, "--format", form, home=tmp_path, OPENAI_API_KEY="own-secret-value")
+        text = done.stdout
+        assert KEY not in text
+        assert "own-secret-value" not in text
+        assert "[redacted OPENAI_API_KEY]" in text
+        assert "\x1b" not in text
+    assert KEY in nca("sessions", "export", talk, "--no-redact", home=tmp_path).stdout
+
+
+def test_nothing_is_overwritten_unless_forced(tmp_path: Path, talk: str) -> None:
+    (tmp_path / "a.md").write_text("mine")
+    done = nca("sessions", "export", talk, "a.md", home=tmp_path)
+    assert (done.returncode, (tmp_path / "a.md").read_text()) == (2, "mine")
+    assert "--force" in done.stderr
+    assert nca("sessions", "export", talk, "a.md", "--force", home=tmp_path).returncode == 0
+    assert (tmp_path / "a.md").read_text().startswith("# the talk")
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_import_of_other_programs_files(tmp_path: Path) -> None:
+    (tmp_path / "array.json").write_text(json.dumps(ROWS))
+    (tmp_path / "object.json").write_text(json.dumps({"messages": ROWS, "tools": []}))
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    ids = [
+        nca("sessions", "import", name, home=tmp_path).stdout.strip()
+        for name in ("array.json", "object.json", "lines.jsonl")
+    ]
+    piped = nca("sessions", "import", "-", home=tmp_path, stdin=json.dumps(ROWS)).stdout.strip()
+    with store_in(tmp_path) as store:
+        for name in (*ids, piped):
+            copy = store.copy_of(name)
+            assert [entry.message for entry in copy.entries] == said("hello", "yes")
+            assert copy.info.directory == str(tmp_path)
+
+
+def test_a_bad_file_leaves_nothing_behind(tmp_path: Path) -> None:
+    lines = [json.dumps(row) for row in ROWS] + ['{"role": "robot", "content": "x"}']
+    (tmp_path / "bad.jsonl").write_text("\n".join(lines))
+    done = nca("sessions", "import", "bad.jsonl", home=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("nca: bad.jsonl, line 3: message 3: role 'robot' is not known; valid: system")
+    assert nca("sessions", "import", "missing.json", home=tmp_path).returncode == 2
+    assert nca("sessions", "list", home=tmp_path).stdout == "no sessions yet\n"
+
+
+def test_rename_and_fork(tmp_path: Path, talk: str) -> None:
+    assert nca("sessions", "rename", "the talk", "new\n\x1b[1mname", home=tmp_path).returncode == 0
+    forked = nca("sessions", "fork", talk, "--at", "2", "--name", "copy", home=tmp_path)
+    assert forked.returncode == 0
+    with store_in(tmp_path) as store:
+        assert store.find("copy").id == forked.stdout.strip()
+        assert (store.find("copy").messages, store.find(talk).messages) == (2, 6)
+    done = nca("sessions", "fork", talk, "--at", "7", home=tmp_path)
+    assert (done.returncode, "no message 7; the session has 6" in done.stderr) == (1, True)
+    assert nca("sessions", "rename", talk, "", home=tmp_path).stdout == f"{talk} has no name now\n"
+
+
+def test_delete_asks_and_takes_the_long_outputs_along(tmp_path: Path, talk: str) -> None:
+    folder = tmp_path / "nca" / "data" / "outputs" / talk
+    folder.mkdir(parents=True)
+    done = nca("sessions", "delete", talk, home=tmp_path)
+    assert (done.returncode, "--yes" in done.stderr) == (2, True)
+    env = {**environment(tmp_path), "PYTHONPATH": str(ROOT)}
+    for answer, said_then in (("n", "nothing was deleted"), ("y", f"{talk} is deleted")):
+        tty = Tty([sys.executable, "-m", "nca", "sessions", "delete", talk[:5]], environment=env)
+        try:
+            tty.sees(f"Delete {talk}, “the talk”, 6 messages, for good?")
+            tty.line(answer)
+            tty.sees(said_then)
+            assert tty.ends() == 0
+        finally:
+            tty.close()
+    assert not folder.exists()
+    assert nca("sessions", "delete", talk, "--yes", home=tmp_path).returncode == 2
+
+
+def test_a_session_that_is_open_is_not_deleted_but_can_be_copied(tmp_path: Path, talk: str) -> None:
+    with store_in(tmp_path) as store, store.open_session(talk) as session:
+        session.append([Message("user", "still talking")])
+        done = nca("sessions", "delete", talk, "--yes", home=tmp_path)
+        assert (done.returncode, "already open in process" in done.stderr) == (1, True)
+        assert nca("sessions", "rename", talk, "x", home=tmp_path).returncode == 1
+        forked = nca("sessions", "fork", talk, home=tmp_path)
+        assert forked.returncode == 0
+        assert "still talking" in nca("sessions", "export", talk, home=tmp_path).stdout
+        assert store.find(forked.stdout.strip()).messages == 7
+
+
+def test_backup(tmp_path: Path, talk: str) -> None:
+    with store_in(tmp_path) as store, store.open_session(talk):
+        done = nca("sessions", "backup", "copy.db", home=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1 sessions in copy.db\n")
+    with Store.open(tmp_path / "copy.db", read_only=True) as copy:
+        assert copy.find(talk).messages == 6
+    again = nca("sessions", "backup", "copy.db", home=tmp_path)
+    assert (again.returncode, "exists" in again.stderr) == (1, True)
+    (tmp_path / "empty").mkdir()
+    assert nca("sessions", "backup", "x.db", home=tmp_path / "empty").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export", "nowhere"], "there is no session 'nowhere'"),
+        (["export", "the talk", "--format", "pdf"], "valid: markdown, json, html"),
+        (["export", "the talk", "--html", "--json"], "exclude each other"),
+        (["export", "the talk", "a.md", "--out", "b.md"], "exclude each other"),
+        (["fork", "nowhere"], "there is no session"),
+        (["fork", "the talk", "--at", "x"], "Invalid value for '--at'"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, talk: str, arguments: list[str], said: str) -> None:
+    done = nca("sessions", *arguments, home=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

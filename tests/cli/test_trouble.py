@@ -1,0 +1,169 @@
+"""Whatever lies where the sessions should be, through the commands: one clear line, nothing overwritten."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nca.sessions import Store, schema
+from nca.testing.provider import Provider
+from tests.cli.command import environment, nca
+from tests.sessions.samples import filled
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider() as running:
+        running.script = lambda _: "Still here."
+        yield running
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "nca" / "data" / "sessions.db"
+
+
+def asked(provider: Provider, home: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """One question, by `nca run` or through the chat without a terminal."""
+    words = ("run", "Are you there?") if command == "run" else ("loop",)
+    return nca(
+        *(*words, "-m", "openai/m", "--context-window", "8000"),
+        home=home,
+        stdin="" if command == "run" else "Are you there?\n",
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE=provider.url,
+    )
+
+
+def listed(home: Path) -> subprocess.CompletedProcess[str]:
+    return nca("sessions", "list", home=home)
+
+
+def _garbage(path: Path) -> None:
+    path.write_bytes(b"garbage " * 1_000)
+
+
+def _truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _newer(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", len(schema.MIGRATIONS) + 1)
+    connection.close()
+
+
+def _another_programs(path: Path) -> None:
+    path.unlink()
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+    connection.close()
+
+
+def prepared(path: Path, change: Callable[[Path], None]) -> bytes:
+    filled(path)
+    change(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(("command", "damage"), [("run", _garbage), ("loop", _truncated)])
+def test_a_damaged_store_is_set_aside_said_once_and_the_question_answered(
+    provider: Provider, tmp_path: Path, path: Path, damage: Callable[[Path], None], command: str
+) -> None:
+    before = prepared(path, damage)
+    looked = listed(tmp_path)
+    assert (looked.returncode, looked.stdout) == (1, "")
+    assert len(looked.stderr.splitlines()) == 1
+    assert "is damaged" in looked.stderr
+    assert path.read_bytes() == before
+    done = asked(provider, tmp_path, command)
+    assert done.returncode == 0
+    assert "Still here." in done.stdout
+    [note] = [line for line in (done.stdout + done.stderr).splitlines() if "is damaged" in line]
+    [aside] = [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
+    assert aside.name in note
+    assert aside.read_bytes() == before
+    again = asked(provider, tmp_path, command)
+    assert again.returncode == 0
+    assert "damaged" not in again.stdout + again.stderr
+    assert listed(tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["run", "loop"])
+def test_a_newer_store_is_refused_and_left_alone(provider: Provider, tmp_path: Path, path: Path, command: str) -> None:
+    before = prepared(path, _newer)
+    for done in (listed(tmp_path), asked(provider, tmp_path, command)):
+        assert (done.returncode, done.stdout) == (1, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert "newer nca" in done.stderr
+        assert "Upgrade nca" in done.stderr
+    assert path.read_bytes() == before
+    assert provider.requests == []
+
+
+def test_another_programs_file_is_left_alone_and_the_session_kept_in_memory(
+    provider: Provider, tmp_path: Path, path: Path
+) -> None:
+    before = prepared(path, _another_programs)
+    looked = listed(tmp_path)
+    assert (looked.returncode, looked.stdout) == (1, "")
+    assert len(looked.stderr.splitlines()) == 1
+    assert "another program's database" in looked.stderr
+    done = asked(provider, tmp_path, "run")
+    assert done.returncode == 0
+    assert "Still here." in done.stdout
+    [note] = [line for line in (done.stdout + done.stderr).splitlines() if "another program's database" in line]
+    assert "memory only" in note
+    assert path.read_bytes() == before
+
+
+def test_a_home_that_cannot_be_written(provider: Provider, tmp_path: Path) -> None:
+    (tmp_path / "nca").write_text("a file where the folder should be")
+    done = asked(provider, tmp_path, "run")
+    assert done.returncode == 0
+    assert "Still here." in done.stdout
+    assert "memory only" in done.stdout + done.stderr
+    assert (tmp_path / "nca").read_text() == "a file where the folder should be"
+
+
+FULL = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+del sys.argv[1]
+from nca.cli.app import main
+main()
+"""
+
+
+def test_a_disk_without_room_fails_the_turn_in_one_line_and_loses_nothing(
+    provider: Provider, tmp_path: Path, path: Path
+) -> None:
+    ids = filled(path)
+    with Store.open(path, read_only=True) as store:
+        before = {id: store.copy_of(id) for id in ids}
+    room = path.stat().st_size + 4_096
+    question = "x" * 2 * room
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(room), "run", "-m", "openai/m", "--context-window", "900000"],
+        input=question.encode(),
+        capture_output=True,
+        env=environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url),
+        cwd=tmp_path,
+        timeout=90,
+        check=False,
+    )
+    told = done.stderr.decode()
+    assert done.returncode == 1, told
+    assert "Traceback" not in told
+    assert f"write {path}" in told
+    assert "Nothing" in told
+    assert provider.requests == []
+    with Store.open(path) as store:
+        assert store.notes == ()
+        assert {id: store.copy_of(id) for id in ids} == before
+    assert asked(provider, tmp_path, "run").returncode == 0

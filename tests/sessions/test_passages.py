@@ -1,0 +1,94 @@
+"""Passages: a text is cut without loss, and the second column holds what FTS5 would not see."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.messages import Message, ToolCall
+from nca.sessions.encoding import encode
+from nca.sessions.passages import (
+    BY,
+    MAX_PASSAGES,
+    PASSAGE_CHARS,
+    SAYS_HOW_MANY,
+    SAYS_WHEN,
+    cuts,
+    extra_words,
+    pairs,
+    passages_of,
+    plain_text,
+    speaker_of,
+)
+
+
+@given(st.text("ab \n", max_size=6_000))
+def test_passages_are_short_and_leave_out_nothing_but_a_blank_end(text: str) -> None:
+    places = cuts(text)
+    assert all(0 < last - first <= PASSAGE_CHARS for first, last in places)
+    assert [first for first, _ in places[1:]] == [last for _, last in places[:-1]]
+    assert not text[places[-1][1] if places else 0 :].strip()
+
+
+def test_a_message_has_no_more_passages_than_its_rows() -> None:
+    assert len(cuts("x" * (PASSAGE_CHARS * (MAX_PASSAGES + 3)))) == MAX_PASSAGES
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("getUserName", "get User Name"),
+        ("parseHTTPBody2", "parse HTTP Body 2"),
+        ("東京都", "東京 京都 都"),
+        ("on 2024-05-09", "may"),
+    ],
+)
+def test_extra_words(text: str, words: str) -> None:
+    assert words in extra_words(text).split("\n")
+
+
+def test_times_and_numbers_are_marked_in_what_is_said_only() -> None:
+    assert SAYS_WHEN in extra_words("[8 May 2023] Ann: we met yesterday").split("\n")
+    assert not {SAYS_WHEN, SAYS_HOW_MANY} & set(extra_words("[8 May 2023] Ann: we met").split("\n"))
+    assert SAYS_HOW_MANY in extra_words("Ann: we have two dogs").split("\n")
+
+
+@pytest.mark.parametrize(
+    ("message", "speaker"),
+    [
+        (Message("user", "Ann: hello"), "Ann"),
+        (Message("assistant", "[8 May 2023] Ann Lee: hello"), "Ann Lee"),
+        (Message("user", "**Ann:** hello"), ""),
+        (Message("user", "hello there: you"), ""),
+        (Message("user", "hello", name="ann"), "ann"),
+        (Message("tool", "Error: nothing", name="grep"), ""),
+    ],
+)
+def test_who_speaks(message: Message, speaker: str) -> None:
+    assert speaker_of(message) == speaker
+
+
+def test_the_speaker_is_in_every_passage() -> None:
+    rows = json.loads(passages_of(encode(Message("user", "Ann: " + "word " * 1_000)), None))
+    assert len(rows) > 2
+    assert all(f"{BY}ann" in extra.split("\n") for _, extra in rows)
+
+
+def test_pairs_begin_with_every_character() -> None:
+    assert [pair[0] for pair in pairs("東京都")] == ["東", "京", "都"]
+
+
+def test_call_arguments_are_values_on_lines() -> None:
+    call = ToolCall("1", "write", '{"path": "a.py", "edits": [{"text": "x\\ny"}, null], "deep": true}')
+    assert plain_text(Message("assistant", "Now.", (call,))) == "Now.\nwrite path: a.py\nedits: text: x\ny\ndeep: True"
+    broken = ToolCall("1", "write", '{"path": ')
+    assert plain_text(Message("assistant", None, (broken,))) == 'write {"path": '
+    deep = ToolCall("1", "write", "[" * 900 + "]" * 900)
+    assert plain_text(Message("assistant", None, (deep,))).startswith("write")
+
+
+def test_what_cannot_be_read_has_no_passages() -> None:
+    assert passages_of("not a message", None) == "[]"

@@ -1,0 +1,169 @@
+"""A session out of the store and into it again: whole, cut, refused where its parts do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nca.context.view import Stub, Verbatim, View
+from nca.errors import SessionNotFound, StoreError
+from nca.messages import Message, Usage
+from nca.sessions import Session, Store
+from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, cut, new_copy
+from nca.sessions.views import SummaryPlace
+from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
+
+
+@pytest.fixture
+def talk(session: Session) -> Session:
+    """Ten messages, three compactions of which one is undone, a pin and a call."""
+    session.append(said(*(f"message {number}" for number in range(1, 11))))
+    session.commit_view(hiding(2, "first"), MANUAL)
+    session.commit_view(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25, trigger="threshold"))
+    session.commit_view(hiding(8, "last"), MANUAL)
+    session.undo()
+    session.pin(3)
+    session.record_usage(9, "m", Usage(100, 20, cost=0.5), 1)
+    session.rename("the talk")
+    return session
+
+
+def stored(store: Store, session_id: str) -> list[tuple[str, ...]]:
+    """The bytes of the log, as they are on the disk."""
+    number = store._find(session_id)[1]
+    return store._database.rows("SELECT body FROM messages WHERE session = ? ORDER BY seq", (number,))
+
+
+def test_a_fork_has_all_of_it_and_goes_its_own_way(store: Store, talk: Session) -> None:
+    copy = store.fork(talk.info.id)
+    assert copy.id != talk.info.id
+    assert (copy.name, copy.title, copy.messages) == ("the talk (fork)", talk.info.title, 10)
+    assert store.latest() == copy
+    assert stored(store, copy.id) == stored(store, talk.info.id)
+    with store.open_session(copy.id) as fork:
+        assert (fork.view(), fork.pins(), fork.usage()) == (talk.view(), talk.pins(), [])
+        assert fork.compactions() == talk.compactions()
+        assert fork.summaries() == talk.summaries()
+        assert fork.redo() is not None
+        assert fork.view() == hiding(8, "last")
+        for view in (RICH_VIEW, hiding(2, "first"), View()):
+            fork.undo()
+            assert fork.view() == view
+        fork.append(said("only here"))
+    assert talk.view() == RICH_VIEW
+    assert talk.info.messages == 10
+
+
+def test_a_fork_from_a_message_has_what_was_there(store: Store, talk: Session) -> None:
+    info = store.fork(talk.info.id, at=5, name=" two\nlines ")
+    assert (info.name, info.messages) == ("two lines", 5)
+    with store.open_session(info.id) as fork:
+        assert [entry.message.text for entry in fork.entries()] == [f"message {n}" for n in range(1, 6)]
+        assert fork.view() == hiding(2, "first")
+        assert fork.pins() == {3}
+        assert fork.undo() is not None
+        assert fork.view() == View()
+    with store.open_session(store.fork(talk.info.id, at=1).id) as fork:
+        assert (fork.view(), fork.can_undo, fork.pins()) == (View(), False, frozenset())
+
+
+def test_a_fork_never_parts_calls_from_their_results(store: Store, session: Session) -> None:
+    session.append([*said("question"), calling("1", "2"), result("1"), result("2"), Message("assistant", "answer")])
+    for at in (2, 3, 4):
+        assert store.fork(session.info.id, at=at).messages == 4
+    session.append([*said("more"), calling("3")])
+    with store.open_session(store.fork(session.info.id).id) as fork:
+        assert [entry.message.tool_call_id for entry in fork.recovered] == ["3"]
+
+
+def test_views_are_tied_to_the_nearest_that_is_left(store: Store, session: Session) -> None:
+    session.append(said(*"abcdef"))
+    session.commit_view(hiding(2), MANUAL)
+    session.commit_view(hiding(6), MANUAL)
+    session.commit_view(View((Stub(1, "cut", "prune"), Verbatim(2, 3)), 4), MANUAL)
+    with store.open_session(store.fork(session.info.id, at=3).id) as fork:
+        assert fork.view_id == 3
+        assert fork.undo() is not None
+        assert fork.view() == hiding(2)
+
+
+@pytest.mark.parametrize("at", [0, -1, 11])
+def test_there_is_no_such_message(store: Store, talk: Session, at: int) -> None:
+    with pytest.raises(StoreError, match=f"no message {at}; the session has 10"):
+        store.fork(talk.info.id, at=at)
+    assert len(store.list()) == 1
+
+
+def test_a_session_that_is_open_elsewhere_can_be_copied(path: Path, talk: Session) -> None:
+    with Store.open(path, read_only=True) as reader:
+        assert reader.copy_of("the talk").info == talk.info
+        with pytest.raises(StoreError, match="reading only"):
+            reader.fork("the talk")
+    with pytest.raises(SessionNotFound), Store.open(path, read_only=True) as reader:
+        reader.copy_of("nowhere")
+
+
+def test_an_import_counts_as_used_now_and_keeps_its_birth(store: Store, talk: Session) -> None:
+    copy = store.copy_of(talk.info.id)
+    aged = msgspec.structs.replace(copy.info, created_at=1.5, updated_at=2.5, is_pinned=True, title="forged")
+    info = store.add(msgspec.structs.replace(copy, info=aged))
+    assert (info.created_at, info.is_pinned, info.title) == (1.5, True, "message 1")
+    assert info.updated_at >= talk.info.updated_at
+    assert store.expire(1, 50) == 0
+    with store.open_session(info.id) as session:
+        assert session.usage() == talk.usage()
+
+
+def test_a_new_copy_has_only_a_log(store: Store, session: Session) -> None:
+    entries = session.append(said("hello", "yes"))
+    info = store.add(new_copy(entries, directory="/here", name="x"))
+    assert (info.directory, info.name, info.title, info.messages) == ("/here", "x", "hello", 2)
+
+
+Change = Callable[[SessionCopy], SessionCopy]
+
+
+def replaced(**values: object) -> Change:
+    return lambda copy: msgspec.structs.replace(copy, **values)
+
+
+def with_view(view: ViewCopy) -> Change:
+    return lambda copy: msgspec.structs.replace(copy, views=(*copy.views[:-1], view))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda copy: msgspec.structs.replace(copy, entries=copy.entries[1:]), "not numbered"),
+        (replaced(entries=()), "covers up to message"),
+        (replaced(head_view=9), "the view in force, 9"),
+        (replaced(views=(FIRST_VIEW,)), "the view in force, 2"),
+        (replaced(compactions=()), "the compactions are not"),
+        (replaced(pins=(11,)), "a pin"),
+        (replaced(summaries=()), "summary 1; there are 0"),
+        (with_view(ViewCopy(3, None, (), 1)), "view 3 has no view before it"),
+        (with_view(ViewCopy(3, 3, (), 1)), "view 3 has no view before it"),
+        (with_view(ViewCopy(2, 1, (), 1)), "view 2 has no view before it, or a number"),
+        (with_view(ViewCopy(3, 2, (Verbatim(2, 3),), 4)), "view 3: the view's items"),
+        (with_view(ViewCopy(3, 2, (SummaryPlace(0),), 4)), "summary 0"),
+        (lambda copy: msgspec.structs.replace(copy, usage=tuple(
+            msgspec.structs.replace(row, view_id=8) for row in copy.usage)), "usage of a call"),
+        (lambda copy: msgspec.structs.replace(copy, usage=tuple(
+            msgspec.structs.replace(row, usage=Usage(10**30, 1)) for row in copy.usage)), "too large"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_change_nothing(store: Store, talk: Session, change: Change, why: str) -> None:
+    before = store.list()
+    with pytest.raises(StoreError, match=why):
+        store.add(change(store.copy_of(talk.info.id)))
+    assert store.list() == before
+
+
+def test_a_cut_is_a_copy_that_fits(store: Store, talk: Session) -> None:
+    copy = store.copy_of(talk.info.id)
+    for at in range(1, 11):
+        store.add(cut(copy, at))
+    assert store.copy_of(talk.info.id) == copy

@@ -1,0 +1,179 @@
+"""/context beyond compacting and undoing: expand, pin, preview, and what history and show tell."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from nca.context.view import Summary
+from nca.errors import UsageError
+from tests.terminal.stage import Stage, a_stage
+from tests.terminal.test_commands import LONG, SUMMARY, a_long_chat, replies
+from tests.terminal.tty import chat
+
+EDITOR = """#!/bin/sh
+echo "the editor has the terminal: $(tty >/dev/null && stty -a | grep -o -e '-\\?icanon')"
+printf '## Goal and intent\\n\\nOnly what I wrote myself.\\n' > "$1"
+"""
+
+
+async def compacted(stage: Stage) -> Summary:
+    await a_long_chat(stage)
+    await stage.command("/context compact")
+    return stage.conversation.summaries()[-1]
+
+
+async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        before = stage.conversation.effective_history()
+        await stage.command("/context compact")
+        summary = stage.conversation.summaries()[-1]
+        hidden = stage.conversation.effective_history()
+        assert f"of messages 1–{summary.ranges[-1][1]}, written by scripted/model" in await stage.command(
+            "/context show"
+        )
+        text = await stage.command(f"/context expand {summary.id[:4]}")
+        assert text.startswith("Put back. Context: ")
+        assert stage.conversation.effective_history() == before
+        assert "already" in await stage.command("/context expand 1")
+        assert "it stands in the context no longer" in await stage.command(f"/context show {summary.id}")
+        assert "1 compaction." in await stage.command("/context history")
+        await stage.command("/context undo")
+        assert stage.conversation.effective_history() == hidden
+
+
+async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        summary = await compacted(stage)
+        assert "hidden: summary" in await stage.command("/context show 3")
+        await stage.command("/context expand 3")
+        assert "message 3, user; shown to the model as it is" in await stage.command("/context show 3")
+        assert "hidden: summary" in await stage.command("/context show 4")
+        (left,) = stage.conversation.summaries()
+        assert left.ranges == ((1, 2), (4, summary.ranges[-1][1]))
+
+
+async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        summary = await compacted(stage)
+        for line, words in (
+            ("/context expand", "ID"),
+            ("/context expand nothing", summary.id),
+            ("/context show zzz", summary.id),
+            ("/context show 99", "1 to 12"),
+            ("/context pin 99", "1 to 12"),
+            ("/context pin the rule", "no message's number"),
+            ("/context accept", "There is no preview"),
+        ):
+            with pytest.raises(UsageError, match=words):
+                await stage.command(line)
+
+
+async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        summary = await compacted(stage)
+        stage.conversation.set("context.max_tokens", 4_000)
+        view = stage.conversation.view
+        with pytest.raises(UsageError, match="no room for that"):
+            await stage.command(f"/context expand {summary.id}")
+        assert stage.conversation.view == view
+
+
+async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
+        await compacted(stage)
+        assert "Message 3 stays" in await stage.command("/context pin 3")
+        assert f"Question 1: {LONG}".strip() in [
+            row["content"].strip() for row in stage.conversation.effective_history()
+        ]
+        assert "pinned already" in await stage.command("/context pin 3")
+        text = await stage.command("/context pin")
+        assert "● 3" in text
+        tokens = stage.conversation.by_hand.pins()[0].tokens
+        assert f"Pins: {tokens:,} of {stage.conversation.by_hand.pins_budget_tokens:,} tokens" in text
+        await stage.command("/context compact")
+        assert any("Question 1" in str(row["content"]) for row in stage.conversation.effective_history()[1:])
+        assert "may be compacted again" in await stage.command("/context unpin 3")
+        assert "is not pinned" in await stage.command("/context unpin 3")
+        assert "Message 11 stays" in await stage.command("/context pin last")
+        stage.conversation.set("context.max_tokens", 3_000)
+        with pytest.raises(UsageError, match="no room for message 12"):
+            await stage.command("/context pin 12")
+
+
+async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        before = stage.conversation.view
+        text = await stage.command("/context compact --preview the parser")
+        assert stage.conversation.view == before
+        assert not stage.conversation.history()
+        held = stage.context.preview
+        assert held is not None
+        assert f"{held.proposal.tokens_before:,} → {held.proposal.tokens_after:,} tokens" in text
+        assert "fails at line 12" in text
+        assert "messages 1–" in text
+        await stage.command("/context accept")
+        assert stage.conversation.view == held.proposal.view
+        (record,) = stage.conversation.history()
+        assert record.tokens_after == held.proposal.tokens_after == stage.conversation.stats().used_tokens
+
+
+async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        await stage.command("/context compact --preview")
+        assert "nothing was changed" in await stage.command("/context drop")
+        await stage.command("/context compact --preview")
+        await stage.command("/context compact")
+        view = stage.conversation.view
+        with pytest.raises(UsageError, match="changed since the preview"):
+            await stage.command("/context accept")
+        assert stage.conversation.view == view
+
+
+def test_the_summary_of_a_preview_opens_in_the_editor(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(EDITOR)
+    editor.chmod(editor.stat().st_mode | stat.S_IXUSR)
+    tty = chat(
+        *replies(4),
+        SUMMARY,
+        settings={"context.idle_threshold": 1.0},
+        window_tokens=40_000,
+        env={"EDITOR": str(editor)},
+    )
+    try:
+        for number in range(4):
+            tty.line(f"Question {number}. {LONG[:200]}")
+            tty.sees(f"Answer {number}.")
+        tty.line("/context compact --preview")
+        tty.sees("/context accept applies it")
+        tty.line("/context edit")
+        tty.sees("the editor has the terminal: icanon")
+        tty.sees("Only what I wrote myself.")
+        tty.line("/context accept")
+        tty.sees("/context undo takes it back")
+        tty.line("/context show")
+        tty.sees("written by you")
+        tty.line("/exit")
+        assert tty.ends() == 0
+    finally:
+        tty.close()
+
+
+def test_without_an_editor_the_line_says_what_to_set(tmp_path: Path) -> None:
+    tty = chat(*replies(4), SUMMARY, window_tokens=40_000)
+    try:
+        for number in range(4):
+            tty.line(f"Question {number}. {LONG[:200]}")
+            tty.sees(f"Answer {number}.")
+        tty.line("/context compact --preview")
+        tty.sees("/context accept applies it")
+        tty.line("/context edit")
+        tty.sees("Set EDITOR, as in")
+    finally:
+        tty.close()

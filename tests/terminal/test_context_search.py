@@ -1,0 +1,45 @@
+"""/context search, over a real conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nca.errors import UsageError
+from tests.sessions.samples import said
+from tests.terminal.stage import a_stage
+
+
+async def test_what_was_cleared_is_found(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["It is 4711."]) as stage:
+        await stage.conversation.send("What is the password of the lighthouse?")
+        await stage.command("/context clear")
+        text = await stage.command("/context search lighthouse passwords")
+        assert "1  user: What is the password of the lighthouse?" in text
+        assert "2  assistant: It is 4711." in text
+
+
+async def test_other_sessions_on_request(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert stage.context.store is not None
+        with stage.context.store.create(directory="/", model="m") as other:
+            other.append(said("the walrus"))
+        assert "--all TEXT looks into every session" in await stage.command("/context search walrus")
+        assert f"{other.info.id}:1  user: the walrus" in await stage.command("/context search --all walrus")
+        assert (await stage.command("/context search --all seal")).strip() == "Nothing was found."
+
+
+async def test_nothing_to_search_for_is_said(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        for line in ("/context search", "/context search --all"):
+            with pytest.raises(UsageError, match="nothing to search for"):
+                await stage.command(line)
+
+
+async def test_stored_text_cannot_control_the_terminal(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["ok"]) as stage:
+        await stage.conversation.send("walrus \x1b]0;owned\x07 \x9b2J \u202e end")
+        text = await stage.command("/context search walrus")
+        assert "walrus" in text
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)

@@ -1,0 +1,57 @@
+"""What a person sees of money: /cost, /context, and the line of a compaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from nca.agent.stats import Prices
+from nca.events import ContextCompaction
+from nca.messages import Message, Usage
+from nca.models.client import Reply
+from nca.terminal.context_panel import context_panel
+from nca.terminal.theme import plain_console
+from nca.terminal.wording import compaction_line
+from tests.terminal.stage import a_stage
+from tests.terminal.test_context_panel import STATS
+
+
+async def test_cost_tells_cache_turn_and_limit(tmp_path: Path) -> None:
+    usage = Usage(1_000, 10, cache_read_tokens=600, cache_write_tokens=300, cost=0.25)
+    with a_stage(tmp_path, [Reply(Message("assistant", "Hello."), usage)], session__max_cost=2) as stage:
+        assert "price unknown" in await stage.command("/cost")
+        await stage.conversation.send("Hi.")
+        said = await stage.command("/cost")
+    assert "1,000 tokens in · 10 out · 600 of the input from the provider's cache · 300 written to it · $0.25" in said
+    assert "last turn $0.25 · limit $2.00 (session.max_cost)" in said
+
+
+def panel(prices: Prices) -> str:
+    console = plain_console({})
+    with console.capture() as captured:
+        console.print(context_panel(replace(STATS, prices=prices), 100))
+    return " ".join(captured.get().split())
+
+
+def test_context_tells_what_a_request_costs_and_compaction_saves() -> None:
+    assert "costs" not in panel(Prices())
+    assert "Reading the next request costs $0.30." in panel(Prices(0.3))
+    text = panel(Prices(0.3, 0.03, 0.02, 0.9, 0.09))
+    assert "Reading the next request costs $0.30 ($0.0300 where it is cached)" in text
+    assert "compaction, which cost $0.0200, saves $0.90 of it ($0.0900 where it is cached)." in text
+
+
+def test_the_line_of_a_compaction_tells_what_it_cost_and_saves() -> None:
+    event = ContextCompaction("completed", "threshold", message="Compacted.", cost=0.5, saves=0.25, saves_cached=0.025)
+    assert compaction_line(event) == "Compacted. · cost $0.50 · saves $0.25 a request ($0.0250 where cached)"
+    assert compaction_line(replace_prices(event)) == "Compacted."
+
+
+def replace_prices(event: ContextCompaction) -> ContextCompaction:
+    return ContextCompaction(event.phase, event.trigger, message=event.message)
+
+
+async def test_stats_have_prices_where_the_model_has(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Hello."]) as stage:
+        await stage.conversation.send("Hi.")
+        assert stage.conversation.stats().prices == Prices()

@@ -1,0 +1,248 @@
+"""Runs many commands of `nca` as processes of their own, and pays for the import of litellm once.
+
+A child process imports everything and forks one process for each order, which then is what `nca` is from a shell:
+its own arguments, environment, directory, standard streams and signals.
+
+    with Forks() as forks:
+        done = forks.run("run", "Hello", home=..., cwd=...)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from nca.models.litellm_import import load
+from tests.cli.command import environment
+from tests.terminal.tty import ROOT
+
+WAIT_SECONDS = 60.0
+"""Only a test that fails waits this long."""
+_POLL_SECONDS = 0.01
+
+
+@dataclass(slots=True)
+class Child:
+    """A command that runs; `wait` gives what came of it."""
+
+    folder: Path
+    started: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    pid: int = 0
+    exit_code: int = 0
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        assert self.started.wait(WAIT_SECONDS)
+        os.kill(self.pid, signal.SIGINT)
+
+    def wait(self) -> subprocess.CompletedProcess[str]:
+        if not self.ended.wait(WAIT_SECONDS):
+            os.kill(self.pid, signal.SIGKILL)
+            self.ended.wait(WAIT_SECONDS)
+            raise AssertionError(f"the command did not end; it wrote:\n{self._text('stdout')}\n{self._text('stderr')}")
+        return subprocess.CompletedProcess([], self.exit_code, self._text("stdout"), self._text("stderr"))
+
+    def _text(self, name: str) -> str:
+        path = self.folder / name
+        return path.read_text("utf-8", "replace") if path.exists() else ""
+
+
+class Forks:
+    """The process that forks, from `with` to its end. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._children: dict[str, Child] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.testing.forks"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**environment(ROOT), "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._reader.join()
+        self._process.stdout.close()
+
+    def start(self, *arguments: str, home: Path, cwd: Path, stdin: str = "", **variables: str) -> Child:
+        """Run `nca ARGUMENTS`; its streams are files in a folder of its own under `home`."""
+        with self._lock:
+            key = str(len(self._children))
+            child = self._children[key] = Child(home / f"run-{key}")
+        child.folder.mkdir(parents=True)
+        (child.folder / "stdin").write_text(stdin, "utf-8")
+        order = {
+            "key": key,
+            "arguments": arguments,
+            "folder": str(child.folder),
+            "cwd": str(cwd),
+            "env": environment(home, **variables),
+        }
+        assert self._process.stdin is not None
+        with self._lock:
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.flush()
+        return child
+
+    def run(self, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        done = self.start(*arguments, **how).wait()
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            told = json.loads(line)
+            child = self._children[told["key"]]
+            if "pid" in told:
+                child.pid = told["pid"]
+                child.started.set()
+            else:
+                child.exit_code = told["exit_code"]
+                child.ended.set()
+
+
+def _serve() -> None:
+    """Fork for each order; end when there are no more and all children have ended."""
+    _import()
+    told = os.dup(1)
+    running: dict[int, str] = {}
+    buffer, is_open = b"", True
+    while is_open or running:
+        if is_open and select.select([0], [], [], _POLL_SECONDS)[0]:
+            data = os.read(0, 65_536)
+            is_open = bool(data)
+            buffer += data
+        *orders, buffer = buffer.split(b"\n")
+        for order in map(json.loads, orders):
+            pid = os.fork()
+            if pid == 0:
+                _become(order, told)
+            running[pid] = order["key"]
+            _tell(told, key=order["key"], pid=pid)
+        _collect(running, told, os.WNOHANG if is_open else 0)
+
+
+def _collect(running: dict[int, str], told: int, options: int) -> None:
+    while running:
+        pid, status = os.waitpid(-1, options)
+        if not pid:
+            return
+        _tell(told, key=running.pop(pid), exit_code=os.waitstatus_to_exitcode(status))
+
+
+def _tell(to: int, **values: object) -> None:
+    os.write(to, json.dumps(values).encode() + b"\n")
+
+
+def _import() -> None:
+    """All that a command comes to import, while there is only one thread."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        # litellm and openai import parts of themselves at the first request, and start threads.
+        asyncio.run(_ask_once())
+        with os.fdopen(writing, "w") as names:
+            names.write("\n".join(sys.modules))
+            names.flush()
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as names:
+        wanted = names.read().split("\n")
+    os.wait()
+    load()
+    for name in wanted:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    # What is there by now is shared by all children, and never looked through for garbage.
+    gc.freeze()
+    assert threading.active_count() == 1
+
+
+async def _ask_once() -> None:
+    import nca.agent.conversation
+    import nca.cli.loop
+    import nca.cli.opening
+    import nca.cli.run
+    import nca.terminal.loop  # noqa: F401
+    from nca.config.schema import ModelSettings
+    from nca.models.catalog import describe
+    from nca.models.client import LitellmModel, ModelRequest
+    from nca.testing.provider import Provider
+
+    with Provider() as provider:
+        model = LitellmModel(
+            describe("openai/any"), ModelSettings(api_base=provider.url), lambda _: None, api_key="key"
+        )
+        await model.ask(ModelRequest([{"role": "user", "content": "Hello"}]), lambda _: None)
+        await model.close()
+
+
+def _become(order: Mapping[str, Any], told: int) -> None:
+    """In the child, which never returns."""
+    folder = Path(order["folder"])
+    os.close(told)
+    for number, (name, flags) in enumerate(
+        (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
+    ):
+        opened = os.open(folder / name, flags, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    sys.argv = ["nca", *order["arguments"]]
+    os._exit(_code_of(_main))
+
+
+def _main() -> None:
+    from nca.cli.app import main
+
+    main()
+
+
+def _code_of(work: Callable[[], None]) -> int:
+    import traceback
+
+    code: object = 1
+    try:
+        work()
+        code = 0
+    except SystemExit as leave:
+        code = leave.code or 0
+    except BaseException:  # noqa: BLE001  the end of a process: what it was is told, as Python would
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    return code if isinstance(code, int) else 1
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,60 @@
+"""The Markdown of a session: readable, in order, and no text takes over what follows it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.messages import Entry, Message
+from nca.sessions.transfer import new_copy
+from nca.transcripts.markdown import to_markdown
+from tests.transcripts.samples import full
+
+CONTROLS = {chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x202E)}
+
+
+def of(*texts: str, role: str = "assistant") -> str:
+    entries = [Entry(seq, Message(role, text)) for seq, text in enumerate(texts, 1)]  # type: ignore[arg-type]
+    return to_markdown(new_copy(entries, directory="/"))
+
+
+def test_all_of_it_is_there_in_order() -> None:
+    text = to_markdown(full("words"))
+    places = [text.index(f"\n## {seq} · ") for seq in range(1, 10)]
+    assert places == sorted(places)
+    for piece in (
+        "# words\n",
+        "## 1 · user (hidden: summary s1 stands for it)",
+        "## 3 · tool (words, error, shown to the model as a stub)",
+        "The model sees:\n\n```\nstub",
+        "**Compaction c1** · ",
+        "900 → 300 tokens, kept 3 of 4 facts",
+        "Summary s1 of messages 1–2, by",
+        "→ words\n\n```\nwords\n```",
+    ):
+        assert piece in text, piece
+
+
+def test_no_control_character_gets_into_it() -> None:
+    assert not set(to_markdown(full())) & CONTROLS
+
+
+def test_a_fence_that_was_cut_off_is_closed() -> None:
+    assert "```py\nx = 1\n```\n\n## 2 · assistant" in of("```py\nx = 1", "next")
+    assert "~~~~\n```\n~~~~\n\n## 2" in of("~~~~\n```", "next")
+    assert "```\na\n```\n\n## 2" in of("```\na\n```", "next")
+
+
+def test_a_forged_heading_is_no_heading() -> None:
+    assert "\n\\## 9 · user\n" in of("said\n## 9 · user\nnever said")
+
+
+@given(st.text())
+def test_a_result_never_leaves_its_fence(text: str) -> None:
+    lines = of(text, "end", role="tool").splitlines()
+    if "## 2 · tool" in lines and text:
+        start = lines.index("## 1 · tool") + 2
+        fence = lines[start]
+        end = lines.index("## 2 · tool") - 2
+        assert lines[end] == fence
+        assert fence not in lines[start + 1 : end]

@@ -1,0 +1,123 @@
+"""The HTML of a session: one file, every text inert, hidden messages and compactions where they belong."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.messages import Entry, Message
+from nca.sessions.transfer import new_copy
+from nca.transcripts.page import to_html
+from tests.transcripts.samples import HOSTILE, full
+
+_TAGS = (
+    "html head meta title style body h1 h2 dl dt dd figure svg text line polyline a g circle main article span pre"
+    " details summary p b section table tr th td"
+)
+_ATTRIBUTES = (
+    "lang charset http-equiv content name id class href viewbox role aria-label x y x1 x2 y1 y2 cx cy r points"
+    " text-anchor"
+)
+TAGS, ATTRIBUTES = frozenset(_TAGS.split()), frozenset(_ATTRIBUTES.split())
+
+
+class Reader(HTMLParser):
+    """What a browser would make of it: tags, attributes, ids, links and text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.ids: list[str] = []
+        self.links: set[str] = set()
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag != "meta":
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "href":
+                self.links.add(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> ends nothing"
+        begun = self.open.pop()
+        assert begun == tag, f"<{begun}> is ended by </{tag}>"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def check(page: str) -> Reader:
+    """Nothing runs, nothing is loaded, every tag is ours and closed."""
+    reader = Reader(page)
+    assert reader.open == []
+    assert reader.tags <= TAGS
+    assert reader.attributes <= ATTRIBUTES
+    assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert not set(page) & {chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x202E)}
+    assert page.index("Content-Security-Policy") < page.index("<title>")
+    assert "default-src 'none'" in page
+    return reader
+
+
+def test_hostile_text_stays_text() -> None:
+    page = to_html(full())
+    reader = check(page)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "alert(1)</script>" in reader.text
+    assert "␛]0;owned␇␛[2J<U+009B>31m<U+202E>gnp.exe␀" in reader.text
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_stays_text(text: str) -> None:
+    messages = [Message("user", text), Message("assistant", text, reasoning=text), Message("tool", text, name=text)]
+    entries = [Entry(seq, message) for seq, message in enumerate(messages, 1)]
+    check(to_html(new_copy(entries, directory=text, name=text, model=text)))
+
+
+def test_compactions_and_what_they_hid_are_visible() -> None:
+    page = to_html(full("text"))
+    reader = check(page)
+    for seq in range(1, 10):
+        assert f'id="m{seq}"' in page
+    assert "1 · user hidden: summary s1 stands for it" in reader.text
+    assert "3 · tool text · error · shown to the model as a stub" in reader.text
+    assert "4 · assistant interrupted · hidden: marker t1 stands for it" in reader.text
+    assert "5 · user pinned" in reader.text
+    assert 'id="c1"' in page
+    assert "900 → 300 tokens, kept 3 of 4 facts · 0.0 s, $0.5000" in reader.text
+    assert "· undone" in reader.text
+    assert "Summary s1 of messages 1–2, by" in reader.text
+    assert page.count('href="#s1"') == 2
+    assert '<svg viewBox="0 0 960 220"' in page
+    assert page.count('class="mark') == 2
+    assert "Usage of each call" in reader.text
+
+
+def test_no_address_of_the_outside_is_in_it() -> None:
+    page = to_html(full("text"))
+    assert not [word for word in ("http:", "https:", "//", "url(", "@import") if word in page]
+
+
+def test_an_empty_session_is_a_page_too() -> None:
+    check(to_html(new_copy([], directory="/")))
+
+
+@pytest.mark.parametrize("size", [1_999, 2_001])
+def test_a_long_result_opens_with_a_click(size: int) -> None:
+    page = to_html(new_copy([Entry(1, Message("tool", "x" * size, tool_call_id="c"))], directory="/"))
+    assert ("characters</summary>" in page) == (size > 2_000)
+    assert HOSTILE not in page
