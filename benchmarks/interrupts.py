@@ -61,11 +61,13 @@ def _measured(model: str, sign: str) -> float:
 
 def _connecting() -> float:
     """The server takes the connection and never speaks TLS."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with _running("any", f"https://127.0.0.1:{server.getsockname()[1]}/v1") as process:
-            connection, _ = server.accept()
-            with connection:
-                return _interrupted(process)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        _running("any", f"https://127.0.0.1:{server.getsockname()[1]}/v1") as process,
+    ):
+        connection, _ = server.accept()
+        with connection:
+            return _interrupted(process)
 
 
 def _interrupted(process: subprocess.Popen[str]) -> float:

@@ -20,7 +20,7 @@ from nca.context.plan import compact, no_summarizer, run
 from nca.context.request import request_messages
 from nca.context.tokens import message_tokens
 from nca.context.view import Summary, View
-from nca.messages import Entry, Message
+from nca.messages import Entry, Message, Usage
 from nca.wire import message_from_dict
 
 MODEL, PROVIDER, WINDOW_TOKENS = "anthropic/claude-opus-4-5", "anthropic", 200_000
@@ -56,7 +56,10 @@ def estimates(rows: Rows) -> Iterator[str]:
                 anchored.append((used - reported) / reported)
             has_compacted = False
             meter.learn(raw, history, reported, history.view_calls)
-        history.append(Entry(history.head + 1, message_from_dict(row)))
+        message = message_from_dict(row)
+        history.append(Entry(history.head + 1, message))
+        if row["role"] == "assistant" and reported:
+            meter.answered(history, message, Usage(reported, row["_usage"].get("completion_tokens", 0)))
     yield f"estimate, anchored: p95 {_p95(anchored):.2%} of {len(anchored)} calls"
     yield "estimate, first call after a compaction: " + ", ".join(f"{error:+.1%}" for error in first)
     yield f"estimate, not calibrated (fixed part known): p95 {_p95(unlearned):.1%}, lowest {min(unlearned):+.1%}"

@@ -160,7 +160,7 @@ class Conversation:
                 raise
         if self._background is not None and finished.reason == "answered":
             self._background.consider()
-        self._compactor.after_turn(is_preparing=self.is_preparing)
+        self._compactor.ladder.after_turn(is_preparing=self.is_preparing)
         finished = msgspec.structs.replace(finished, cost=self.spending.of_turn)
         self._emit(finished)
         return finished
@@ -300,7 +300,7 @@ class Conversation:
             self._session.set_model(model.facts.name)
         self._tell_window()
         # What is due with this model's window is said now and not only when the person has typed.
-        self._compactor.after_turn()
+        self._compactor.ladder.after_turn()
         await old.close()
 
     async def close(self) -> None:

@@ -70,7 +70,8 @@ class Fallbacks:
                 self._failed.add(name)
                 self._emit(Notice(f"{name} cannot take over: {problem.message}"))
                 continue
-            self._emit(Notice(f"{error.message} {name} answers instead of {down}."))
+            said = error.message if error.message.endswith((".", "!", "?", "…")) else f"{error.message}."
+            self._emit(Notice(f"{said} {name} answers instead of {down}."))
             return True
         self._first_again_at = 0.0
         return False

@@ -175,6 +175,8 @@ def _next_rung(window: Window, used_tokens: int, background: Background | None) 
     context, budget = window.context, window.budget
     if context.auto == "off":
         return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"
+    if window.provider_compacts_at and used_tokens < budget.budget_tokens:
+        return f"compaction by the provider at {window.provider_compacts_at:,} tokens"
     # Neither rung is at work before the context has grown again; what does not fit is compacted in any case.
     compacts_at = min(max(budget.trigger_tokens(context), window.quiet_below), budget.budget_tokens + 1)
     prepares_at = max(budget.idle_tokens(context), window.quiet_below)

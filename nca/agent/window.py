@@ -180,6 +180,8 @@ class Window:
         else:
             self.record_beside(self.facts.name, usage)
         self.meter.learn(raw_tokens, self.history, prompt_tokens or usage.prompt_tokens, calls)
+        if prompt_tokens is None:
+            self._count_answer(head, usage)
         learned = self.store.learned(self.facts.name)
         calibration = self.meter.calibration
         if calibration.samples:
@@ -264,6 +266,11 @@ class Window:
         self.meter.relearn(reports, self.history)
         self._restore_anchor(rows[-1] if rows else None)
 
+    def _count_answer(self, head: int, usage: Usage) -> None:
+        """The answer to the request that ended at `head` was counted too, where it follows it in the log."""
+        if self.history.head > head and self.history.message(head + 1).role == "assistant":
+            self.meter.answered(self.history, self.history.message(head + 1), usage)
+
     def _restore_anchor(self, last: UsageRow | None) -> None:
         """The last report is the anchor, if it still fits."""
         if last is None or last.model != self.facts.name or last.view_id != self.session.view_id:
@@ -272,3 +279,4 @@ class Window:
             return
         raw = self.meter.raw_until(self.history, last.seq)
         self.meter.restore(raw, self.history, last.usage.prompt_tokens)
+        self._count_answer(last.seq, last.usage)

@@ -8,15 +8,26 @@ from typing import Any
 import msgspec
 
 from nca.context.budget import Budget, Measurement
-from nca.context.calibration import HIGHEST_RATIO, MOST_EXTRA_TOKENS, Anchor, Calibration, Lessons, tokens_used
+from nca.context.calibration import (
+    HIGHEST_RATIO,
+    LOWEST_RATIO,
+    MOST_CALL_TOKENS,
+    MOST_EXTRA_TOKENS,
+    Anchor,
+    Calibration,
+    Lessons,
+    tokens_used,
+)
 from nca.context.history import History
 from nca.context.request import repair, resolve
 from nca.context.rules.untouchable import newest_user
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens
 from nca.context.view import View
-from nca.messages import Message
+from nca.messages import Message, Usage
 
 KEPT_ANCHORS = 8
+ANSWER_FRAME_TOKENS = 40
+"""What a provider may count of an answer beside its text."""
 
 
 class Meter:
@@ -81,6 +92,21 @@ class Meter:
             history_raw = self._fit(history_raw, calls, reported_tokens, history)
         if is_believed:
             self._put_anchor(Anchor(subject, history_raw, reported_tokens))
+
+    def answered(self, history: History, message: Message, usage: Usage) -> None:
+        """Take a provider's count of its answer, which is the log's newest message and a part of the next request.
+
+        A count that cannot be about this text (an aborted stream, thoughts that were not told apart) is not taken.
+        """
+        # Thoughts are sent again only where they came signed.
+        thoughts = usage.reasoning_tokens if message.extra else 0
+        tokens = usage.completion_tokens - usage.reasoning_tokens + thoughts
+        subject, raw = self.subject(history), history.message_tokens(message)
+        lowest = LOWEST_RATIO * raw - ANSWER_FRAME_TOKENS
+        highest = HIGHEST_RATIO * raw + ANSWER_FRAME_TOKENS + MOST_CALL_TOKENS * len(message.tool_calls) + thoughts
+        if self.anchor is not None and self.anchor.subject == subject and max(1, lowest) <= tokens <= highest:
+            known = self.anchor
+            self._put_anchor(Anchor(subject, known.raw_tokens + raw, known.reported_tokens + tokens))
 
     def _fit(self, history_raw: int, calls: int, reported_tokens: int, history: History) -> int:
         """Take a report as one of many; returns the request's raw tokens as the history counts from now on."""

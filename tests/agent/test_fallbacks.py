@@ -246,6 +246,7 @@ async def test_the_rest_of_the_turn_stays_with_who_took_over(tmp_path: Path) -> 
     with Store.open(tmp_path / "sessions.db") as store:
         loaded = defaults().with_value("model.fallbacks", ["second"], "the test")
         conversation = Opened.open(loaded, store=store, model=first, directory=tmp_path)
+        assert isinstance(conversation, Opened)
         conversation.opens = second
         finished = await conversation.send("Look.")
         assert (finished.text, len(first.requests), len(second.requests)) == ("Done.", 1, 2)

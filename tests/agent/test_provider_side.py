@@ -91,6 +91,7 @@ async def test_it_is_counted_once_and_does_not_set_off_our_own_ladder(tmp_path: 
         stats = conversation.stats()
         assert not stats.is_estimate
         assert stats.used_tokens < 25_000
+        assert stats.next_rung.startswith("compaction by the provider at ")
         assert len(room.compactions()) == 2
         assert conversation.costs().prompt_tokens == provider.billed
         session, used = conversation.info.id, stats.used_tokens
@@ -164,7 +165,8 @@ async def test_where_nothing_can_go_it_is_asked_once_without_the_wish(tmp_path: 
 
 async def test_a_long_turn_gives_its_older_steps_away(tmp_path: Path) -> None:
     (tmp_path / "big.txt").write_text("\n".join(question(1, words=60) for _ in range(60)))
-    steps = [Answer(tool_calls=[("read_file", {"path": "big.txt"})], reasoning="On.") for _ in range(9)]
+    # Written in two ways: the same call over and over would end the turn.
+    steps = [Answer(tool_calls=[("read_file", {"path": "./big.txt"[i % 2 * 2 :]})], reasoning="On.") for i in range(9)]
     with AnthropicProvider(in_order(*steps, "Done."), summary=SUMMARY) as provider:
         room = Room(tmp_path, provider)
         conversation = room.open()

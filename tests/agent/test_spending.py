@@ -130,7 +130,8 @@ async def test_at_the_limit_a_summary_is_written_by_code(tmp_path: Path) -> None
 
 async def test_each_turn_says_what_it_cost(tmp_path: Path) -> None:
     room = Room(tmp_path, costing(0.25), costing(0.5), limit=0)
-    assert room.conversation.spending.of_turn is None
+    before = room.conversation.spending.of_turn
+    assert before is None
     for text in ("One", "Two"):
         await room.conversation.send(text)
     costs = [event.cost for event in room.events if isinstance(event, TurnFinished)]

@@ -7,6 +7,7 @@ import pytest
 from nca.agent.window import Window
 from nca.config.loaded import defaults
 from nca.context.view import Marker, Verbatim, View
+from nca.errors import ProviderFailure
 from nca.messages import Message, Usage
 from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
@@ -56,7 +57,7 @@ def test_what_the_reports_taught_is_not_forgotten() -> None:
         text = sum(len(entry.message.text) for entry in window.history.visible())
         reported = 700 + round(text / 4.2) + 90 * calls
         window.learn(
-            window.meter.raw(window.history), window.history.view_calls, window.history.head, Usage(reported, 1)
+            window.meter.raw(window.history), window.history.view_calls, window.history.head, Usage(reported, 0)
         )
         window.append(*step(f"c{number}", f"some text {number} " * (300 if number % 7 == 3 else 1)))
         calls += 1
@@ -74,3 +75,61 @@ def test_what_the_reports_taught_is_not_forgotten() -> None:
 def test_a_report_that_was_not_believed_is_not_taken_up_later() -> None:
     before, after = reopened([*talk(10), user()], 90_000, talk(1))
     assert before == after < 90_000
+
+
+@pytest.mark.parametrize(
+    ("failure", "room"),
+    [
+        (ProviderFailure("lower_max_tokens", False, asked_tokens=30_000, limit_tokens=900), 900),
+        (ProviderFailure("lower_max_tokens", False), None),
+        (ProviderFailure("lower_max_tokens", False, limit_tokens=10_000_000), None),
+    ],
+)
+def test_an_answer_is_given_less_room_after_it_was_refused(failure: ProviderFailure, room: int | None) -> None:
+    store = Store.open(None)
+    with store.create(directory="/", model=FACTS.name) as session:
+        window = window_of(store, session)
+        before = window.answer_tokens()
+        assert window.shorten_answer(failure)
+        assert window.answer_tokens() == (before // 4 if room is None else room)
+        assert before == window.budget.reserve_tokens
+
+
+def test_room_for_an_answer_gives_way_to_the_window_that_it_exceeds() -> None:
+    store = Store.open(None)
+    with store.create(directory="/", model=FACTS.name) as session:
+        window = window_of(store, session)
+        before, limit = window.answer_tokens(), FACTS.window_tokens // 2
+        assert window.shorten_answer(ProviderFailure("lower_max_tokens", True, limit + 10, limit))
+        assert (window.budget.window_tokens, window.answer_tokens() < before) == (limit, True)
+        # The window is no news any more: what is too much goes.
+        now = window.answer_tokens()
+        assert window.shorten_answer(ProviderFailure("lower_max_tokens", True, limit + 10, limit))
+        assert window.answer_tokens() == now - 10
+
+
+def test_an_answer_is_counted_as_its_provider_counted_it_also_after_reopening() -> None:
+    store = Store.open(None)
+    session = store.create(directory="/", model=FACTS.name)
+    window = window_of(store, session)
+    window.append(*talk(10), user())
+    history = window.history
+    raw, calls, head = window.meter.raw(history), history.view_calls, history.head
+    window.append(assistant("A short answer of a few words, in a language that is dense."))
+    window.learn(raw, calls, head, Usage(1_500, 30))
+    assert window.measure().used_tokens == 1_530
+    session.close()
+    assert window_of(store, store.open_session(session.info.id)).measure().used_tokens == 1_530
+
+
+@pytest.mark.parametrize("used", [Usage(1_500, 9_000), Usage(1_500, 0), Usage(1_500, 400, reasoning_tokens=399)])
+def test_a_count_that_is_not_of_the_text_is_not_taken_for_it(used: Usage) -> None:
+    store = Store.open(None)
+    window = window_of(store, store.create(directory="/", model=FACTS.name))
+    window.append(*talk(10), user())
+    history = window.history
+    raw, calls, head = window.meter.raw(history), history.view_calls, history.head
+    window.append(assistant("An answer of many words. " * 20))
+    window.learn(raw, calls, head, used)
+    expected = 1_500 + window.meter.scaled(history.run_tokens(head + 1, head + 1))
+    assert window.measure().used_tokens == expected

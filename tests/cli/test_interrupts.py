@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,9 +84,9 @@ def test_an_interrupt_ends_the_wait_and_the_session_goes_on(
     wait: str, forks: Forks, provider: Provider, talk: tuple[Path, str], tmp_path: Path
 ) -> None:
     shutil.copytree(talk[0] / "nca", tmp_path / "nca")
-    keys = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
-    small = {"NCA_MODEL__CONTEXT_WINDOW": "8000"} if wait == "summary" else {}
-    place = {"home": tmp_path, "cwd": tmp_path}
+    keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
+    small: dict[str, Any] = {"NCA_MODEL__CONTEXT_WINDOW": "8000"} if wait == "summary" else {}
+    place: dict[str, Any] = {"home": tmp_path, "cwd": tmp_path}
     words = ["run", "What is it?", "--stream", "ndjson", "--session", talk[1], "--model", f"openai/{WAITS[wait]}"]
     child = forks.start(*words, **place, **keys, **small)
     until(lambda: is_waiting(wait, provider, child))

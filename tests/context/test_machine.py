@@ -185,7 +185,7 @@ class SessionMachine(Hands):
     def change_model(self, model: str) -> None:
         self.summarizer = MoodySummarizer(MODELS[model])
         self.window.use(self.loaded, MODELS[model])
-        self.compactor.model = self.summarizer
+        self.compactor.summarizer.model = self.summarizer
         self.session.set_model(model)
 
     @rule(values=settings_of_a_session)
@@ -249,7 +249,7 @@ class SessionMachine(Hands):
         self.append(self.calling(text, wanted) if wanted else Message("assistant", text))
         if bias is not None:
             window.learn(raw, calls, head, Usage(round(raw * bias * 1.2), 10))
-        self.compactor.after_turn()
+        self.compactor.ladder.after_turn()
         return True
 
     @rule(share=st.sampled_from([0.7, 0.5]), limit=st.sampled_from([None, 2_000, 6_000]), mood=moods)

@@ -56,7 +56,7 @@ def test_no_one_else_gets_the_block() -> None:
 
 
 def test_what_stands_before_the_summary_keeps_the_block_at_home() -> None:
-    history = history_of([user("A rule."), assistant("Yes."), *talk(20), user("The newest.")], pins=(1,))
+    history = history_of([user("A rule."), assistant("Yes."), *talk(20), user("The newest.")], pins={1})
     adopted(history)
     rows = rows_for(history)
     assert rows[0]["content"] == "A rule."

@@ -198,7 +198,7 @@ async def test_samplings_of_one_answer_are_priced_each_by_itself() -> None:
                 {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3_500},
                 {"type": "message", "input_tokens": 23_000, "output_tokens": 1_000},
             ]
-            compaction = [
+            compaction: list[tuple[str, dict[str, Any]]] = [
                 ("content_block_start", {"index": 9, "content_block": block}),
                 ("content_block_stop", {"index": 9}),
             ]

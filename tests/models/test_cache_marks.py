@@ -9,12 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.config.schema import ModelSettings
 from nca.models.cache_marks import MARK, MOST_MARKS, mark, wants_marks
+from nca.models.catalog import describe
+from nca.models.client import LitellmModel, ModelRequest
+from nca.models.litellm_import import warm
+from nca.testing.provider import Provider
 
-SYSTEM = {"role": "system", "content": "Be brief."}
-TOOLS = [{"type": "function", "function": {"name": name}} for name in ("a", "b")]
+SYSTEM: dict[str, Any] = {"role": "system", "content": "Be brief."}
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": PARAMETERS}} for name in ("a", "b")
+]
 CALL = {"id": "c1", "type": "function", "function": {"name": "a", "arguments": "{}"}}
-TALK = [
+TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "## Conversation Summary"},
     {"role": "user", "content": "Do it."},
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
@@ -36,7 +44,7 @@ def marked(messages: list[dict[str, Any]], tools: list[dict[str, Any]], provider
     parts = [
         part
         for row in messages
-        for part in (row["content"] if isinstance(row["content"], list) else ())
+        for part in (row["content"] if isinstance(row.get("content"), list) else ())
         if isinstance(part, dict)
     ]
     return [row for row in (*tools, *messages, *parts) if "cache_control" in row]
@@ -101,3 +109,30 @@ def _said(row: dict[str, Any]) -> list[str]:
     """The texts of a message; one text and a list of one text part are the same to a provider."""
     content = row["content"]
     return [content] if isinstance(content, str) else [part["text"] for part in content or ()]
+
+
+@pytest.mark.parametrize(
+    ("name", "bears"), [("openrouter/anthropic/claude-sonnet-5.5", True), ("openai/gpt-4o", False)]
+)
+async def test_marks_arrive_where_they_are_wanted(name: str, bears: bool) -> None:
+    with Provider() as provider:
+        model = LitellmModel(describe(name), ModelSettings(api_base=provider.url), lambda _: None, api_key="key")
+        await model.ask(ModelRequest(copy.deepcopy([SYSTEM, *TALK]), copy.deepcopy(TOOLS), 500), lambda _: None)
+        await model.close()
+    (received,) = provider.requests
+    assert len(marked(received["messages"], received["tools"])) == (MOST_MARKS if bears else 0)
+
+
+async def test_litellm_makes_bedrock_s_cache_points_of_them() -> None:
+    litellm = await warm()
+    messages, tools = copy.deepcopy([SYSTEM, *TALK]), copy.deepcopy(TOOLS)
+    mark(messages, tools, "bedrock")
+    body = litellm.AmazonConverseConfig()._transform_request(
+        model="us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        messages=messages,
+        optional_params={"tools": tools},
+        litellm_params={},
+        headers={},
+    )
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    assert sum("cachePoint" in block for block in [*body["system"], *blocks]) == MOST_MARKS

@@ -26,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from nca.models.catalog import describe
 from nca.models.litellm_import import load
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
@@ -180,7 +181,8 @@ def _import() -> None:
     for name in wanted:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    # What is there by now is shared by all children, and never looked through for garbage.
+    describe("openai/any")
+    # What is there by now (also the map of prices) is shared by all children, and never looked through for garbage.
     gc.freeze()
     assert threading.active_count() == 1
 
@@ -192,7 +194,6 @@ async def _ask_once() -> None:
     import nca.cli.run
     import nca.terminal.loop  # noqa: F401
     from nca.config.schema import ModelSettings
-    from nca.models.catalog import describe
     from nca.models.client import LitellmModel, ModelRequest
     from nca.testing.provider import Provider
 
