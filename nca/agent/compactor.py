@@ -63,7 +63,8 @@ class Compactor:
 
     def use(self, model: Model) -> None:
         """Go on with another model, whose window counts from now on: what is due with it is said anew."""
-        self.summarizer.model, self._helpless, self._next = model, 0, "model"
+        self.summarizer.model, self.summarizer.refused_tokens = model, 0
+        self._helpless, self._next = 0, "model"
         self.ladder.rearm()
 
     async def before_turn(self) -> None:
@@ -90,6 +91,8 @@ class Compactor:
         """
         is_news = self.window.learn_window(failure.limit_tokens or 0)
         measured = self.window.measure()
+        if not failure.limit_tokens:
+            self.summarizer.refused_tokens = measured.used_tokens
         if failure.action == "lower_max_tokens_then_compact" and is_news and measured.fits:
             # The answer's share was what did not fit; it has become smaller with the window.
             return True

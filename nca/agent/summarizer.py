@@ -27,6 +27,8 @@ class Summarizer:
     def __init__(self, window: Window, model: Model, open_model: Callable[[str], Awaitable[Model]]) -> None:
         self.model = model
         self.cost: float | None = None
+        self.refused_tokens = 0
+        """A request of so many tokens overflowed although it should fit: the real window is smaller. 0: none did."""
         self._window = window
         self._open = open_model
         self._dedicated: Model | None = None
@@ -41,7 +43,7 @@ class Summarizer:
 
         Both, because the chat's model is asked where the dedicated one cannot open.
         """
-        own = self._window.budget.window_tokens
+        own = min(self._window.budget.window_tokens, self.refused_tokens or self._window.budget.window_tokens)
         return own if self._named in ("", "none") else min(own, describe(self._named).window_tokens)
 
     async def ask(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:

@@ -15,7 +15,7 @@ from nca.agent.window import Window
 from nca.config.loaded import defaults
 from nca.context.chunks import MAX_CHUNKS
 from nca.context.view import Summary
-from nca.errors import ProviderError
+from nca.errors import ProviderError, ProviderFailure
 from nca.events import ContextCompaction, Event
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
@@ -180,3 +180,37 @@ async def test_all_parts_share_one_deadline() -> None:
     assert "Summary finished by code: the deadline is over." in outcome.message
     (summary,) = [item for item in window.history.view.items if isinstance(item, Summary)]
     assert "All of: Question 1" in summary.prose
+
+
+class Tight(ScriptedModel):
+    """Says 64,000 and takes 12,000 (requests and the room for their answers), without a number in its refusal."""
+
+    refused = 0
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        if count_request_tokens(request.messages, request.tools) > 12_000:
+            Tight.refused += 1
+            failure = ProviderFailure("compact", is_overflow=True)
+            raise ProviderError("The input is too long for this model.", failure=failure)
+        return await super().ask(request, on_delta)
+
+
+async def test_a_refusal_without_numbers_teaches_what_the_summarizer_can_take(tmp_path: Path) -> None:
+    session = await grown(tmp_path)
+    events: list[Event] = []
+    Tight.refused = 0
+    model = Tight([lambda request: told(str(request.messages[-1]["content"]))] * 10, facts=LARGE)
+    conversation = Conversation.open(
+        defaults(),
+        store=Store.open(tmp_path / "sessions.db"),
+        model=model,
+        directory=tmp_path,
+        session=session,
+        listener=events.append,
+    )
+    finished = await conversation.send("And now?")
+    assert finished.reason == "answered"
+    assert Tight.refused == 1, "the summarizer is asked for no more than the refused request had"
+    (summary,) = conversation.summaries()
+    assert summary.made_by == LARGE.name
+    await conversation.close()
