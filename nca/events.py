@@ -58,6 +58,46 @@ class ToolFinished(_Event, frozen=True):
     summary: str
     """One line for a person: what came out."""
     seconds: float
+    diff: str = ""
+    """What was changed, as a unified diff; "" where nothing was."""
+
+
+class ApprovalAsked(_Event, frozen=True):
+    """A call waits for the person's word; an ApprovalGiven for the same call follows, whatever becomes of it.
+
+    path, command, diff and warning are what the person is shown (see nca.tools.tool.Approval); subject is what a rule
+    would speak of, "" where no rule can.
+    """
+
+    call_id: str
+    name: str
+    needs: Literal["read", "write", "execute"]
+    summary: str
+    path: str = ""
+    command: str = ""
+    diff: str = ""
+    warning: str = ""
+    subject: str = ""
+    directory: str = ""
+    """Where a command is run."""
+
+
+class ApprovalGiven(_Event, frozen=True):
+    """once, session, always: the call runs. denied: the person said no, perhaps with a word for the model.
+
+    unanswered: nobody could be asked. stopped: the turn was interrupted instead. The call runs in none of these.
+    """
+
+    call_id: str
+    name: str
+    decision: Literal["once", "session", "always", "denied", "unanswered", "stopped"]
+    word: str = ""
+
+
+class MessageTaken(_Event, frozen=True):
+    """What the person said while a turn was running is in the log, and the next request of that turn has it."""
+
+    text: str
 
 
 class UsageReported(_Event, frozen=True):
@@ -120,10 +160,11 @@ class ErrorRaised(_Event, frozen=True):
 class TurnFinished(_Event, frozen=True):
     """The end of every turn, however it went. `text` is the final answer, or what there is of it.
 
+    stuck: the model made the same call with the same result again and again.
     cost: US dollars for all that was asked in the turn, its summaries too; None where no price is known.
     """
 
-    reason: Literal["answered", "interrupted", "max_steps", "failed"]
+    reason: Literal["answered", "interrupted", "max_steps", "stuck", "failed"]
     text: str
     steps: int
     seconds: float
@@ -137,6 +178,9 @@ Event = (
     | ReasoningDelta
     | ToolStarted
     | ToolFinished
+    | ApprovalAsked
+    | ApprovalGiven
+    | MessageTaken
     | UsageReported
     | ContextWarning
     | ContextCompaction

@@ -24,7 +24,7 @@ def toml(name: str, tmp_path: Path) -> LoadedSettings:
     file = tmp_path / ".nca" / "config.toml"
     file.parent.mkdir()
     file.write_text((SEEDS / name).read_text(encoding="utf-8"), encoding="utf-8")
-    return load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")})
+    return load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")}, trusts=lambda what: True)
 
 
 def sample(name: str) -> dict[str, Any]:

@@ -7,41 +7,47 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from nca.agent.approvals import Permits
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.by_hand import ByHand
+from nca.agent.calls import Calls
 from nca.agent.compactor import CompactionOutcome, Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.instructions import system_prompt
-from nca.agent.memory import Note, add_note, append_day, load_notes, notes_file
-from nca.agent.mentions import cut_notices, mentioned, with_attachments
+from nca.agent.incoming import Incoming
+from nca.agent.instructions import brief
+from nca.agent.kept_rules import KeptRules
+from nca.agent.memory import Note, add_note, append_today, load_notes, notes_file
+from nca.agent.offered import offered, own_toolbox
 from nca.agent.preview import Preview
 from nca.agent.spending import Spending
 from nca.agent.stats import ContextStats, stats_of
+from nca.agent.subtask import Parent, Subtasks
+from nca.agent.taking_up import take_up
 from nca.agent.turn import Turn
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
-from nca.context.admission import file_token_budget
-from nca.context.budget import Measurement
-from nca.context.reminders import Reminders, told, with_reminders
 from nca.context.view import Summary, View
 from nca.errors import ConfigError, NcaError, UsageError
-from nca.events import ContextCompaction, ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
+from nca.events import ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
 from nca.models.choose import named, open_model
 from nca.models.client import Model, ModelRequest
+from nca.models.secrets import known_secrets
+from nca.redact import Redactor
 from nca.sessions.hits import Hit
 from nca.sessions.session import Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
-from nca.tools.toolbox import Toolbox, default_toolbox
+from nca.tools.mcp.servers import Servers
+from nca.tools.toolbox import Toolbox
 
 
 class Conversation:
@@ -67,21 +73,29 @@ class Conversation:
         self.directory = directory
         self._session = session
         self.archive = Archive(store, session, lambda: notes_file(self._window.settings.memory, directory))
-        self._toolbox = toolbox or default_toolbox(directory, self.archive)
+        self._outputs = store.originals_of(session.info.id)
+        settings = loaded.for_model(model.facts.name).settings
+        self._briefing = brief(settings, model.facts, directory, has_skills=toolbox is None)
+        self._own_tools = partial(own_toolbox, directory, self.archive, skills=self._briefing.skills)
+        subtasks = Subtasks(self._as_parent)
+        self._toolbox = toolbox or self._own_tools(lambda: self._window, lambda: self._outputs, subtasks=subtasks)
         self._listeners: list[Listener] = [listener] if listener else []
-        self._window = Window(
-            store,
-            session,
-            loaded,
-            model.facts,
-            system_prompt=system_prompt(loaded.for_model(model.facts.name).settings, directory),
-            tools=self._toolbox.definitions() if model.facts.can_use_tools else (),
+        offer = partial(offered, self._toolbox)
+        self._window: Window = Window(
+            store, session, loaded, model.facts, system_prompt=self._briefing.text, offer=offer
         )
-        shown = [entry.message for entry in self._window.history.visible()]
-        self._reminders = Reminders(told(self._window.context.inject, shown))
+        self._redactor = Redactor(known_secrets(os.environ))
+        self._incoming = Incoming(self._window, directory, self._redactor, self._emit)
+        self.rules = KeptRules(lambda: self.loaded, self._use)
+        """Permission rules that outlive the chat."""
+        self.permits = Permits(self._toolbox, directory, lambda: self._window.settings, self.rules.keep, self._emit)
+        """What tools may do here, and who is asked."""
+        self.said_meanwhile: Callable[[], Sequence[str]] = tuple
+        """What the person has typed while a turn runs; asked between two steps, and then it belongs to the turn."""
         self._compactor = Compactor(self._window, model, self._emit, self._open_model, self._keep_trimmed)
         self._models = Fallbacks(model, self._open_model, self._answer_with, self._emit)
         self.spending = Spending(self._window, self._emit)
+        self.servers = Servers(settings.mcp, directory, lambda: self._window.facts.can_see, self._emit)
         self.by_hand = ByHand(self._window)
         """Pins, and originals put back into the view."""
         self._background = Background(self._window, self._compactor) if prepares else None
@@ -137,7 +151,8 @@ class Conversation:
         attachments is refused in the same way, and nothing is stored.
         """
         parts = self._window, self._compactor, self._models, self.spending
-        turn = Turn(*parts, self._toolbox, self._emit, self.store.originals_of(self.info.id))
+        calls = Calls(self._window, self._toolbox, self.permits, self._redactor, self._emit, self._outputs)
+        turn = Turn(*parts, calls, lambda: self._incoming.enter_meanwhile(self.said_meanwhile()), self._emit)
         started = time.monotonic()
         self.spending.begin_turn()
         try:
@@ -146,7 +161,8 @@ class Conversation:
             self._session.refuse_reader()
             if self._background is not None:
                 await self._background.swap_in()
-            self._enter(text, attachments)
+            await take_up(self.servers, text, self._toolbox, self._window, self._incoming)
+            self._incoming.enter(text, attachments)
             self._emit(TurnStarted(self.info.id, self.stats(with_scores=False).turns))
             finished = await turn.run()
         except NcaError as error:
@@ -180,8 +196,7 @@ class Conversation:
         return self._session.is_read_only
 
     def needs_compaction(self) -> bool:
-        measured = self._window.measure()
-        return measured.used_tokens >= self._window.budget.trigger_tokens(self._window.context)
+        return self._window.measure().used_tokens >= self._window.budget.trigger_tokens(self._window.context)
 
     @property
     def is_preparing(self) -> bool:
@@ -248,11 +263,7 @@ class Conversation:
 
     def next_request(self) -> ModelRequest:
         """How the next request begins: what is there of it before the person has typed."""
-        history = self._window.history
-        messages = self._window.request_messages() if history.head else []
-        if not messages and self._window.system_prompt:
-            messages = [{"role": "system", "content": self._window.system_prompt}]
-        return ModelRequest(messages, self._window.tools)
+        return ModelRequest(self._window.next_messages(), self._window.tools)
 
     def notes(self) -> list[Note]:
         """What was noted for later sessions here, oldest first. Raises ConfigError where the file cannot be used."""
@@ -261,8 +272,12 @@ class Conversation:
     def note(self, text: str) -> list[Note]:
         """Keep a note beyond this session, of all the newest `memory.max_notes`. Raises ConfigError."""
         settings = self._window.settings.memory
-        path = notes_file(settings, self.directory)
-        return add_note(path, text, at=time.time(), max_notes=settings.max_notes)
+        return add_note(notes_file(settings, self.directory), text, at=time.time(), max_notes=settings.max_notes)
+
+    def share(self, name: str, text: str) -> None:
+        """Have a text come along with the next message, such as what a command said. Raises StoreError for a reader."""
+        self._session.refuse_reader()
+        self._incoming.share(name, text)
 
     def costs(self) -> Usage:
         """What the session used so far, as reported."""
@@ -306,6 +321,7 @@ class Conversation:
     async def close(self) -> None:
         """Let go of the session and the model; a session without messages leaves nothing behind."""
         await self._stop_preparing()
+        await self.servers.close()
         finishes = self._window.settings.memory.auto_compact_on_finish and not self.is_read_only
         if finishes and self._window.history.head:
             with contextlib.suppress(NcaError):
@@ -322,36 +338,16 @@ class Conversation:
 
     def _answer_with(self, model: Model) -> None:
         """Ask this model from now on, in its own window. Raises ConfigError where that makes no budget."""
-        self._window.tools = self._toolbox.definitions() if model.facts.can_use_tools else []
         self._window.use(self.loaded, model.facts)
         self._compactor.use(model)
 
-    def _enter(self, text: str, attachments: Sequence[Path]) -> None:
-        """Append the person's message, unless it is the one that a failed turn left unanswered."""
-        paths = [*mentioned(text, self.directory), *(path.resolve() for path in attachments)]
-        measured = self._window.measure()
-        share = self._window.context.admission.file_ratio
-        budget = file_token_budget(
-            self._window.budget.window_tokens,
-            measured.used_tokens,
-            self._window.budget.reserve_tokens,
-            file_ratio=share,
-        )
-        raw_budget = int(budget / self._window.meter.calibration.ratio)
-        message = with_attachments(text, paths, self.directory, raw_budget)
-        history = self._window.history
-        # What the view no longer shows (after a clear) is not waiting for an answer.
-        last = history.entries[-1] if history.head >= history.view.tail else None
-        if last is not None and last.message.role == "user" and last.message.text == message.text:
-            return
-        self._window.append(with_reminders(message, self._due_reminders(measured)))
-        for text in cut_notices(message):
-            self._emit(Notice(text))
+    def _as_parent(self) -> Parent:
+        shared = self._models, self.spending, self.permits, self._redactor, self._emit, self._outputs
+        return Parent(self.loaded, self._window, self._toolbox, *shared, self._own_tools)
 
-    def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
-        users = sum(e.message.role == "user" and not e.message.is_synthetic for e in self._window.history.entries)
-        used, usage = measured.used_tokens, measured.usage_ratio
-        return self._reminders.due(self._window.context.inject, turn=users + 1, used_tokens=used, usage_ratio=usage)
+    def _use(self, loaded: LoadedSettings) -> None:
+        self._window.use(loaded, self._models.active.facts)
+        self.loaded = loaded
 
     async def _stop_preparing(self) -> None:
         if self._background is not None:
@@ -368,18 +364,16 @@ class Conversation:
 
     def _keep_trimmed(self, text: str) -> None:
         """Trimmed turns go to the day's memory file; the compaction stands whether or not that can be written."""
-        settings = self._window.settings.memory
-        try:
-            append_day(notes_file(settings, self.directory), text, date.today(), heading=self.info.title)
-        except NcaError as error:
-            self._emit(Notice(str(error)))
+        notes = notes_file(self._window.settings.memory, self.directory)
+        if problem := append_today(notes, text, heading=self.info.title):
+            self._emit(Notice(problem))
 
     async def _open_model(self, name: str) -> Model:
         settings = self.loaded.for_model(name).settings.model
         return await open_model(settings, named(name, settings, os.environ), self._emit)
 
     def _tell(self) -> None:
-        for note in (*self.store.notes, *self.loaded.notes):
+        for note in (*self.store.notes, *self.loaded.notes, *self._briefing.notices):
             self._emit(Notice(note))
         if self._session.recovered:
             self._emit(Notice("The last turn was cut off; what was there of it is kept and marked as interrupted."))
@@ -390,8 +384,6 @@ class Conversation:
             self._emit(Notice(text))
 
     def _emit(self, event: Event) -> None:
-        if isinstance(event, ContextCompaction) and event.phase == "completed":
-            usage = event.tokens_after / self._window.budget.budget_tokens
-            self._reminders.observe(self._window.context.inject, used_tokens=event.tokens_after, usage_ratio=usage)
+        self._incoming.hear(event)
         for listener in tuple(self._listeners):
             listener(event)

@@ -65,7 +65,7 @@ class Fallbacks:
             if name in self._failed:
                 continue
             try:
-                self._switch(await self._model(name))
+                self._switch(await self.opened(name))
             except NcaError as problem:
                 self._failed.add(name)
                 self._emit(Notice(f"{name} cannot take over: {problem.message}"))
@@ -90,11 +90,15 @@ class Fallbacks:
             await model.close()
         self._opened.clear()
 
-    async def _model(self, name: str) -> Model:
+    async def opened(self, name: str) -> Model:
+        """The model of that name, opened once and closed here. Raises NcaError."""
         if name == self.first.facts.name:
             return self.first
         if name not in self._opened:
-            self._opened[name] = await self._open_model(name)
+            model = await self._open_model(name)
+            if self._opened.setdefault(name, model) is not model:
+                # Two tasks wanted it at the same time.
+                await model.close()
         return self._opened[name]
 
     def _switch(self, model: Model) -> None:

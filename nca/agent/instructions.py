@@ -3,29 +3,96 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import BinaryIO
 
+from nca.agent.project_instructions import project_instructions
+from nca.config.paths import user_config_file
 from nca.config.schema import Settings
 from nca.config.tables import Section
+from nca.context.budget import Budget
+from nca.context.tokens import text_tokens
 from nca.errors import ConfigError
 from nca.messages import clean_text
+from nca.models.catalog import ModelFacts
+from nca.tools.skill import FOLDER, SkillFile, find_skills
 from nca.tools.tool import ToolError
-from nca.tools.workspace import Workspace
+from nca.tools.workspace import Workspace, open_own
 
 MAX_FILE_BYTES = 128 * 1024
 """A section's file is sent with every request; what is larger than this belongs into an attachment."""
+MAX_PROBLEMS = 3
+"""Files that are no skills are told one by one up to here: a project must not fill the screen."""
+MAX_SKILL_TOKENS = 1_000
+SKILL_SHARE = 16
+"""The list of skills is sent with every request: at most so many raw tokens, and in a small window that part of it."""
+_SKILLS = (
+    "## Skills\n"
+    "How things are done here. Before you begin with something that one of these is for, read it with the skill tool."
+)
+_MORE_SKILLS = "- [{count} more are not listed]"
 
 
-def system_prompt(settings: Settings, directory: Path) -> str:
+def system_prompt(settings: Settings, directory: Path, *parts: str) -> str:
     """The same text for a whole session, so that what a provider has cached of it stays valid.
 
+    parts: what the project says and which skills there are; they stand before the person's sections.
     Raises ConfigError for a section whose file cannot be used.
     """
     text = settings.agent.system_prompt or _own().format(directory=directory)
     rendered = render_sections(settings.context.section, directory)
-    return clean_text("\n\n".join(part for part in (text.strip(), rendered) if part))
+    return clean_text("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """text: the system prompt; notices: what of it a person should know, one line each."""
+
+    text: str
+    skills: tuple[SkillFile, ...]
+    notices: tuple[str, ...]
+
+
+def brief(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills: bool = True) -> Briefing:
+    """What a session begins with in this directory, as the files are now.
+
+    has_skills: the model can ask for skills. Raises ConfigError for a section whose file cannot be used.
+    """
+    window = settings.model.context_window or facts.window_tokens
+    budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
+    project = project_instructions(directory, budget.budget_tokens)
+    skills, problems = list[SkillFile](), list[str]()
+    if has_skills and facts.can_use_tools:
+        skills, problems = find_skills(directory, user_config_file(os.environ).parent / FOLDER)
+    listed, told = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
+    text = system_prompt(settings, directory, project.text, listed)
+    if len(problems) > MAX_PROBLEMS:
+        problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills were left out."]
+    return Briefing(text, tuple(skills), (*project.notices, *told, *problems))
+
+
+def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[str]]:
+    """The section that names the skills, within so many raw tokens, and what is to be said of it."""
+    if not skills:
+        return "", []
+    lines, left_out = [_SKILLS], 0
+    room = max_tokens - text_tokens(_SKILLS) - text_tokens(_MORE_SKILLS.format(count=len(skills)))
+    for skill in skills:
+        line = f"- {skill.name}: {skill.when}"
+        room -= text_tokens(line) + 1
+        if room < 0:
+            left_out += 1
+        else:
+            lines.append(line)
+    told = f"Skills: {', '.join(skill.name for skill in skills)}."
+    if not left_out:
+        return "\n".join(lines), [told]
+    lines.append(_MORE_SKILLS.format(count=left_out))
+    return "\n".join(lines), [told, f"{left_out} of {len(skills)} skills are not listed: there is no room for more."]
 
 
 def render_sections(sections: tuple[Section, ...], directory: Path) -> str:
@@ -38,10 +105,7 @@ def _text_of(section: Section, directory: Path) -> str:
     if not section.file:
         return section.text
     try:
-        path = _path_of(section.file, directory)
-        if path.is_dir():
-            raise _unusable(section, f"{section.file} is a directory")
-        with Workspace(directory).open(path, section.file) as file:
+        with _opened(section.file, directory) as file:
             size = os.fstat(file.fileno()).st_size
             raw = file.read(MAX_FILE_BYTES + 1)
     except (ToolError, RuntimeError) as error:
@@ -56,13 +120,16 @@ def _text_of(section: Section, directory: Path) -> str:
     return raw.decode("utf-8-sig", "replace")
 
 
-def _path_of(name: str, directory: Path) -> Path:
+def _opened(name: str, directory: Path) -> BinaryIO:
     """A relative name stays inside the directory, wherever its links lead. Raises ToolError where it does not.
 
-    An absolute one comes from the person's own settings: a project's file cannot give it.
+    An absolute one comes from the person's own settings (a project's file cannot give it), and may lead anywhere.
     """
-    path = Path(name).expanduser()
-    return Path(os.path.realpath(path)) if path.is_absolute() else Workspace(directory).resolve(name)
+    own = Path(name).expanduser()
+    if own.is_absolute():
+        return open_own(own, name)
+    workspace = Workspace(directory)
+    return workspace.open(workspace.resolve(name), name)
 
 
 def _unusable(section: Section, why: str) -> ConfigError:

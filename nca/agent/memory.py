@@ -91,6 +91,15 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
     return kept
 
 
+def append_today(notes: Path, summary: str, *, heading: str = "") -> str:
+    """`append_day` of today, for whom it is only good to have; what is wrong as one line, or ""."""
+    try:
+        append_day(notes, summary, date.today(), heading=heading)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
 def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:
     """Add what was trimmed to the day's memory file; returns the file, None where there is nothing to say.
 

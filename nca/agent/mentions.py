@@ -1,62 +1,126 @@
-"""`@path` in what a person types: the file's text comes along, within the budget for files."""
+"""`@path` in what a person types: a file's text comes along, a directory's listing, an image where the model sees.
+
+Texts and listings share the budget for files. What cannot come along is said in one line, and nothing is sent.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from nca.context.admission import PREVIEW_BYTES, fit_files
-from nca.context.tokens import frame_tokens
+from nca.context.tokens import IMAGE_TOKENS, frame_tokens
 from nca.errors import UsageError
-from nca.messages import AttachmentPart, Message, TextPart, clean_text
+from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
+from nca.tools.files import listing
+from nca.tools.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
+from nca.tools.tool import ToolError
+from nca.tools.workspace import Workspace, open_own, shown
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
 
 
-def mentioned(text: str, directory: Path) -> list[Path]:
-    """The files that the text names with `@`, each once. Raises UsageError for one that cannot be attached."""
+def mentioned(text: str, directory: Path, servers: Collection[str] = ()) -> list[Path]:
+    """The files and directories that the text names with `@`, each once. Raises UsageError where there is none.
+
+    servers  `@NAME:…` with one of these names is a resource of that server
+    """
     found: list[Path] = []
     for match in _MENTION.finditer(text):
         name = (match[1] or match[2]).rstrip(".:!?") or (match[1] or match[2])
+        if name.partition(":")[0] in servers and ":" in name:
+            continue
         path = (directory / Path(name).expanduser()).resolve()
         if not path.exists():
             if _LOOKS_LIKE_A_FILE.search(name):
                 raise UsageError(f"@{name}: there is no such file in {directory}.", advice="Nothing was sent.")
             continue
-        if path.is_dir():
-            raise UsageError(f"@{name}: is a directory; name a file in it.", advice="Nothing was sent.")
         if path not in found:
             found.append(path)
     return found
 
 
-def with_attachments(text: str, paths: Sequence[Path], directory: Path, budget_raw_tokens: int) -> Message:
-    """The person's message with its files, cut to the budget where they must be. Raises UsageError."""
-    if not paths:
+def with_attachments(
+    text: str,
+    paths: Sequence[Path],
+    directory: Path,
+    budget_raw_tokens: int,
+    *,
+    shared: Sequence[tuple[str, str]] = (),
+    can_see: bool = False,
+) -> Message:
+    """The person's message with its files, cut to the budget where they must be; images only whole. Raises UsageError.
+
+    shared   names and texts that come along like files, such as what a command said
+    can_see  the model takes images
+    """
+    if not paths and not shared:
         return Message("user", clean_text(text))
-    files = [(_shown(path, directory), _read(path)) for path in paths]
-    sizes = [path.stat().st_size for path in paths]
-    frames = sum(frame_tokens(name) for name, _ in files)
-    fitted = fit_files(files, max(0, budget_raw_tokens - frames), sizes=sizes)
-    attached = tuple(
-        AttachmentPart(name, admitted.text, admitted.original_bytes, is_cut=admitted.is_cut)
-        for (name, _), admitted in zip(files, fitted, strict=True)
+    read = [_read(path, _shown(path, directory), can_see=can_see) for path in paths]
+    files = [one for one in read if isinstance(one, _Text)]
+    files += [_Text(name, said, len(said.encode("utf-8", "replace"))) for name, said in shared]
+    images = [one for one in read if isinstance(one, _Image)]
+    room = budget_raw_tokens - len(images) * IMAGE_TOKENS
+    if images and room < 0:
+        raise UsageError("There is no room for so many images.", advice="Nothing was sent; /compact makes room.")
+    room -= sum(frame_tokens(file.name) for file in files)
+    fitted = fit_files([(file.name, file.text) for file in files], max(0, room), sizes=[file.size for file in files])
+    attached = (
+        AttachmentPart(file.name, admitted.text, admitted.original_bytes, is_cut=admitted.is_cut)
+        for file, admitted in zip(files, fitted, strict=True)
     )
-    return Message("user", (TextPart(clean_text(text)), *attached))
+    # Behind its name: the request has no other place for that.
+    shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", is_synthetic=True), one.part))
+    return Message("user", (TextPart(clean_text(text)), *attached, *shown_images))
 
 
-def _read(path: Path) -> str:
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A file's text as far as it was read, of `size` bytes; or a directory's listing."""
+
+    name: str
+    text: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    name: str
+    part: MediaPart
+
+
+def _read(path: Path, name: str, *, can_see: bool) -> _Text | _Image:
     try:
-        with path.open("rb") as file:
+        if path.is_dir():
+            text = clean_text(listing(Workspace(path), path, name).text)
+            return _Text(f"{name.rstrip('/')}/", text, len(text.encode()))
+        with open_own(path, name) as file:
+            size = os.fstat(file.fileno()).st_size
             raw = file.read(_READ_LIMIT_BYTES)
-    except OSError as error:
-        raise UsageError(f"@{path.name}: cannot be read ({error.strerror}).", advice="Nothing was sent.") from error
+    except (ToolError, OSError) as error:
+        raise UsageError(f"@{path.name}: {error}.", advice="Nothing was sent.") from error
+    if kind := image_kind(raw):
+        return _image(raw, kind, shown(name), size, can_see=can_see)
     if b"\0" in raw[:8192]:
         raise UsageError(f"@{path.name}: is not a text file.", advice="Nothing was sent.")
-    return clean_text(raw.decode("utf-8", "replace"))
+    return _Text(name, clean_text(raw.decode("utf-8", "replace")), size)
+
+
+def _image(raw: bytes, kind: str, name: str, size: int, *, can_see: bool) -> _Image:
+    if not can_see:
+        said = f"@{name}: is an image ({kind}), and the model takes none, as far as is known."
+        raise UsageError(said, advice="Nothing was sent; /model switches to one that does.")
+    if size > MAX_IMAGE_BYTES:
+        said = f"@{name}: is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}."
+        raise UsageError(said, advice="Nothing was sent.")
+    if problem := image_problem(raw):
+        raise UsageError(f"@{name}: the image {problem}.", advice="Nothing was sent.")
+    return _Image(name, image_part(raw, kind))
 
 
 def _shown(path: Path, directory: Path) -> str:

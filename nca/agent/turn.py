@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from pathlib import Path
+from collections.abc import Callable
 
 import msgspec
 
+from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.provider_side import MOST_STOPS, take_over
 from nca.agent.remarks import cut_notice, ending, is_cut
 from nca.agent.spending import Spending
 from nca.agent.window import Window
-from nca.context.admission import admit_output
 from nca.context.budget import Measurement
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN
 from nca.context.validate import validate_request
 from nca.errors import NcaError, ProviderError, ProviderFailure
 from nca.events import (
@@ -26,23 +25,16 @@ from nca.events import (
     ReasoningDelta,
     RequestStarted,
     TextDelta,
-    ToolFinished,
-    ToolStarted,
     TurnFinished,
     UsageReported,
 )
-from nca.messages import Message, ToolCall, Usage, clean_text
+from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
-from nca.tools.permissions import decide, refusal
-from nca.tools.tool import ToolOutcome
-from nca.tools.toolbox import Toolbox
 
 RECOVERY_SHARES = (0.7, 0.5)
 """Spec 6: after an overflow compact to 0.7 of the true limit; a second time harder; then stop."""
 PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
 """Reliability F1: a partial answer is kept at least this often, also while nothing more of it comes."""
-RESULT_SHARE_OF_BUDGET = 4
-"""One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
 NEVER_TOKENS = 1_000_000_000
 """No request is so long: a provider that compacts from here on does not."""
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
@@ -59,17 +51,18 @@ class Turn:
         compactor: Compactor,
         models: Fallbacks,
         spending: Spending,
-        toolbox: Toolbox,
+        calls: Calls,
+        take_messages: Callable[[], None],
         emit: Listener,
-        outputs: Path | None,
     ) -> None:
+        """take_messages: puts what the person has said meanwhile into the log; called between two steps."""
         self.window = window
         self.compactor = compactor
         self.models = models
         self.spending = spending
-        self.toolbox = toolbox
+        self.calls = calls
+        self.take_messages = take_messages
         self.emit = emit
-        self.outputs = outputs
         self.text = ""
         self.steps = 0
         self._partial = ""
@@ -98,11 +91,13 @@ class Turn:
                 self._close_calls(STEP_LIMIT.format(steps=limit))
                 continue_turn = False
             else:
-                for call in calls:
-                    await self._run_tool(call)
+                await self.calls.run(calls)
+                if self.calls.repeats.is_stuck:
+                    return self._finished("stuck", started)
                 continue_turn = True
             if not continue_turn:
                 return self._finished("max_steps", started)
+            self.take_messages()
 
     def interrupt(self, started: float) -> TurnFinished:
         """Keep what there is: the partial answer, marked, and a result for every open call."""
@@ -243,41 +238,6 @@ class Turn:
             with contextlib.suppress(NcaError):  # nobody waits here; the next save says what is wrong
                 self._save_partial()
 
-    async def _run_tool(self, call: ToolCall) -> None:
-        self.emit(ToolStarted(call.id, call.name, call.arguments, self.toolbox.describe(call)))
-        started = time.monotonic()
-        outcome = await self._permitted(call)
-        text = await asyncio.to_thread(self._admit, call, clean_text(outcome.text))
-        self.window.append(Message("tool", text, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
-        self.emit(ToolFinished(call.id, call.name, outcome.is_error, outcome.summary, time.monotonic() - started))
-
-    async def _permitted(self, call: ToolCall) -> ToolOutcome:
-        """The tool's outcome, or why it may not run."""
-        mode = self.window.settings.agent.permission
-        needed = self.toolbox.permission(call.name)
-        decision = decide(mode, needed)
-        if needed is None or decision == "allow":
-            return await self.toolbox.run(call)
-        return ToolOutcome(refusal(mode, needed, decision), is_error=True, summary="not allowed")
-
-    def _admit(self, call: ToolCall, text: str) -> str:
-        """The output within its limits; the whole is kept in the session's folder and named."""
-        limits = self.window.context.admission
-        by_budget = int(self.window.budget.budget_tokens * RESULT_CHARS_PER_TOKEN / RESULT_SHARE_OF_BUDGET)
-        admitted = admit_output(
-            text,
-            max_bytes=min(limits.max_bytes, by_budget),
-            max_lines=limits.max_lines,
-            direction=limits.direction,
-        )
-        if not admitted.is_cut or self.outputs is None:
-            return admitted.text
-        self.outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self.outputs / f"{self.window.history.head + 1}.txt"
-        path.touch(mode=0o600)
-        path.write_text(text, encoding="utf-8")
-        return f"{admitted.text}\n[The whole output is in {path}]"
-
     def _close_calls(self, text: str) -> None:
         """Give every call that still waits a result that says why there is none."""
         last = next((e.message for e in reversed(self.window.history.entries) if e.message.role == "assistant"), None)
@@ -289,7 +249,14 @@ class Turn:
                 break
             answered.add(entry.message.tool_call_id)
         results = [
-            Message("tool", text, tool_call_id=call.id, name=call.name, is_error=True, is_synthetic=True)
+            Message(
+                "tool",
+                (text is STOPPED and self.calls.not_begun(call)) or text,
+                tool_call_id=call.id,
+                name=call.name,
+                is_error=True,
+                is_synthetic=True,
+            )
             for call in last.tool_calls
             if call.id not in answered
         ]

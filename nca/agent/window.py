@@ -5,7 +5,7 @@ Everything that enters goes through here, durable first; everything that asks "h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nca.config.loaded import LoadedSettings
@@ -30,6 +30,8 @@ from nca.sessions.views import CompactionRecord
 
 FEWEST_RESTORED_TURNS = 3
 """Seed 3: max(3, max_context_turns / 6) turns are restored."""
+Offer = Callable[[ModelFacts, Budget], Sequence[dict[str, Any]]]
+"""The definitions of tools that a model with such a budget is told of."""
 BESIDE = 0
 """The seq of a usage row that is about no request of a view: a summary, or an answer in several samplings."""
 MOST_TAKEN_UP = 500
@@ -47,12 +49,12 @@ class Window:
         facts: ModelFacts,
         *,
         system_prompt: str,
-        tools: Sequence[dict[str, Any]],
+        offer: Offer = lambda facts, budget: (),
     ) -> None:
         self.store = store
         self.session = session
         self.system_prompt = system_prompt
-        self.tools = list(tools)
+        self._offer = offer
         self.history = History(session.entries(), session.view(), session.pins())
         self.quiet_below = 0
         """No automatic compaction while `used` is below this: one has just happened, or a person undid one."""
@@ -72,6 +74,7 @@ class Window:
         self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
         self.settings: Settings = settings
         self.facts = facts
+        self.tools = list(self._offer(facts, self.budget))
         unlearned = Calibration.unlearned(facts.provider, count_as=settings.context.count_as)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
         anchor = None
@@ -115,7 +118,15 @@ class Window:
             provider=self.facts.provider,
             model=self.facts.name,
             with_blocks=self.provider_compacts_at > 0,
+            can_see=self.facts.can_see,
         )
+
+    def next_messages(self) -> list[dict[str, Any]]:
+        """How the next request begins: what is there of it before the person has typed."""
+        messages = self.request_messages() if self.history.head else []
+        if not messages and self.system_prompt:
+            messages = [{"role": "system", "content": self.system_prompt}]
+        return messages
 
     @property
     def provider_compacts_at(self) -> int:
@@ -200,7 +211,13 @@ class Window:
             self.budget = Budget.of(window_tokens, reserve, self.context.max_tokens)
         except ConfigError:
             self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
+        self.take_tools()
         return True
+
+    def take_tools(self) -> None:
+        """Take up what the toolbox offers now; between two turns only, as it changes every request's beginning."""
+        self.tools = list(self._offer(self.facts, self.budget))
+        self.meter.take_tools(self.tools)
 
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
         """Put a proposed view in force, on disk first."""

@@ -27,13 +27,13 @@ def main() -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with `code`, at once where a daemon thread is still at work.
+    """End the process with `code`, at once where a daemon thread is still at work or litellm is loaded.
 
     Everything of nca's is closed by now. Python would go on to end such a thread wherever it is, and inside native code
     (the import of litellm, a blocked read of standard input) that aborts the whole process: pthread_exit cannot unwind
-    through Rust or C++.
+    through Rust or C++. And to take litellm apart, object by object, takes a second that a person waits for the shell.
     """
-    if any(thread.daemon for thread in threading.enumerate()):
+    if "litellm" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             # A reader that is gone, or a full disk: there is nobody left to tell.
             with contextlib.suppress(AttributeError, OSError, ValueError):

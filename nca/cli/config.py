@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -58,10 +59,12 @@ def set_(
     """Save a setting in the project's file, .nca/config.toml."""
     from nca.config.paths import project_config_file, user_config_file
     from nca.config.saving import save_value
+    from nca.config.trust import TrustStore
     from nca.errors import ConfigError
 
     file = user_config_file(os.environ) if user else project_config_file(Path.cwd())
-    canonical = save_value(file, key, value, is_users_own=user)
+    with contextlib.nullcontext() if user else TrustStore(os.environ).saving(Path.cwd()):
+        canonical = save_value(file, key, value, is_users_own=user)
     _say_canonical(key)
     try:
         loaded = _load()
@@ -105,9 +108,16 @@ def init() -> None:
 
 
 def _load() -> LoadedSettings:
-    from nca.config.layers import load
+    """What the layers say, also what of the project's counts only once it is trusted; that is said."""
+    from nca.config.layers import UNTRUSTED, load
+    from nca.config.trust import Acting, TrustStore
 
-    return load(project=Path.cwd(), env=os.environ)
+    def shows(what: Acting) -> bool:
+        if not TrustStore(os.environ).is_trusted(what):
+            typer.echo(f"{_printable(what.names)} will not count: {UNTRUSTED}", err=True)
+        return True
+
+    return load(project=Path.cwd(), env=os.environ, trusts=shows)
 
 
 def _text(loaded: LoadedSettings, key: str) -> str:

@@ -17,6 +17,8 @@ DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="N
 ContextWindow = Annotated[str | None, typer.Option(help="The context window in tokens.")]
 MaxOutputTokens = Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")]
 Permission = Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")]
+MaxCost = Annotated[str | None, typer.Option(help="What the session may cost in US dollars before nothing is sent.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Take over what this project's settings would run, this once.")]
 Profile = Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")]
 Config = Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")]
 

@@ -35,6 +35,8 @@ def loop(
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     permission: flags.Permission = None,
+    max_cost: flags.MaxCost = None,
+    trust: flags.Trust = False,
     profile: flags.Profile = None,
     config: flags.Config = None,
 ) -> int:
@@ -58,8 +60,9 @@ def loop(
         max_output_tokens=max_output_tokens,
         compact_threshold=compact_threshold,
         disable_compaction=disable_compaction,
+        max_cost=max_cost,
     )
-    loaded = load_settings(given, config)
+    loaded = load_settings(given, config, trust=trust, asks=True)
     choice = with_weights(choose_model(loaded))
     if choice is None:
         return 0
@@ -154,11 +157,15 @@ def _switch(conversation: Conversation, listener: Callable[[Event], None]) -> Ca
 
 
 def _save(name: str, value: Any) -> Path:
+    import os
+
     from nca.config.paths import project_config_file
     from nca.config.saving import save_value
+    from nca.config.trust import TrustStore
 
     path = project_config_file(Path.cwd())
-    save_value(path, name, value)
+    with TrustStore(os.environ).saving(Path.cwd()):
+        save_value(path, name, value)
     return path
 
 
@@ -174,6 +181,8 @@ def _warmer(conversation: Conversation) -> Callable[[], None]:
     tasks: set[asyncio.Task[None]] = set()
 
     async def warm() -> None:
+        if not conversation.is_read_only:
+            conversation.servers.begin()
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):

@@ -15,11 +15,19 @@ if TYPE_CHECKING:
     from nca.sessions.store import Store
 
 
-def load_settings(flags: Mapping[str, Any], config_file: Path | None) -> LoadedSettings:
-    """The layers for the directory one stands in; a flag that is None was not given. Raises ConfigError."""
+def load_settings(
+    flags: Mapping[str, Any], config_file: Path | None, *, trust: bool = False, asks: bool = False
+) -> LoadedSettings:
+    """The layers for the directory one stands in; a flag that is None was not given. Raises ConfigError.
+
+    What of a project's settings would act counts with `trust`, and where the person has said so; `asks`: a terminal is
+    asked once.
+    """
+    from nca.cli.trusting import trusts
     from nca.config.layers import load
 
-    return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file)
+    decide = trusts(by_flag=trust, asks=asks)
+    return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file, trusts=decide)
 
 
 def store_path() -> Path:

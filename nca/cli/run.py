@@ -11,9 +11,11 @@ from nca.cli import flags
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
-    from nca.events import Event, TurnFinished
+    from nca.events import ApprovalAsked, Event, TurnFinished
 
-EXIT_CODES = {"answered": 0, "max_steps": 1, "interrupted": 130}
+EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
+UNFINISHED = 1
+"""The turn ended by itself, but a call needed an approval that nobody could give."""
 STREAMS = ("ndjson",)
 
 
@@ -29,6 +31,8 @@ def run(
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
     permission: flags.Permission = None,
+    max_cost: flags.MaxCost = None,
+    trust: flags.Trust = False,
     profile: flags.Profile = None,
     config: flags.Config = None,
 ) -> int:
@@ -49,8 +53,9 @@ def run(
         compact_threshold=compact_threshold,
         disable_compaction=disable_compaction,
         max_steps=max_steps,
+        max_cost=max_cost,
     )
-    loaded = load_settings(given, config)
+    loaded = load_settings(given, config, trust=trust)
     text = _text(prompt)
     return asyncio.run(_turn(loaded, text, session, as_json, stream))
 
@@ -88,7 +93,9 @@ async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json:
             watch.close(conversation, finished)
         finally:
             await conversation.close()
-    return watch.exit_code if finished.reason == "failed" else EXIT_CODES[finished.reason]
+    if finished.reason == "failed":
+        return watch.exit_code
+    return EXIT_CODES[finished.reason] or (UNFINISHED if watch.unanswered else 0)
 
 
 class _Watch:
@@ -102,6 +109,8 @@ class _Watch:
         from nca.terminal.plain import PlainDraw
 
         self.exit_code = 1
+        self.unanswered: list[ApprovalAsked] = []
+        self._asked: ApprovalAsked | None = None
         self._as_json = as_json
         self._stream = stream
         self._draw = PlainDraw(io.StringIO() if as_json else sys.stdout, sys.stderr, os.environ)
@@ -111,10 +120,14 @@ class _Watch:
 
         import msgspec
 
-        from nca.events import ErrorRaised
+        from nca.events import ApprovalAsked, ApprovalGiven, ErrorRaised
 
         if isinstance(event, ErrorRaised):
             self.exit_code = event.exit_code
+        if isinstance(event, ApprovalAsked):
+            self._asked = event
+        if isinstance(event, ApprovalGiven) and event.decision == "unanswered" and self._asked is not None:
+            self.unanswered.append(self._asked)
         if self._stream:
             sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
             sys.stdout.buffer.flush()
@@ -122,11 +135,16 @@ class _Watch:
             self._draw.on_event(event)
 
     def close(self, conversation: Conversation, finished: TurnFinished) -> None:
-        """With --json: the one object, after everything else."""
+        """After everything else: what nobody could approve; with --json, the one object."""
         import sys
 
         import msgspec
 
+        from nca.terminal.wording import unanswered_line
+
+        if self._stream:
+            for name, needs in dict.fromkeys((one.name, one.needs) for one in self.unanswered):
+                print(f"nca run: {unanswered_line(name, needs)}", file=sys.stderr)
         if not self._as_json:
             return
         stats = conversation.stats()
@@ -138,6 +156,8 @@ class _Watch:
             "steps": finished.steps,
             "seconds": finished.seconds,
             "usage": conversation.costs(),
+            "turn_cost": finished.cost,
+            "unanswered": [one.summary for one in self.unanswered],
             "context": stats,
             "compactions": conversation.history(),
         }

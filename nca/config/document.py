@@ -11,7 +11,7 @@ import re
 import stat
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,8 @@ def read_document(path: Path) -> Document | None:
     return Document(path, text, data, _index(text))
 
 
-def leaves(data: dict[str, Any], path: Path) -> Iterator[tuple[KeyPath, Any]]:
-    """Every value with its path, in the file's order; an empty table counts as a value.
+def leaves(data: dict[str, Any], path: Path, whole: Collection[KeyPath] = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Every value with its path, in the file's order; an empty table counts as a value, and so do those at `whole`.
 
     Raises ConfigError beyond MAX_DEPTH.
     """
@@ -91,7 +91,7 @@ def leaves(data: dict[str, Any], path: Path) -> Iterator[tuple[KeyPath, Any]]:
         if len(prefix) >= MAX_DEPTH:
             raise ConfigError(f"{shown_path(path)}: nested too deeply.")
         for key, value in table.items():
-            if isinstance(value, dict) and value:
+            if isinstance(value, dict) and value and (*prefix, key) not in whole:
                 yield from walk((*prefix, key), value)
             else:
                 yield (*prefix, key), value

@@ -68,7 +68,7 @@ A share may be written `0.8`, `80` or `"80%"`; a percentage below 5 only with it
 
 A setting marked *yours only* is ignored in a project's file, and nca says so: a project that you cloned must not
 redirect your requests or your keys. For the same reason a file that a project's settings name must lie inside the
-project.
+project. One marked *once trusted* counts from a project's file once you have said so; docs/permissions.md tells how.
 
 `NCA_HOME` moves your file and nca's data under one folder. It and other `NCA_` variables without two
 underscores are no settings.
@@ -133,7 +133,7 @@ def render_reference() -> str:
         parts += [_reference_row(key) for key in keys]
         for key in keys:
             if key.kind.row is not None:
-                parts.append(f"\n#### `[[{key.name}]]`\n\n{key.about}\n\n{_TABLE_HEAD}")
+                parts.append(f"\n#### `{_table_head(key)}`\n\n{key.about}\n\n{_TABLE_HEAD}")
                 parts += [_reference_row(field) for field in walk(key.kind.row)]
     parts += ["\n", _REFERENCE_PROFILES, *_profile_rows()]
     parts += ["\n", _REFERENCE_SEEDS]
@@ -194,21 +194,25 @@ def _about(section: str) -> str:
 
 def _example_entry(key: Key) -> str:
     unit = f" In {key.unit}." if key.unit else ""
-    own = " Only your own file may set it." if key.trusted else ""
+    own = " Only your own file may set it." if key.trusted else " From a project once you trust it." if key.acts else ""
     valid = "" if key.kind.valid == "text" else f" Valid: {key.kind.valid}."
     text = f"{key.about}{unit}{valid}{own}"
     lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     last = key.name.rpartition(".")[2]
     if key.kind.row is not None:
         # Indented, because these lines are an example and not a default.
-        example = [f"[[{key.name}]]", *key.kind.row.EXAMPLE]
+        example = [_table_head(key), *key.kind.row.EXAMPLE]
         return "\n" + "".join(f"# {line}\n" for line in lines) + "".join(f"#     {line}\n" for line in example)
     return "\n" + "".join(f"# {line}\n" for line in lines) + f"# {last} = {toml_value(key.default)}\n"
 
 
+def _table_head(key: Key) -> str:
+    return f"[{key.name}.NAME]" if key.kind.is_named else f"[[{key.name}]]"
+
+
 def _reference_row(key: Key) -> str:
     unit = f" {key.unit}" if key.unit else ""
-    own = " *Yours only.*" if key.trusted else ""
+    own = " *Yours only.*" if key.trusted else " *Once trusted.*" if key.acts else ""
     return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.kind.valid} | {key.about}{own} |\n"
 
 

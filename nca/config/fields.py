@@ -8,9 +8,14 @@ from typing import Any
 from nca.config.kinds import Kind
 
 
-def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False) -> Any:
-    """One setting. `trusted`: a project's own file may not set it (it could run things or redirect keys)."""
-    return field(default=default, metadata={"kind": kind, "about": about, "unit": unit, "trusted": trusted})
+def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False, acts: bool = False) -> Any:
+    """One setting.
+
+    trusted  a project's own file may not set it (it could run things or redirect keys)
+    acts     a project's own file sets it only where the person trusts the project (nca.config.trust)
+    """
+    meta = {"kind": kind, "about": about, "unit": unit, "trusted": trusted, "acts": acts}
+    return field(default=default, metadata=meta)
 
 
 def table(kind: type, about: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -40,7 +40,8 @@ class Kind:
     read     raises ValueError
     choices  feed completion
     confine  raises Misfit for a value that a project's own file may not give
-    row      the dataclass of a list of tables
+    row      the dataclass of a list of tables, or of tables by name
+    merge    joins the value of an earlier layer with a later one's, for tables by name; else the later replaces it
     """
 
     valid: str
@@ -48,6 +49,12 @@ class Kind:
     choices: tuple[str, ...] = ()
     confine: Callable[[Any], None] | None = None
     row: Any = None
+    merge: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """A setting of tables by name: `[key.NAME]`."""
+        return self.merge is not None
 
 
 def _refuse() -> ValueError:
@@ -219,3 +226,16 @@ def texts(options: Sequence[str] = (), aliases: dict[str, str] | None = None) ->
 
     valid = "a list of " + (", ".join(options) + ", each at most once" if options else "texts")
     return Kind(valid, read, tuple(options))
+
+
+def model_names(kind: Kind) -> Kind:
+    """The same kind for names of models; a project may not give one that leads to an address of its own.
+
+    litellm takes `huggingface/https://HOST/` for the endpoint HOST.
+    """
+
+    def confine(value: Any) -> None:
+        if "://" in str(value):
+            raise Misfit(": a project's own file may only name models, not addresses.")
+
+    return replace(kind, confine=confine)

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
 from nca.config.paths import project_config_file, user_config_file
-from nca.config.schema import KEYS
+from nca.config.schema import KEYS, NAMED
+from nca.config.trust import Trusts, TrustStore, acting
 from nca.config.wishes import Placed, Rank, Wish, apply_wishes, prefix, said
 from nca.errors import ConfigError
 
@@ -35,11 +36,13 @@ FLAGS = MappingProxyType(
         "context.stages": "--stages",
         "agent.max_steps": "--max-steps",
         "agent.permission": "--permission",
+        "session.max_cost": "--max-cost",
     }
 )
 """Which flag sets a key; only the origin's text depends on it."""
 
 _PATTERN_TABLE = "for"
+UNTRUSTED = "this project is not trusted (nca loop asks once; --trust takes it for one run)."
 
 
 def load(
@@ -49,6 +52,7 @@ def load(
     user_file: Path | None = None,
     flags: Mapping[str, Any] = MappingProxyType({}),
     config_file: Path | None = None,
+    trusts: Trusts | None = None,
 ) -> LoadedSettings:
     """Read every layer. Raises ConfigError for the first thing that cannot be used; no file is changed.
 
@@ -56,24 +60,31 @@ def load(
     user_file    instead of the one that `env` leads to
     flags        settings by name; None means that the flag was not given
     config_file  read in the project file's place, and trusted like the user's own: the user named it
+    trusts       asked where the project's file has settings that act (nca.config.trust); None: what the person has said
     """
     user_path = (user_file or user_config_file(env)).absolute()
-    files = [(read_document(user_path), Rank.USER, True)]
+    untrusted: list[str] = []
+    files = [_File(read_document(user_path), Rank.USER, True)]
     if config_file is not None:
         document = read_document(config_file.absolute())
         if document is None:
             raise ConfigError(f"{shown_path(config_file)}: there is no such file.")
-        files.append((document, Rank.PROJECT, True))
+        files.append(_File(document, Rank.PROJECT, True))
     elif project is not None:
         project_file = project_config_file(project.absolute())
         # At home with NCA_HOME=~/.nca both are one file, which the user's layer has already read.
         if not _same(project_file, user_path):
-            files.append((read_document(project_file), Rank.PROJECT, False))
+            document = read_document(project_file)
+            would_act = acting(document, project)
+            may_act = would_act is None or (trusts or TrustStore(env).is_trusted)(would_act)
+            files.append(_File(document, Rank.PROJECT, False, may_act=may_act))
+            if would_act is not None and not may_act:
+                untrusted.append(f"{shown_path(project_file)}: {would_act.names} was not taken over: {UNTRUSTED}")
 
     def lay(start: Mapping[str, Placed]) -> _Draft:
         draft = _Draft(user_path, start)
-        for document, rank, is_trusted in files:
-            draft.add_file(document, rank, is_trusted)
+        for file in files:
+            draft.add_file(file)
         draft.add(_environment(env, draft.notes), Rank.ENVIRONMENT)
         draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Rank.FLAG)
         return draft
@@ -83,7 +94,17 @@ def load(
     if draft.base["profile"].rank > Rank.DEFAULT:
         # Any layer may name the profile, but a switch such as enablePruning starts from what the profile sets.
         draft = lay(profiled({**start, "profile": draft.base["profile"]}))
-    return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", merged_notes((), draft.notes))
+    notes = merged_notes((), [*draft.notes, *untrusted])
+    return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes)
+
+
+class _File(NamedTuple):
+    """One file of settings. `may_act`: whether its settings that act count."""
+
+    document: Document | None
+    rank: Rank
+    is_trusted: bool
+    may_act: bool = True
 
 
 class _Draft:
@@ -98,22 +119,26 @@ class _Draft:
     def add(self, wishes: list[Wish], rank: Rank) -> None:
         self.notes += apply_wishes(wishes, self.base, rank)
 
-    def add_file(self, document: Document | None, rank: Rank, is_trusted: bool) -> None:
+    def add_file(self, file: _File) -> None:
+        document = file.document
         if document is None:
             return
+        if not file.may_act:
+            # A bad value is refused whether or not it would count.
+            _Draft(self.user_file, self.base).add_file(file._replace(may_act=True))
         general: list[Wish] = []
         tables: dict[str, list[Wish]] = {}
-        for path, raw in leaves(document.data, document.path):
+        for path, raw in leaves(document.data, document.path, NAMED):
             if path[0] != _PATTERN_TABLE:
-                self._take(general, document, path, path, raw, is_trusted)
+                self._take(general, document, path, path, raw, file)
             elif len(path) > 2:
-                self._take(tables.setdefault(path[1], []), document, path, path[2:], raw, is_trusted)
+                self._take(tables.setdefault(path[1], []), document, path, path[2:], raw, file)
             elif raw != {}:
                 raise ConfigError(
                     f"{document.place(path)}: [{_PATTERN_TABLE}] holds tables: "
                     f'[{_PATTERN_TABLE}."anthropic/*".context].'
                 )
-        self.add(general, rank)
+        self.add(general, file.rank)
         for pattern, wishes in tables.items():
             values = dict(self.base)
             self.notes += apply_wishes(wishes, values, Rank.MODEL, check=_suits_pattern)
@@ -121,19 +146,21 @@ class _Draft:
             self.patterns.append(Pattern(pattern, MappingProxyType(ours)))
 
     def _take(
-        self, wishes: list[Wish], document: Document, path: KeyPath, name: KeyPath, raw: Any, is_trusted: bool
+        self, wishes: list[Wish], document: Document, path: KeyPath, name: KeyPath, raw: Any, file: _File
     ) -> None:
         dotted = ".".join(name)
         if raw == {} and is_section(dotted):
             return
         found = canonical(dotted)
-        if found and KEYS[found.key].trusted and not is_trusted:
+        if found and KEYS[found.key].trusted and not file.is_trusted:
             self.notes.append(
                 f"{document.place(path)}: {found.key} was not taken over: a project's own file may not set it; "
                 f"{shown_path(self.user_file)} may."
             )
             return
-        wishes.append(Wish(dotted, raw, str(document.path), partial(document.place, path), is_trusted))
+        if found and KEYS[found.key].acts and not file.may_act:
+            return
+        wishes.append(Wish(dotted, raw, str(document.path), partial(document.place, path), file.is_trusted))
 
 
 def _suits_pattern(key: str, wish: Wish) -> None:

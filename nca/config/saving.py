@@ -33,6 +33,8 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
             f"{key} cannot be saved in a project's file, because a project may not set it.",
             advice="Save it in your own: nca config set --user.",
         )
+    if KEYS[key].kind.is_named:
+        raise ConfigError(f"{key} is written in the file itself, as [{key}.NAME].")
     if is_users_own:
         path = path.resolve()
     document = read_document(path)

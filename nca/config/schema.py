@@ -11,9 +11,22 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from nca.config.fields import setting, table
-from nca.config.kinds import Kind, boolean, choice, file_path, number, one_line, ratio, text, texts, whole
+from nca.config.kinds import (
+    Kind,
+    boolean,
+    choice,
+    file_path,
+    model_names,
+    number,
+    one_line,
+    ratio,
+    text,
+    texts,
+    whole,
+)
+from nca.config.servers import McpServer, named_servers
 from nca.config.stage_names import stage_names
-from nca.config.tables import Injection, Section, tables
+from nca.config.tables import Injection, PermissionRule, Section, tables
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
 """The usual stages in their usual order."""
@@ -26,13 +39,21 @@ PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     name: str = setting(
-        "", text(), "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best that is found."
+        "",
+        model_names(text()),
+        "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best that is found.",
+        acts=True,
     )
     context_window: int = setting(0, whole(), "The model's context window. 0: what is known of it.", unit="tokens")
     max_output_tokens: int = setting(
         0, whole(), "Room kept for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
     )
-    summarizer: str = setting("", text(), "The model that writes summaries. Empty: the chat's own; none: no model.")
+    summarizer: str = setting(
+        "",
+        model_names(text()),
+        "The model that writes summaries. Empty: the chat's own; none: no model.",
+        acts=True,
+    )
     api_base: str = setting("", text(), "The endpoint's address, where it is not the provider's own.", trusted=True)
     temperature: float = setting(
         -1.0, number(-1, 2), "How freely the model picks its words. -1: the provider's default."
@@ -44,7 +65,10 @@ class ModelSettings:
     total_seconds: float = setting(1800.0, number(1, 86400), "How long one answer may take.", unit="seconds")
     max_retries: int = setting(5, whole(0, 20), "Tries after a passing failure.")
     fallbacks: tuple[str, ...] = setting(
-        (), texts(), "Models that answer, in this order, while the provider of the first is down."
+        (),
+        model_names(texts()),
+        "Models that answer, in this order, while the provider of the first is down.",
+        acts=True,
     )
 
 
@@ -157,6 +181,54 @@ class AgentSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionSettings:
+    allow: tuple[PermissionRule, ...] = setting(
+        (), tables(PermissionRule), "Calls that run without asking, where the mode would ask.", trusted=True
+    )
+    deny: tuple[PermissionRule, ...] = setting(
+        (), tables(PermissionRule), "Calls that never run, whatever the mode and the other rules say.", trusted=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettings:
+    timeout_seconds: float = setting(
+        120.0, number(1, 86400), "How long a command may run.", unit="seconds", trusted=True
+    )
+    max_timeout_seconds: float = setting(
+        600.0, number(1, 86400), "The longest time that the model may ask for.", unit="seconds", trusted=True
+    )
+    sandbox: str = setting(
+        "off",
+        choice("off", "bwrap"),
+        "Run commands with bubblewrap: only the project is writable, no network. Where that fails, nothing runs.",
+        trusted=True,
+    )
+    environment: tuple[str, ...] = setting(
+        (),
+        texts(),
+        "Variables that commands get beside the usual ones (PATH, HOME, LANG, …). Never a provider's key.",
+        trusted=True,
+    )
+    private_hosts: tuple[str, ...] = setting(
+        (),
+        texts(),
+        "Hosts that fetch_url may reach on this machine and in private networks, such as localhost.",
+        trusted=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    wait_seconds: float = setting(
+        15.0, number(0, 600), "How long a message waits for servers that are still starting.", unit="seconds"
+    )
+    servers: tuple[McpServer, ...] = setting(
+        (), named_servers(), "Servers whose tools the model gets. They start with the first message.", acts=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySettings:
     file_path: str = setting(
         ".nca/memory.json",
@@ -172,10 +244,18 @@ class MemorySettings:
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
-    retention_days: int = setting(30, whole(0, 36500), "Sessions older than this are removed; 0: never.", unit="days")
-    max_sessions: int = setting(50, whole(1, 1_000_000), "More sessions than this: the oldest are removed.")
+    retention_days: int = setting(
+        30, whole(0, 36500), "Sessions older than this are removed; 0: never.", unit="days", trusted=True
+    )
+    max_sessions: int = setting(
+        50, whole(1, 1_000_000), "More sessions than this: the oldest are removed.", trusted=True
+    )
     max_cost: float = setting(
-        0.0, number(0, 100_000), "What a session may cost before nothing more is sent. 0: no limit.", unit="USD"
+        0.0,
+        number(0, 100_000),
+        "What a session may cost before nothing more is sent. 0: no limit.",
+        unit="USD",
+        trusted=True,
     )
     restore: str = setting("full", choice("full", "text"), "How a resumed session starts: as it was, or text only.")
 
@@ -197,6 +277,9 @@ class Settings:
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and its compaction")
     agent: AgentSettings = table(AgentSettings, "The agent")
+    permissions: PermissionSettings = table(PermissionSettings, "Rules for single tools, beside `agent.permission`")
+    tools: ToolSettings = table(ToolSettings, "Commands that the model or you run")
+    mcp: McpSettings = table(McpSettings, "Servers that speak MCP (Model Context Protocol)")
     memory: MemorySettings = table(MemorySettings, "Notes that outlive a session")
     session: SessionSettings = table(SessionSettings, "Sessions on disk")
     terminal: TerminalSettings = table(TerminalSettings, "The terminal")
@@ -211,6 +294,7 @@ class Key(NamedTuple):
     unit: str
     about: str
     trusted: bool
+    acts: bool = False
 
 
 def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
@@ -219,7 +303,7 @@ def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
         name = f"{prefix}{item.name}"
         if "kind" in item.metadata:
             meta = item.metadata
-            yield Key(name, meta["kind"], item.default, meta["unit"], meta["about"], meta["trusted"])
+            yield Key(name, meta["kind"], item.default, meta["unit"], meta["about"], meta["trusted"], meta["acts"])
         else:
             default_factory: Any = item.default_factory
             if isinstance(default_factory, type):
@@ -227,3 +311,6 @@ def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
 
 
 KEYS: dict[str, Key] = {key.name: key for key in walk()}
+
+NAMED = frozenset(tuple(key.name.split(".")) for key in KEYS.values() if key.kind.is_named)
+"""Where a file holds tables by name: the whole of them is one value."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from nca.config import kinds
 from nca.config.document import shown_name, shown_value
@@ -75,6 +75,30 @@ class Injection(Row):
         return f"from {when} on: {self.text}"
 
 
+@dataclass(frozen=True, slots=True)
+class PermissionRule(Row):
+    """Calls that a person allows or denies once for all: a tool, and what it is done to. No pattern but `/**`."""
+
+    EXAMPLE: ClassVar[tuple[str, ...]] = ('tool = "edit_file"', 'subject = "src/**"', 'directory = "/home/me/project"')
+
+    tool: str = setting("", kinds.one_line(), "The tool's name; `*` is every tool.")
+    subject: str = setting(
+        "", kinds.text(), "The path, command, address or host, exactly; `DIR/**` is all below DIR. Empty: any."
+    )
+    directory: str = setting("", kinds.text(), "Only for chats in this directory. Empty: everywhere.")
+
+    def __post_init__(self) -> None:
+        if not self.tool:
+            raise ValueError("tool is missing")
+
+    def __str__(self) -> str:
+        where = f" in {self.directory}" if self.directory else ""
+        return f"{self.tool} {self.subject or '(any)'}{where}"
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
 def tables(row: type[Row]) -> Kind:
     """A list of `row`s. Refuses with Misfit, whose path is the row's number (from 1) and the field."""
     names = ", ".join(item.name for item in fields(row))
@@ -82,7 +106,7 @@ def tables(row: type[Row]) -> Kind:
     def read(value: Any) -> tuple[Row, ...]:
         if not isinstance(value, list | tuple):
             raise ValueError("not valid")
-        return tuple(_read_row(row, item, number) for number, item in enumerate(value, 1))
+        return tuple(read_row(row, item, number) for number, item in enumerate(value, 1))
 
     def confine(value: tuple[Row, ...]) -> None:
         for number, one in enumerate(value, 1):
@@ -93,12 +117,13 @@ def tables(row: type[Row]) -> Kind:
     return Kind(f"a list of tables with {names}, in a file", read, confine=confine, row=row)
 
 
-def _read_row(row: type[Row], raw: Any, number: int) -> Row:
+def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
+    """One table; `number` is its place in the list, or its name. Refuses with Misfit."""
     if isinstance(raw, row):
         return raw
     if not isinstance(raw, Mapping):
         raise Misfit(f" {number} = {shown_value(raw)} is no table.", str(number))
-    known: dict[str, Kind] = {item.name: item.metadata["kind"] for item in fields(row)}
+    known: dict[str, Kind] = {item.name: item.metadata["kind"] for item in fields(row) if "kind" in item.metadata}
     values: dict[str, Any] = {}
     for name, value in raw.items():
         if name not in known:

@@ -94,7 +94,7 @@ def _read(name: Name, wish: Wish, current: Any, found: list[tuple[Name, Wish]]) 
         value = key.kind.read(raw)
         if key.kind.confine is not None and not wish.is_trusted:
             key.kind.confine(value)
-        return value
+        return key.kind.merge(current, value) if key.kind.merge is not None else value
     except Misfit as misfit:
         raise ConfigError(f"{prefix(wish.place(*misfit.path))}{shown_name(wish.name)}{misfit}") from None
     except ValueError:
@@ -113,6 +113,8 @@ def resolve(written: str, place: str) -> Name:
     if is_section(written):
         raise ConfigError(f"{prefix(place)}{shown} is a section, not a setting; its settings are {shown}.…")
     if rows := next((key for key in KEYS.values() if key.kind.row and shown.lower().startswith(f"{key.name}.")), None):
+        if rows.kind.is_named:
+            raise ConfigError(f"{prefix(place)}{rows.name} is set in a file, as [{rows.name}.NAME].")
         raise ConfigError(f"{prefix(place)}{rows.name} is a list of tables; write [[{rows.name}]] above {shown}.")
     near = nearest(written)
     hint = f"Did you mean {near}?" if near else "`nca config show` lists them all."

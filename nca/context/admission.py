@@ -33,13 +33,19 @@ class Admitted:
 
 
 def admit_output(
-    text: str, *, max_bytes: int = MAX_OUTPUT_BYTES, max_lines: int = MAX_OUTPUT_LINES, direction: str = "both"
+    text: str,
+    *,
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    max_lines: int = MAX_OUTPUT_LINES,
+    direction: str = "both",
+    original_bytes: int = 0,
 ) -> Admitted:
     """A tool's output within its limits, cut on character boundaries, with a notice where something is missing.
 
-    direction  which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
+    direction       which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
+    original_bytes  of the whole, where `text` is already less than that: its first and last `max_bytes` at least
     """
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    size = original_bytes or (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
     kept = _limit_lines(text, max_lines, direction)
     kept = _limit_bytes(kept, max_bytes, direction)
     if kept == text:

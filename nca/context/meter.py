@@ -53,6 +53,11 @@ class Meter:
         self._identity = (system_prompt, len(tools), self.tools_raw)
         self._overhead: tuple[View, int, int] | None = None
 
+    def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
+        """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
+        self.tools_raw = tools_tokens(tools)
+        self._identity = (self._identity[0], len(tools), self.tools_raw)
+
     @property
     def fixed_raw(self) -> int:
         return CONVERSATION_TOKENS + self.system_raw + self.tools_raw

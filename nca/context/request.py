@@ -10,6 +10,7 @@ import msgspec
 from nca.context.history import History
 from nca.context.rules import REPAIRS, AssistantAfterTool
 from nca.context.rules.ids import UniqueIds
+from nca.context.rules.media import without_media
 from nca.context.view import Verbatim, View
 from nca.messages import Message
 from nca.wire import message_to_dict
@@ -55,12 +56,16 @@ def request_messages(
     provider: str = "",
     model: str = "",
     with_blocks: bool = False,
+    can_see: bool = True,
 ) -> list[dict[str, Any]]:
     """The messages of the next request, OpenAI-shaped; for `model`, where one is named (see `meant_for`).
 
     with_blocks: the model's provider compacts by itself, and gets its own blocks back (see `_rows`).
+    can_see: the model takes images; another one is told where tools have shown some.
     """
     messages = resolve(history, view)
+    if not can_see:
+        messages = [without_media(message) for message in messages]
     if system_prompt:
         messages.insert(0, Message("system", system_prompt))
     rows: list[dict[str, Any]] = []

@@ -28,6 +28,7 @@ class ModelFacts:
     …_cost               US dollars for one token, None where unknown (never 0 for unknown)
     tiers                dearer prices of long requests, lowest bound first
     can_compact          the provider compacts a conversation by itself where asked to, and litellm passes that on
+    can_see              takes images; False where that is not known, as a refused image ends a turn
     can_summarize        too small a model is not asked to
     reuses_prefix        a summary should be asked behind the unchanged turns, whose evaluation is kept
     note                 a line for the banner, "" where there is nothing to say
@@ -46,6 +47,7 @@ class ModelFacts:
     tiers: tuple[price_map.PriceTier, ...] = ()
     can_compact: bool = False
     can_use_tools: bool = True
+    can_see: bool = False
     can_summarize: bool = True
     reuses_prefix: bool = False
     note: str = ""
@@ -73,6 +75,7 @@ def describe(name: str, *, context_window: int = 0) -> ModelFacts:
         tiers=entry.tiers if entry and is_priced else (),
         can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
+        can_see=entry is not None and entry.can_see,
     )
 
 

@@ -55,6 +55,7 @@ class PriceEntry:
 
     tiers         dearer prices of long requests, lowest bound first
     can_compact   its provider can compact a conversation by itself
+    can_see       it takes images
     """
 
     name: str
@@ -68,6 +69,7 @@ class PriceEntry:
     can_use_tools: bool | None
     tiers: tuple[PriceTier, ...] = ()
     can_compact: bool = False
+    can_see: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ def _entry(name: str, values: dict[str, Any]) -> PriceEntry:
         can_use_tools=tools if isinstance(tools, bool) else None,
         tiers=tuple(tiers),
         can_compact=values.get("supports_anthropic_compaction") is True,
+        can_see=values.get("supports_vision") is True,
         **base,
     )
 

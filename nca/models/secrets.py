@@ -15,9 +15,11 @@ _ENDINGS = ("_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PASSWORD")
 
 def known_secrets(env: Mapping[str, str]) -> dict[str, str]:
     """The values of key variables by name, those of providers and all others that are named like one."""
-    providers = {name for facts in PROVIDERS.values() for name in facts.key_variables} - _PATHS
-    return {
-        name: value.strip()
-        for name, value in env.items()
-        if value.strip() and (name in providers | _OTHERS or name.upper().endswith(_ENDINGS))
-    }
+    named = {name: value.strip() for name, value in env.items() if value.strip() and name.upper().endswith(_ENDINGS)}
+    return {**named, **provider_keys(env)}
+
+
+def provider_keys(env: Mapping[str, str]) -> dict[str, str]:
+    """The values of the providers' own key variables, by name: what nca itself talks to models with."""
+    names = {name for facts in PROVIDERS.values() for name in facts.key_variables} - _PATHS | _OTHERS
+    return {name: value.strip() for name, value in env.items() if name in names and value.strip()}

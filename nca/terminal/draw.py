@@ -12,10 +12,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.events import (
+    ApprovalAsked,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
     Event,
+    MessageTaken,
     Notice,
     ReasoningDelta,
     RequestStarted,
@@ -27,6 +29,7 @@ from nca.events import (
     TurnStarted,
 )
 from nca.terminal import wording
+from nca.terminal.diffs import diff_lines
 from nca.terminal.sanitize import StreamSanitizer, one_line
 from nca.terminal.screen import Screen
 
@@ -39,6 +42,9 @@ FRAME_SECONDS = 0.08
 MAX_LINE_CHARS = 8_000
 """A longer line of reasoning leaves in pieces."""
 
+DIFF_LINES = 40
+"""Of a change that was made without asking; the whole is in the file."""
+
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -50,6 +56,8 @@ class Draw:
         self.show_reasoning = show_reasoning
         self.typed_ahead: Callable[[], str] = str
         """What the person typed while nca works; shown below everything."""
+        self.question: Text | None = None
+        """While the person is asked something: what they may answer, in place of the status."""
         self._theme = theme
         self._answer: MarkdownStream | None = None
         self._thoughts: _Thoughts | None = None
@@ -57,6 +65,8 @@ class Draw:
         self._status = ""
         self._status_since = 0.0
         self._running: dict[str, str] = {}
+        self._asked: set[str] = set()
+        """Calls that the person was asked about: they have seen the change."""
         self._last_frame = 0.0
         self._is_at_work = False
 
@@ -82,6 +92,10 @@ class Draw:
                 self._line(event.message, "notice" if event.level == "warning" else "quiet")
             case ContextCompaction() if not wording.is_silent(event):
                 self._on_compaction(event)
+            case ApprovalAsked():
+                self._asked.add(event.call_id)
+            case MessageTaken():
+                self._line(f"› {event.text}", "none")
             case RetryScheduled():
                 self._line(wording.retry_line(event), "quiet")
             case Notice():
@@ -178,6 +192,8 @@ class Draw:
         started = self._running.pop(event.call_id, "")
         mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
         self._line(f"{mark} {wording.tool_finished_line(started, event)}", style, section="tools")
+        if event.diff and event.call_id not in self._asked:
+            self.screen.print(*diff_lines(event.diff, DIFF_LINES))
         self._set_status(", ".join(self._running.values()) or "Thinking")
 
     def _on_compaction(self, event: ContextCompaction) -> None:
@@ -197,6 +213,8 @@ class Draw:
                 self._line("Interrupted; what came so far is kept. Ctrl-C again leaves.", "notice")
             case "max_steps":
                 self._line(f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice")
+            case "stuck":
+                self._line(wording.STUCK, "notice")
             case _:
                 pass
 
@@ -239,6 +257,8 @@ class Draw:
         stream = self._answer or self._thoughts
         if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
+        elif self.question is not None:
+            parts.append(self.question)
         elif self._status:
             parts.append(self._status_line(now))
         if typed := self.typed_ahead():

@@ -11,10 +11,11 @@ import asyncio
 import codecs
 import contextlib
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -33,6 +34,10 @@ _PASTE_END = "\x1b[201~"
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
 """Bracketed paste: without it, every line pasted while nca works would be sent by itself."""
 _READ_BYTES = 65_536
+_ESCAPE_SECONDS = 0.1
+"""What begins like Escape may be an arrow key, whose other bytes come at once."""
+PAUSE_SECONDS = 1.0
+"""Somebody in the middle of a line is not asked before they pause so long: the next key would be the answer."""
 
 
 class PasteTimeoutParser(Vt100Parser):
@@ -103,6 +108,9 @@ class TypeAhead:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._mode_before: list[Any] | None = None
         self._is_collecting = False
+        self._last_key = 0.0
+        self._question: PasteTimeoutParser | None = None
+        self._answer: Callable[[KeyPress | None], None] = lambda key: None
 
     def preview(self) -> str:
         """The text typed so far."""
@@ -171,11 +179,50 @@ class TypeAhead:
                 loop.add_reader(descriptor, self._read, descriptor)
                 _write(_PASTES_ON)
 
+    def take_lines(self, is_message: Callable[[str], bool]) -> list[str]:
+        """The lines that were typed to their Enter, as far as they are plain messages; the rest stays."""
+        lines: list[str] = []
+        while (line := _first_line(self._keys)) is not None and is_message(line.text):
+            del self._keys[: line.keys]
+            if line.text.strip():
+                lines.append(line.text)
+        return lines
+
+    async def pause(self) -> None:
+        """Wait until nobody is in the middle of a line."""
+        loop = asyncio.get_running_loop()
+        while self._keys and self._keys[-1].key != Keys.ControlM:
+            waited = loop.time() - self._last_key
+            if waited >= PAUSE_SECONDS:
+                return
+            await asyncio.sleep(PAUSE_SECONDS - waited)
+
+    @contextmanager
+    def asking(self, answer: Callable[[KeyPress | None], None]) -> Iterator[None]:
+        """While a question stands: keys go to `answer`; None at the end of the input.
+
+        What was typed before, also what still lies in the terminal's queue, goes where it was meant to: to the prompt.
+        """
+        if not self._is_collecting:
+            answer(None)
+            yield
+            return
+        descriptor = self._keyboard.fileno()
+        while select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
+            pass
+        self._question = PasteTimeoutParser(answer)
+        self._answer = answer
+        try:
+            yield
+        finally:
+            self._question = None
+
     def forget_enters(self) -> None:
         """After an interrupt nothing is sent by itself: what was typed stands in the prompt."""
         self._keys[:] = [key for key in self._keys if key.key != Keys.ControlM]
 
-    def _read(self, descriptor: int) -> None:
+    def _read(self, descriptor: int) -> bool:
+        """Take what has come; False at the end of the input."""
         try:
             data = os.read(descriptor, _READ_BYTES)
         except OSError:
@@ -183,8 +230,17 @@ class TypeAhead:
         if not data:
             # End of input: the next prompt meets it and ends the loop.
             asyncio.get_running_loop().remove_reader(descriptor)
-            return
-        self._parser.feed(self._decoder.decode(data))
+            if self._question is not None:
+                self._answer(None)
+            return False
+        text = self._decoder.decode(data)
+        if self._question is not None:
+            self._question.feed(text)
+            asyncio.get_running_loop().call_later(_ESCAPE_SECONDS, self._question.flush)
+        else:
+            self._last_key = asyncio.get_running_loop().time()
+            self._parser.feed(text)
+        return True
 
     def _hand_over(self) -> None:
         if self._parser.is_pasting:
@@ -192,6 +248,33 @@ class TypeAhead:
         self._parser.flush()
         store_typeahead(self._keyboard, list(self._keys))
         self._keys.clear()
+
+
+class _Line(NamedTuple):
+    """A line of keys: its text, and how many keys it is, with its Enter."""
+
+    text: str
+    keys: int
+
+
+def _first_line(keys: list[KeyPress]) -> _Line | None:
+    """The first line that ends in Enter; None where there is none, or it holds keys that only an editor understands."""
+    text = ""
+    for number, key in enumerate(keys, 1):
+        match key.key:
+            case Keys.ControlM:
+                return _Line(text, number)
+            case Keys.ControlH:
+                text = text[:-1]
+            case Keys.ControlJ:
+                text += "\n"
+            case Keys.BracketedPaste:
+                text += key.data.replace("\r\n", "\n").replace("\r", "\n")
+            case str() as character if not isinstance(character, Keys):
+                text += character
+            case _:
+                return None
+    return None
 
 
 def _be_quiet(descriptor: int, *, waits: bool = True) -> None:

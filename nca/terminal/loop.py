@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nca.errors import NcaError
-from nca.events import ErrorRaised, Event
+from nca.errors import NcaError, UsageError
+from nca.events import ApprovalGiven, ErrorRaised, Event
 from nca.terminal.commands import CommandContext, Leave, find_command, nearest_command
 from nca.terminal.output import Output
 from nca.terminal.plain import LineReader
 from nca.terminal.sanitize import one_line
+from nca.terminal.shell_line import ShellLine, is_shell_line
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE, Interrupts
 from nca.terminal.wording import error_line
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from nca.sessions.store import Store
     from nca.terminal.draw import Draw
 
-STEP_LIMIT_EXIT_CODE = 1
+UNFINISHED_EXIT_CODE = 1
+"""The limit of steps, going round in circles, or an approval that nobody could give."""
 BROKEN_PIPE_EXIT_CODE = 141
 _STOPPED = object()
 _LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
@@ -51,8 +53,10 @@ class Chat:
         self._failed_text = ""
         self._exit_code = 0
         self._error_code = NcaError.exit_code
+        self._is_unanswered = False
+        self._shell_line = ShellLine(context)
         self.interrupts = Interrupts(
-            on_interrupt=self._stop_work, on_end=self._stop_all, is_working=lambda: not self._is_reading
+            on_interrupt=self.stop_work, on_end=self._stop_all, is_working=lambda: not self._is_reading
         )
         self.while_chatting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.while_working: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -83,6 +87,8 @@ class Chat:
             await self._send(text[1:])
         elif text.startswith("/") and "\n" not in text.strip():
             await self._command(text.strip())
+        elif is_shell_line(text):
+            await self._run_shell(text)
         else:
             await self._send(text)
 
@@ -97,6 +103,7 @@ class Chat:
 
     async def _send(self, text: str) -> None:
         self._output.show_reasoning = self._conversation.loaded.settings.terminal.show_reasoning
+        self._is_unanswered = False
         stop_listening = self._conversation.subscribe(self._note_error)
         try:
             finished = await self._working("Thinking", self._conversation.send(text))
@@ -112,8 +119,8 @@ class Chat:
                 self.interrupts.end(INTERRUPTED_EXIT_CODE)
         elif finished.reason == "failed":
             self._failed(self._error_code, text)
-        elif finished.reason == "max_steps":
-            self._leave_with(STEP_LIMIT_EXIT_CODE)
+        elif finished.reason in ("max_steps", "stuck") or self._is_unanswered:
+            self._leave_with(UNFINISHED_EXIT_CODE)
 
     def _failed(self, exit_code: int, text: str) -> None:
         """The text stands in the next prompt, so that Enter sends it again."""
@@ -129,9 +136,14 @@ class Chat:
     def _note_error(self, event: Event) -> None:
         if isinstance(event, ErrorRaised):
             self._error_code = event.exit_code
+        elif isinstance(event, ApprovalGiven) and event.decision == "unanswered":
+            self._is_unanswered = True
 
     async def _command(self, line: str) -> None:
         name, _, argument = line[1:].partition(" ")
+        if name.startswith("mcp:"):
+            await self._prompt_of_server(name.removeprefix("mcp:"), argument.strip())
+            return
         command = find_command(name)
         if command is None:
             near = nearest_command(name)
@@ -144,6 +156,31 @@ class Chat:
                 self._output.warn("Stopped.")
         except NcaError as error:
             self._output.error(*error_line(error))
+
+    async def _run_shell(self, line: str) -> None:
+        if not self._is_interactive:
+            # What comes down a pipe may be anyone's text.
+            self._output.error("!COMMAND runs only what a person types; nothing was run and nothing was sent.")
+            self._leave_with(UsageError.exit_code)
+            return
+        try:
+            if await self._working("Running", self._shell_line.run(line)) is _STOPPED:
+                self.on_stopped()
+                self._output.warn("Stopped.")
+        except NcaError as error:
+            self._failed_text = line
+            self._output.error(*error_line(error))
+
+    async def _prompt_of_server(self, name: str, words: str) -> None:
+        """`/mcp:SERVER:PROMPT words`: a message that the server writes."""
+        server, _, prompt = name.partition(":")
+        try:
+            text = await self._working("Asking", self._conversation.servers.prompt(server, prompt, words))
+        except NcaError as error:
+            self._output.error(*error_line(error))
+            return
+        if text is not _STOPPED:
+            await self._send(text)
 
     async def _working(self, label: str, work: Coroutine[Any, Any, Any]) -> Any:
         """Do it while keys are kept and something moves on the screen."""
@@ -164,7 +201,7 @@ class Chat:
         finally:
             self._work = None
 
-    def _stop_work(self) -> None:
+    def stop_work(self) -> None:
         if self._is_reading:
             self.interrupt_prompt()
         elif self._work is not None:
@@ -173,6 +210,13 @@ class Chat:
     def _stop_all(self) -> None:
         if self._work is not None:
             self._work.cancel()
+
+
+def is_message(line: str) -> bool:
+    """Whether a line typed while a turn runs is for the model, and not for the prompt to come."""
+    text = line.strip()
+    is_command = text.startswith("/") and not text.startswith("//")
+    return not is_command and not is_shell_line(text) and text.lower() not in _LEAVING_WORDS
 
 
 @dataclass(slots=True)
@@ -197,7 +241,7 @@ async def run_loop(conversation: Conversation, output: Output, options: LoopOpti
     """Chat until somebody leaves; returns the exit code. `output` is what listens to the conversation.
 
     0 left · 130 interrupted · 143, 129 ended by a signal · 141 nobody reads. Without a terminal, where turns failed:
-    the code of the last one's error, 1 where it was the limit of steps.
+    the code of the last one's error, 1 where a turn ended unfinished or a call needed an approval.
     The conversation is the caller's to close.
     """
     from nca.terminal.draw import Draw
@@ -238,6 +282,7 @@ def _with_lines(context: CommandContext) -> Chat:
 
 def _with_prompt(context: CommandContext, draw: Draw, options: LoopOptions, directory: Path) -> Chat:
     # Imported here: line mode does without prompt_toolkit.
+    from nca.terminal.approval import TerminalApprover
     from nca.terminal.at_prompt import PromptReader
 
     reader = PromptReader(context, draw, directory, options.history_file, options.after_prompt)
@@ -247,6 +292,10 @@ def _with_prompt(context: CommandContext, draw: Draw, options: LoopOptions, dire
     chat.while_working = reader.while_working
     chat.on_stopped = reader.prompt.hold_typed_lines
     chat.interrupt_prompt = reader.prompt.interrupt
+    context.conversation.permits.approver = TerminalApprover(draw, reader.prompt, chat.stop_work)
+    context.conversation.said_meanwhile = lambda: [
+        line[1:] if line.startswith("//") else line for line in reader.prompt.take_lines(is_message)
+    ]
 
     @contextmanager
     def lend_terminal() -> Iterator[None]:

@@ -12,10 +12,13 @@ from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, TextIO
 
 from nca.events import (
+    ApprovalAsked,
+    ApprovalGiven,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
     Event,
+    MessageTaken,
     Notice,
     ReasoningDelta,
     RetryScheduled,
@@ -47,6 +50,7 @@ class PlainDraw:
         self._is_line_open = False
         self._is_thought_open = False
         self._running: dict[str, str] = {}
+        self._needs: dict[str, str] = {}
 
     def on_event(self, event: Event) -> None:
         match event:
@@ -62,6 +66,12 @@ class PlainDraw:
                 self._end_answer()
                 mark = "error: " if event.is_error else ""
                 self._aside(mark + wording.tool_finished_line(self._running.pop(event.call_id, ""), event))
+            case ApprovalAsked():
+                self._needs[event.call_id] = event.needs
+            case ApprovalGiven(decision="unanswered"):
+                self._aside(wording.unanswered_line(event.name, self._needs.pop(event.call_id, "")))
+            case MessageTaken():
+                self._aside(f"› {event.text}")
             case ContextWarning() | Notice():
                 self._aside(event.message)
             case ContextCompaction() if not wording.is_silent(event):
@@ -116,6 +126,8 @@ class PlainDraw:
             self._aside("Interrupted; what came so far is kept.")
         elif event.reason == "max_steps":
             self._aside(f"Stopped after {event.steps} steps (agent.max_steps).")
+        elif event.reason == "stuck":
+            self._aside(wording.STUCK)
 
     def _answer(self, text: str) -> None:
         if not text:

@@ -19,7 +19,7 @@ from prompt_toolkit.filters import Condition, has_selection, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import Input, create_input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -130,6 +130,25 @@ class Prompt:
 
     def typed_ahead(self) -> str:
         return self._type_ahead.preview() if self._type_ahead else ""
+
+    def take_lines(self, is_message: Callable[[str], bool]) -> list[str]:
+        """Messages typed ahead to their Enter; they go into the history as if they had been read."""
+        lines = self._type_ahead.take_lines(is_message) if self._type_ahead else []
+        for line in lines:
+            self._options.history.append_string(line)
+        return lines
+
+    async def pause(self) -> None:
+        """Wait until nobody is in the middle of a line."""
+        if self._type_ahead:
+            await self._type_ahead.pause()
+
+    def asking(self, answer: Callable[[KeyPress | None], None]) -> AbstractContextManager[None]:
+        """While a question stands, keys go to `answer`."""
+        if self._type_ahead:
+            return self._type_ahead.asking(answer)
+        answer(None)
+        return nullcontext()
 
     def hold_typed_lines(self) -> None:
         """What was typed ahead is not sent by itself: it waits in the prompt."""

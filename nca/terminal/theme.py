@@ -20,6 +20,8 @@ STYLES: dict[str, str] = {
     "notice": "yellow",
     "failure": "red",
     "accent": "cyan",
+    "added": "green",
+    "removed": "red",
     "markdown.paragraph": "none",
     "markdown.text": "none",
     "markdown.h1": "bold underline",

@@ -7,6 +7,7 @@ from nca.events import ContextCompaction, RetryScheduled, ToolFinished, ToolStar
 from nca.models.costs import money
 from nca.terminal.sanitize import one_line
 
+STUCK = "Stopped: the same call gave the same result again and again. Say what should be different."
 TOOL_CHARS = 160
 ERROR_CHARS = 600
 
@@ -43,6 +44,14 @@ def tool_finished_line(started: str, event: ToolFinished) -> str:
     outcome = one_line(event.summary, TOOL_CHARS)
     took = f" · {duration(event.seconds)}" if event.seconds >= 1 else ""
     return f"{started or one_line(event.name)}{f' → {outcome}' if outcome else ''}{took}"
+
+
+def unanswered_line(name: str, needs: str) -> str:
+    """What a person is told of a call that nobody could approve."""
+    modes = "--permission accept-edits or auto" if needs == "write" else "--permission auto"
+    return (
+        f"{one_line(name)} did not run: nobody is here to approve it. {modes} allows it, and so does a rule of yours."
+    )
 
 
 def is_silent(event: ContextCompaction) -> bool:

@@ -7,11 +7,16 @@ import codecs
 import io
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
+from nca.tools.beneath import Folder
+from nca.tools.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
+from nca.tools.seen import MAX_CHANGED_BYTES, SeenFiles
+from nca.tools.text_file import is_binary
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 from nca.tools.workspace import Workspace, shown
 
@@ -31,16 +36,21 @@ class ReadFile(TypedTool):
     name: ClassVar[str] = "read_file"
     permission: ClassVar[Permission] = "read"
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(
+        self, workspace: Workspace, seen: SeenFiles | None = None, can_see: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`seen` learns what was read; `can_see`: whether the model takes images now."""
         self._workspace = workspace
+        self._seen = seen or SeenFiles()
+        self._can_see = can_see
 
     async def call(
         self,
         path: Annotated[str, "The file, relative to the working directory."],
-        offset: Annotated[int, "The first line to read, counted from 1."] = 1,
-        limit: Annotated[int, "How many lines to read, at most 2000."] = MAX_LINES,
+        offset: Annotated[int, "First line, from 1."] = 1,
+        limit: Annotated[int, "Lines, at most 2000."] = MAX_LINES,
     ) -> ToolOutcome:
-        """Read a text file, or a range of its lines. The text comes as it is, without line numbers."""
+        """Read a text file, or a range of its lines, or an image."""
         return await asyncio.to_thread(self._read, path, max(1, offset), min(max(1, limit), MAX_LINES))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
@@ -56,10 +66,16 @@ class ReadFile(TypedTool):
             size = os.fstat(file.fileno()).st_size
             head = file.read(8192)
             file.seek(0)
+            if kind := image_kind(head):
+                return self._image(file, kind, shown(name))
             source: BinaryIO = file
+            if size <= MAX_CHANGED_BYTES:
+                # What is shown and what is remembered must be the same bytes, whoever writes meanwhile.
+                source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
+                self._seen.note(path, source.getvalue())
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                source = io.BytesIO(file.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
-            elif b"\0" in head:
+                source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
+            elif is_binary(head):
                 raise ToolError(f"{shown(name)} is a binary file ({size:,} bytes)")
             page = _page(source, offset, limit, count=size <= MAX_COUNTED_BYTES)
         if page.last < offset and page.total is None:
@@ -67,6 +83,19 @@ class ReadFile(TypedTool):
         if page.last < offset and offset > 1:
             raise ToolError(f"{shown(name)} has {page.seen:,} lines; line {offset:,} is past its end")
         return _answer(self._workspace.relative(path), page)
+
+    def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
+        size = os.fstat(file.fileno()).st_size
+        if not self._can_see():
+            raise ToolError(f"{name} is an image ({kind}, {size:,} bytes), and the model takes none")
+        raw = file.read(MAX_IMAGE_BYTES + 1)
+        if len(raw) > MAX_IMAGE_BYTES:
+            raise ToolError(f"{name} is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}")
+        if problem := image_problem(raw):
+            raise ToolError(f"the image {name} {problem}")
+        width, height = image_size(raw)
+        said = f"{kind}, {width} by {height}, {len(raw):,} bytes"
+        return ToolOutcome(f"[{name}: {said}; shown beside]", summary=said, media=(image_part(raw, kind),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,40 +160,42 @@ class ListDirectory(TypedTool):
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    async def call(
-        self, path: Annotated[str, "The directory, relative to the working directory."] = "."
-    ) -> ToolOutcome:
-        """List a directory: one entry a line, sorted by name, directories with a slash, files with their size."""
+    async def call(self, path: Annotated[str, "Relative to the working directory."] = ".") -> ToolOutcome:
+        """List a directory: directories with a slash, files with their size."""
         return await asyncio.to_thread(self._list, path)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"list {shown(str(arguments.get('path') or '.'))}"
 
     def _list(self, name: str) -> ToolOutcome:
-        path = self._workspace.resolve(name)
-        try:
-            with os.scandir(path) as scan:
-                entries = sorted(islice(scan, MAX_LISTED), key=lambda entry: entry.name)
-        except FileNotFoundError:
-            raise ToolError(f"there is no directory {shown(name)}") from None
-        except NotADirectoryError:
-            raise ToolError(f"{shown(name)} is a file; use read_file") from None
-        except OSError as error:
-            raise ToolError(f"{shown(name)} cannot be listed ({error.strerror})") from error
-        lines = [_entry(entry) for entry in entries[:MAX_ENTRIES]]
-        if len(entries) > MAX_ENTRIES:
-            more = "at least " if len(entries) == MAX_LISTED else ""
-            lines.append(f"[{more}{len(entries) - MAX_ENTRIES:,} more entries are not shown]")
-        count = f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
-        return ToolOutcome("\n".join(lines) or f"[{shown(name)} is empty]", summary=count)
+        return listing(self._workspace, self._workspace.resolve(name), name)
 
 
-def _entry(entry: os.DirEntry[str]) -> str:
+def listing(workspace: Workspace, path: Path, name: str) -> ToolOutcome:
+    """What is in a directory under the workspace's root, a line each. Raises ToolError with `name` in it."""
+    try:
+        with workspace.folder(path) as folder, folder.entries() as scan:
+            entries = sorted(islice(scan, MAX_LISTED), key=lambda entry: entry.name)
+            lines = [_entry(folder, entry) for entry in entries[:MAX_ENTRIES]]
+    except FileNotFoundError:
+        raise ToolError(f"there is no directory {shown(name)}") from None
+    except NotADirectoryError:
+        raise ToolError(f"{shown(name)} is a file; use read_file") from None
+    except OSError as error:
+        raise ToolError(f"{shown(name)} cannot be listed ({error.strerror})") from error
+    if len(entries) > MAX_ENTRIES:
+        more = "at least " if len(entries) == MAX_LISTED else ""
+        lines.append(f"[{more}{len(entries) - MAX_ENTRIES:,} more entries are not shown]")
+    count = f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
+    return ToolOutcome("\n".join(lines) or f"[{shown(name)} is empty]", summary=count)
+
+
+def _entry(folder: Folder, entry: os.DirEntry[str]) -> str:
     name = shown(entry.name)
     try:
         facts = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(facts.st_mode):
-            return f"{name} -> {shown(str(Path(entry.path).readlink()))}"
+            return f"{name} -> {shown(os.readlink(folder.at(entry.name), dir_fd=folder.handle))}"
     except OSError:
         # It vanished between listing and looking, or its folder may be read but not searched.
         return name

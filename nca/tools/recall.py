@@ -46,15 +46,13 @@ class Recall(TypedTool):
 
     async def call(
         self,
-        query: Annotated[str, "What to look for: a question, words, a path, an error message."] = "",
-        scope: Annotated[Literal["session", "all"], "This session, or all sessions there are."] = "session",
-        expand: Annotated[
-            str, "Instead of a query: an id from an answer, or a range such as 12-15; shows it whole."
-        ] = "",
-        offset: Annotated[int, "With expand: the character to begin at."] = 0,
+        query: Annotated[str, "A question, words, a path, an error."] = "",
+        scope: Annotated[Literal["session", "all"], "This session or all."] = "session",
+        expand: Annotated[str, "Instead: an id from an answer, or a range such as 12-15, to show whole."] = "",
+        offset: Annotated[int, "With expand: first character."] = 0,
     ) -> ToolOutcome:
-        """Search everything that was said and done before, also what was compacted away, and the notes. Ask before you
-        guess or do something again. Answers carry ids; expand shows what stands behind one."""
+        """Search what was said and done before, also what was compacted away, and the notes. Ask before you guess or do
+        something again."""
         if expand.strip():
             return await asyncio.to_thread(self._expand, expand, max(0, offset))
         if not query.strip():

@@ -48,17 +48,18 @@ class Signature:
         return cls(tuple(parameters))
 
     def schema(self) -> dict[str, Any]:
-        """A JSON schema object; a new one each time."""
+        """A JSON schema object; a new one each time. `read` refuses unknown arguments without a word of it here."""
         properties = {}
         for parameter in self.parameters:
             entry = _schema(parameter.kind)
             if parameter.about:
                 entry["description"] = parameter.about
-            if not parameter.is_required and parameter.default is not None:
+            # An empty default says nothing that "not required" does not, and costs tokens in every request.
+            if not parameter.is_required and parameter.default not in (None, "", False):
                 entry["default"] = parameter.default
             properties[parameter.name] = entry
         required = [parameter.name for parameter in self.parameters if parameter.is_required]
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        return {"type": "object", "properties": properties, "required": required}
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Typed arguments for the call. Raises ValueError with one line that says which argument is wrong.

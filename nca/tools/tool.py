@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
+from nca.messages import MediaPart
 from nca.tools.schema import Signature
 
 Permission = Literal["read", "write", "execute"]
@@ -19,11 +20,41 @@ Permission = Literal["read", "write", "execute"]
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What came out: `text` for the model, `summary` in a few words for a person ("212 lines")."""
+    """What came out: `text` for the model, `summary` in a few words for a person ("212 lines").
+
+    diff   what was changed, as a unified diff for a person, or ""
+    media  images for the model, beside the text
+    """
 
     text: str
     is_error: bool = False
     summary: str = ""
+    diff: str = ""
+    media: tuple[MediaPart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What a person sees before a call that needs their word: all of it as it will really happen.
+
+    path      the resolved path that is written to, or ""
+    command   the command line that is run, or the address that is fetched, or ""
+    diff      the change as a unified diff, or ""
+    warning   what is unusual about it (a path behind a link, a file outside of the project), or ""
+    subject   what a rule for next time would speak of: the path, the program's name, the host
+    directory where a command is run, or ""
+    names     what else a rule that allows may call the same thing: a command's first words, exactly
+    parts     what else a rule that denies may name: all programs and paths that stand in a command
+    """
+
+    path: str = ""
+    command: str = ""
+    diff: str = ""
+    warning: str = ""
+    subject: str = ""
+    directory: str = ""
+    names: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 class ToolError(ValueError):
@@ -51,6 +82,14 @@ class Tool(Protocol):
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         """One line for a person: what is about to happen, with the main argument."""
+        ...
+
+    def needs(self, arguments: dict[str, Any]) -> Permission:
+        """The permission of this very call; a tool may need less for some (a command that only reads)."""
+        ...
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        """What a person is asked about this call. Raises ToolError where it could not run anyway."""
         ...
 
 
@@ -84,3 +123,9 @@ class TypedTool:
     def summarize(self, arguments: dict[str, Any]) -> str:
         first = next(iter(arguments.values()), "")
         return f"{self.name} {first}".strip()
+
+    def needs(self, arguments: dict[str, Any]) -> Permission:
+        return self.permission
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        return Approval(subject=self.summarize(arguments))

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nca.messages import ToolCall, clean_text
-from nca.tools.tool import Permission, Tool, ToolOutcome
+from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
 
 if TYPE_CHECKING:
     from nca.tools.recall import Archive
+    from nca.tools.runner import CommandRunner
+    from nca.tools.skill import SkillFile
+    from nca.tools.task import Subtasks
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI, Anthropic and Gemini all accept as a tool's name."""
 _LONGEST_LINE_CHARS = 200
+SMALL_BUDGET_TOKENS = 8_000
+"""Below it all definitions (some 1,000 tokens, sent with every request) would take more than an eighth of the room."""
+NOT_IN_SMALL_WINDOWS = frozenset({"list_directory", "glob", "fetch_url", "todo", "task"})
+"""What grep, read_file and shell can do too, or what a context of a few steps has no use for."""
 
 
 class Toolbox:
@@ -28,30 +36,84 @@ class Toolbox:
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
         """Raises ValueError for two tools of one name, or a name that a provider would refuse."""
         self._tools = {tool.name: tool for tool in tools}
+        self._outside: tuple[Tool, ...] = ()
         if len(self._tools) < len(tools):
             raise ValueError("two tools have the same name")
         for name in self._tools:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"not a name for a tool: {name!r}")
 
+    def renewed(self, fresh: Toolbox, *, without: str) -> Toolbox:
+        """The same tools but one; those that `fresh` has too are from there, with a state of their own."""
+        own = {name: tool for name, tool in self._tools.items() if name != without and tool not in self._outside}
+        renewed = Toolbox([fresh._tools.get(name, tool) for name, tool in own.items()])
+        renewed.take_outside(self._outside)
+        return renewed
+
+    def take_outside(self, tools: Sequence[Tool]) -> None:
+        """Have these of MCP servers behind nca's own, in place of those that were taken before.
+
+        One whose name is taken or would be refused is left out.
+        """
+        for name in [name for name, tool in self._tools.items() if tool in self._outside]:
+            del self._tools[name]
+        fitting = [tool for tool in tools if _NAME.fullmatch(tool.name) and tool.name not in self._tools]
+        self._tools |= {tool.name: tool for tool in fitting}
+        self._outside = tuple(fitting)
+
+    @property
+    def outside(self) -> tuple[Tool, ...]:
+        """The tools of MCP servers."""
+        return self._outside
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
 
-    def definitions(self) -> list[dict[str, Any]]:
-        """The tools as an OpenAI-shaped request lists them; the same bytes every time."""
+    def definitions(self, budget_tokens: int | None = None) -> list[dict[str, Any]]:
+        """The tools as an OpenAI-shaped request lists them; the same bytes every time.
+
+        With a small budget for requests, those that others can stand in for are not offered.
+        """
+        is_small = budget_tokens is not None and budget_tokens < SMALL_BUDGET_TOKENS
         return [
             {
                 "type": "function",
                 "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
             }
             for tool in self._tools.values()
+            if not (is_small and tool.name in NOT_IN_SMALL_WINDOWS)
         ]
 
     def permission(self, name: str) -> Permission | None:
         """What the tool needs; None for a tool that there is not."""
         tool = self._tools.get(name)
         return tool.permission if tool is not None else None
+
+    def needs(self, call: ToolCall) -> Permission | None:
+        """What this very call needs; None for a tool that there is not."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return None
+        try:
+            return tool.needs(_parse(call.arguments))
+        except Exception:  # noqa: BLE001  a tool may be anyone's code: where it does not know, the most it may need
+            return tool.permission
+
+    def approval(self, call: ToolCall) -> Approval:
+        """What a person is asked about the call. Raises ToolError where it could not run anyway."""
+        tool = self._tools[call.name]
+        try:
+            return tool.approval(_parse(call.arguments))
+        except Exception as error:
+            raise ToolError(_one_line(_reason(error))) from error
+
+    def arguments(self, call: ToolCall) -> dict[str, Any]:
+        """The call's arguments as far as they can be read; none where they cannot."""
+        try:
+            return _parse(call.arguments)
+        except ValueError:
+            return {}
 
     def describe(self, call: ToolCall) -> str:
         """One line for a person: what the call is about to do, whatever the model wrote."""
@@ -74,22 +136,71 @@ class Toolbox:
         except Exception as error:  # noqa: BLE001  a tool may be anyone's code: its failure is for the model to read
             return _error(_reason(error))
         summary = outcome.summary or ("failed" if outcome.is_error else f"{len(outcome.text):,} characters")
-        return ToolOutcome(clean_text(outcome.text), outcome.is_error, _one_line(summary))
+        text, diff = clean_text(outcome.text), clean_text(outcome.diff)
+        return ToolOutcome(text, outcome.is_error, _one_line(summary), diff, outcome.media)
 
 
-def default_toolbox(root: Path, archive: Archive | None = None) -> Toolbox:
-    """The tools that read the project under `root`, and nothing outside it; with an archive, `recall` of it too."""
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What tools ask of the conversation in which they run, at the time.
+
+    can_see        whether the model takes images
+    private_hosts  hosts that may be fetched from though they are not public
+    last_todo      the arguments of the newest todo call in the log
+    protected      folders and files that no tool may write, beside every `.nca`
+    runner         what runs commands; without one there is no shell
+    skills         what the skill tool can read; without any there is none
+    subtasks       who answers the task tool's questions; without one there is none
+    """
+
+    can_see: Callable[[], bool] = lambda: False
+    private_hosts: Callable[[], Collection[str]] = tuple
+    last_todo: Callable[[], dict[str, Any]] = dict
+    protected: Sequence[Path] = ()
+    runner: CommandRunner | None = None
+    skills: Sequence[SkillFile] = ()
+    subtasks: Subtasks | None = None
+
+
+def default_toolbox(root: Path, archive: Archive | None = None, surroundings: Surroundings | None = None) -> Toolbox:
+    """nca's own tools for the project under `root`, and no file outside it; with an archive, `recall` of it too."""
+    from nca.tools import ripgrep
+    from nca.tools.edit import EditFile, WriteFile
+    from nca.tools.fetch import FetchUrl
     from nca.tools.files import ListDirectory, ReadFile
-    from nca.tools.find import Grep
+    from nca.tools.find import Glob, Grep
+    from nca.tools.seen import SeenFiles
+    from nca.tools.shell import Shell
+    from nca.tools.todo import Todo
     from nca.tools.workspace import Workspace
 
-    workspace = Workspace(root)
-    tools: list[Tool] = [ReadFile(workspace), ListDirectory(workspace), Grep(workspace)]
+    around = surroundings or Surroundings()
+    workspace, seen = Workspace(root, around.protected), SeenFiles()
+    tools: list[Tool] = [
+        ReadFile(workspace, seen, around.can_see),
+        EditFile(workspace, seen),
+        WriteFile(workspace, seen),
+        Grep(workspace, ripgrep.locate(workspace.root)),
+        Glob(workspace),
+        ListDirectory(workspace),
+        *([Shell(around.runner)] if around.runner is not None else []),
+        FetchUrl(around.private_hosts),
+        Todo(around.last_todo),
+    ]
     if archive is not None:
         from nca.tools.recall import Recall
 
         tools.append(Recall(archive))
-    return Toolbox(tools)
+    return Toolbox([*tools, *_by_others(around)])
+
+
+def _by_others(around: Surroundings) -> list[Tool]:
+    """What is read or answered elsewhere, where there is something."""
+    from nca.tools.skill import Skill
+    from nca.tools.task import Task
+
+    skills: list[Tool] = [Skill(around.skills)] if around.skills else []
+    return [*skills, Task(around.subtasks)] if around.subtasks is not None else skills
 
 
 def _parse(arguments: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.toolbox import Toolbox
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
 
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
@@ -34,6 +35,8 @@ def opened(
         directory=path,
         listener=events.append,
         prepares=True,
+        # The numbers must not depend on how long the definitions of nca's own tools are.
+        toolbox=Toolbox(),
     )
 
 
@@ -52,7 +55,8 @@ async def until_prepared(conversation: Conversation, events: list[Event]) -> int
 
 async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
     events: list[Event] = []
-    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER))
+    # A turn takes less than lies between the two thresholds.
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
     await until_prepared(conversation, events)
     before = conversation.effective_history()
     used = conversation.stats().used_tokens

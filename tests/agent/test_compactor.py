@@ -27,7 +27,7 @@ async def test_a_question_fits_the_window_as_it_is_known_by_now(learned: int, su
 
     loaded = defaults().with_values({"model.summarizer": summarizer} if summarizer else {}, "the test")
     session = store.create(directory="/", model=FACTS.name)
-    window = Window(store, session, loaded, FACTS, system_prompt="You are a test.", tools=())
+    window = Window(store, session, loaded, FACTS, system_prompt="You are a test.")
     window.append(*talk(400))
     window.learn_window(learned)
     outcome = await Compactor(window, model, lambda _: None, opened, lambda _: None).compact("manual")

@@ -14,10 +14,11 @@ from nca.errors import ConfigError
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
+from nca.tools.toolbox import Toolbox
 
 FACTS = ModelFacts(name="scripted/small", provider="scripted", window_tokens=4_000)
 SETTINGS = {
-    "context.inject": [{"every_turns": 2, "text": "Be concise."}, {"over_tokens": 1_000, "text": "Getting long."}],
+    "context.inject": [{"every_turns": 2, "text": "Be concise."}, {"over_tokens": 500, "text": "Getting long."}],
     "context.section": [{"label": "Role", "text": "You are a tester."}],
 }
 
@@ -31,7 +32,8 @@ def opened(
     given: dict[str, Any] | None = None,
 ) -> Conversation:
     loaded = defaults().with_values(SETTINGS if given is None else given, "the test")
-    return Conversation.open(loaded, store=store, model=model, directory=path, session=session)
+    # The numbers must not depend on how long the definitions of nca's own tools are.
+    return Conversation.open(loaded, store=store, model=model, directory=path, session=session, toolbox=Toolbox())
 
 
 def replies(*texts: str) -> ScriptedModel:

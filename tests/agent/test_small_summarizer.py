@@ -172,7 +172,7 @@ async def test_all_parts_share_one_deadline() -> None:
     store, model, events = Store.open(None), Slow(), list[Event]()
     loaded = defaults().with_values({"context.summarize.deadline_seconds": 1.0}, "the test")
     session = store.create(directory="/", model=SMALL.name)
-    window = Window(store, session, loaded, SMALL, system_prompt="You are a test.", tools=())
+    window = Window(store, session, loaded, SMALL, system_prompt="You are a test.")
     window.append(*talk(80))
     outcome = await Compactor(window, model, events.append, opened, lambda _: None).compact("manual")
     assert outcome.compacted

@@ -9,7 +9,7 @@ import msgspec
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.testing.scripted import ScriptedReply
-from tests.agent.test_conversation import Room
+from tests.agent.test_conversation import MIDDLE, Room
 
 ROOMY = ModelFacts(name="scripted/roomy", provider="scripted", window_tokens=60_000)
 
@@ -53,7 +53,7 @@ async def test_without_scores_everything_else_is_the_same(tmp_path: Path) -> Non
 
 async def test_a_summary_has_a_weight_and_no_score(tmp_path: Path) -> None:
     summary = "### 1. Goal and intent\nThe user asks many questions and wants short answers."
-    conversation = Room(tmp_path).open([*["A long answer about it. " * 40] * 6, summary, summary])
+    conversation = Room(tmp_path).open([*["A long answer about it. " * 40] * 6, summary, summary], facts=MIDDLE)
     for number in range(6):
         await conversation.send(f"Question {number}?")
     await conversation.compact()

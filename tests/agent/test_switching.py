@@ -62,7 +62,7 @@ async def test_a_smaller_window_says_so_and_compacts_before_the_next_request(tmp
 
 
 async def test_a_window_that_is_large_enough_changes_nothing(tmp_path: Path) -> None:
-    room = Room(tmp_path, turns=2)
+    room = Room(tmp_path, turns=1)
     await room.talk()
     await room.conversation.use_model(small("Here."))
     assert room.events == []

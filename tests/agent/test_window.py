@@ -19,7 +19,7 @@ FACTS = ModelFacts("scripted/model", "scripted", 8_000)
 
 
 def window_of(store: Store, session: Session) -> Window:
-    return Window(store, session, defaults(), FACTS, system_prompt="You are a test.", tools=())
+    return Window(store, session, defaults(), FACTS, system_prompt="You are a test.")
 
 
 def reopened(messages: list[Message], reported_tokens: int, later: list[Message]) -> tuple[int, int]:

@@ -121,6 +121,53 @@ def test_nothing_to_say_and_wrong_words_exit_2(tmp_path: Path) -> None:
     assert nca("nonsense", home=tmp_path).returncode == 2
 
 
+def writing(provider: Provider) -> None:
+    calls = [("write_file", {"path": "a.txt", "content": "one"})]
+    script = iter([Answer(tool_calls=calls), Answer(text="I could not.")])
+    provider.script = lambda _: next(script)
+
+
+@pytest.mark.parametrize("how", [[], ["--json"], ["--stream", "ndjson"]])
+def test_an_approval_that_nobody_can_give_fails_loudly(provider: Provider, tmp_path: Path, how: list[str]) -> None:
+    writing(provider)
+    done = run(provider, tmp_path, "Write it", "--context-window", "4000", *how)
+    assert done.returncode == 1
+    assert "--permission accept-edits" in done.stderr
+    assert "write_file did not run" in done.stderr
+    assert not (tmp_path / "a.txt").exists()
+    assert "nobody can give it here" in provider.requests[-1]["messages"][-1]["content"]
+    if how == ["--json"]:
+        assert len(json.loads(done.stdout)["unanswered"]) == 1
+    if how == ["--stream", "ndjson"]:
+        kinds = {json.loads(line)["type"] for line in done.stdout.splitlines()}
+        assert {"approval_asked", "approval_given", "turn_finished"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "is_written"),
+    [("accept-edits", 0, True), ("auto", 0, True), ("plan", 0, False), ("ask", 1, False)],
+)
+def test_the_mode_decides(provider: Provider, tmp_path: Path, mode: str, code: int, is_written: bool) -> None:
+    writing(provider)
+    done = run(provider, tmp_path, "Write it", "--context-window", "4000", "--permission", mode)
+    assert done.returncode == code, done.stderr
+    assert (tmp_path / "a.txt").exists() is is_written
+
+
+def test_going_round_in_circles_exits_1(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda _: Answer(tool_calls=[("list_directory", {"path": "."})])
+    done = run(provider, tmp_path, "Look", "--json", "--context-window", "40000", "--max-steps", "9")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["reason"], result["steps"]) == (1, "stuck", 4)
+    assert "again and again" in done.stderr
+
+
+def test_what_a_session_may_cost_is_a_flag(provider: Provider, tmp_path: Path) -> None:
+    done = run(provider, tmp_path, "Hello", "--context-window", "4000", "--max-cost", "lots")
+    assert done.returncode == 2
+    assert "--max-cost" in done.stderr or "session.max_cost" in done.stderr
+
+
 def test_a_kill_in_the_middle_of_an_answer_loses_nothing(provider: Provider, tmp_path: Path) -> None:
     provider.token_seconds = 0.01
     provider.script = lambda _: "word " * 2_000

@@ -45,10 +45,15 @@ def test_every_default_reads_back_when_its_line_is_uncommented(tmp_path: Path) -
 
 
 def test_the_example_of_each_list_reads_back_too(tmp_path: Path) -> None:
-    text = re.sub(r"(?m)^#     (\[\[.*|(?:label|text|priority|every_turns) = .*)$", r"\1", render_example())
+    text = re.sub(
+        r"(?m)^#     (\[\[.*|\[mcp.*|(?:label|text|priority|every_turns|tool|subject|directory|command|args) = .*)$",
+        r"\1",
+        render_example(),
+    )
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     loaded = load(project=None, env={"NCA_HOME": str(tmp_path)})
-    assert {key: len(loaded.value(key)) for key in LISTS} == {"context.section": 1, "context.inject": 1}
+    assert {key: len(loaded.value(key)) for key in LISTS} == dict.fromkeys(LISTS, 1)
+    assert {"context.section", "context.inject", "permissions.allow", "permissions.deny"} <= set(LISTS)
 
 
 def test_every_key_is_explained() -> None:
@@ -57,7 +62,8 @@ def test_every_key_is_explained() -> None:
         assert f"| `{key.name}` | `{toml_value(key.default)}`" in reference
         assert key.about in reference
         if key.kind.row is not None:
-            assert f"#### `[[{key.name}]]`" in reference
+            head = f"[{key.name}.NAME]" if key.kind.is_named else f"[[{key.name}]]"
+            assert f"#### `{head}`" in reference
     for name, values in PROFILES.items():
         if values:
             assert f"| `{name}` |" in reference

@@ -35,6 +35,7 @@ class Places:
             file.parent.mkdir(parents=True)
 
     def load(self, env: dict[str, str] | None = None, **more: Any) -> LoadedSettings:
+        more = {"trusts": lambda what: True, **more}
         return load(project=self.project, env={"NCA_HOME": str(self.user_file.parent), **(env or {})}, **more)
 
 
@@ -88,7 +89,7 @@ def test_a_named_file_stands_in_the_projects_place_and_is_trusted(places: Places
 def test_a_project_may_not_redirect_requests(places: Places) -> None:
     text = '[model]\nname = "openai/x"\napi_base = "http://evil"\n[for."*".model]\napi_base = "http://evil"\n'
     places.project_file.write_text(text)
-    loaded = places.load().for_model("openai/x")
+    loaded = places.load(trusts=lambda what: True).for_model("openai/x")
     assert loaded.settings.model.api_base == ""
     assert loaded.settings.model.name == "openai/x"
     assert len(loaded.notes) == 2

@@ -81,7 +81,7 @@ class Reference(RuleBasedStateMachine):
     def open(self) -> None:
         self.session_id = self.session.info.id
         facts = self.summarizer.facts
-        self.window = Window(self.store, self.session, self.loaded, facts, system_prompt=SYSTEM, tools=TOOLS)
+        self.window = Window(self.store, self.session, self.loaded, facts, system_prompt=SYSTEM, offer=lambda *_: TOOLS)
         self.compactor = Compactor(self.window, self.summarizer, self.events.append, self.open_model, lambda _: None)
 
     async def open_model(self, name: str) -> Model:

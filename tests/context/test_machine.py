@@ -208,7 +208,8 @@ class SessionMachine(Hands):
                 # The reports of the whole session are taken up, also those that a change of the model had put aside.
                 call_raw = max(call_raw, self.window.history.call_raw)
                 lost = self.window.meter.scaled(call_raw * sum(len(message.tool_calls) for message in self.log))
-                assert abs(self.window.measure().used_tokens - used.used_tokens) <= lost
+                # One more for the sums of the fit, which are added in another order and rounded.
+                assert abs(self.window.measure().used_tokens - used.used_tokens) <= lost + 1
 
     # What the agent does
 

@@ -1,7 +1,7 @@
 """The chat over a scripted model, run by the tests in a terminal or a pipe of its own.
 
 Its argument is a JSON object: replies (see `_reply`), home (history file and store; none: memory), settings,
-window_tokens, banner. Not a test; pytest does not collect it.
+window_tokens, banner, directory. Not a test; pytest does not collect it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SlowModel(ScriptedModel):
         if last.startswith("SLOW"):
             on_delta(Delta(text="The first piece. "))
             await asyncio.sleep(60)
-        if last.startswith("PAUSE") or "<transcript>" in last:
+        if last.startswith("PAUSE") or "<transcript>" in last or "PAUSE" in str(request.messages[-1:]):
             await asyncio.sleep(1)
         try:
             return await super().ask(request, on_delta)
@@ -69,7 +69,7 @@ async def main(script: dict[str, Any]) -> int:
             loaded,
             store=store,
             model=SlowModel(replies, facts=facts),
-            directory=Path.cwd(),
+            directory=Path(script.get("directory", Path.cwd())),
             listener=output.on_event,
             prepares=script.get("prepares", False),
         )

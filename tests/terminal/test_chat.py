@@ -45,7 +45,8 @@ def test_a_chat_from_banner_to_exit(start: Callable[..., Tty]) -> None:
     )
     tty.line("what is there?")
     whole = tty.sees("exit.py")
-    assert whole.startswith("scripted/model, because the test says so.\n/model NAME switches.\n")
+    told = "Instructions: AGENTS.md.\n"  # this repository's, in which the tests run
+    assert whole.removeprefix(told).startswith("scripted/model, because the test says so.\n/model NAME switches.\n")
     assert "• list" in whole
     tty.sees(" • help.py\n • exit.py")
     tty.settle()

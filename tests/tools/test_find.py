@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from nca.tools.find import Grep
+from nca.tools.find import MAX_FILES, Glob, Grep
+from nca.tools.ripgrep import locate
 from nca.tools.search import Request, search
 from nca.tools.tool import ToolError
 from nca.tools.workspace import Workspace
@@ -168,3 +171,126 @@ def test_the_search_in_this_process_is_the_same(root: Path) -> None:
         {"path": "src/c.py", "line": 3, "text": "needle"},
         {"end": "done", "files": 1, "long_lines": 0},
     ]
+
+
+async def test_the_search_gets_no_keys_and_nothing_of_the_project_to_import(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pathspec.py", "json.py", "re.py", "sitecustomize.py"):
+        (root / name).write_text(f"open({str(root / 'imported')!r}, 'w')\n")
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    monkeypatch.setenv("PYTHONSTARTUP", str(root / "json.py"))
+    monkeypatch.chdir(root)
+    assert found(await grep(root, "needle", "a.py")) == ["a.py"]
+    assert not (root / "imported").exists()
+
+
+async def glob(root: Path, pattern: str, path: str = ".") -> list[str]:
+    return (await Glob(Workspace(root)).call(pattern, path)).text.splitlines()
+
+
+async def test_glob_finds_the_newest_first(root: Path) -> None:
+    for number, name in enumerate(("src/c.py", "a.py", "b.ts")):
+        os.utime(root / name, (1_000 + number, 1_000 + number))
+    assert await glob(root, "*.py") == ["a.py", "src/c.py"]
+    assert await glob(root, "*.{py,ts}") == ["b.ts", "a.py", "src/c.py"]
+    assert await glob(root, "deep/*", "src") == ["src/deep/d.tsx"]
+    assert await glob(root, "*.py", "build") == ["build/out.py"]
+    assert await glob(root, "a.py", "a.py") == ["a.py"]
+    assert await glob(root, "*.nothing") == ["[no file fits *.nothing]"]
+    outcome = await Glob(Workspace(root)).call("*.py")
+    assert outcome.summary == "2 files"
+    assert Glob(Workspace(root)).summarize({"pattern": "*.py"}) == "glob *.py in ."
+
+
+async def test_glob_is_bounded_and_says_so(root: Path) -> None:
+    for number in range(MAX_FILES + 5):
+        (root / f"{number}.txt").touch()
+    lines = await glob(root, "*.txt")
+    assert len(lines) == MAX_FILES + 1
+    assert lines[-1] == "[5 older files are not shown; narrow the pattern]"
+    with pytest.raises(ToolError, match="is not a pattern"):
+        await glob(root, "!x")
+    with pytest.raises(ToolError, match="no file or directory"):
+        await glob(root, "*", "nothing")
+    with pytest.raises(ToolError, match="took too long"):
+        await Glob(Workspace(root), deadline_seconds=-1.0).call("*.txt")
+
+
+RIPGREP = shutil.which("rg", path=f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}")
+
+
+@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
+@pytest.mark.parametrize(
+    ("pattern", "path", "glob"),
+    [
+        ("needle", ".", ""),
+        (r"needle\b", ".", "*.py"),
+        ("needle", ".", "*.{ts,tsx}"),
+        ("needle", ".", "src/**/*.tsx"),
+        ("needle", "src", ""),
+        ("needle", "build", ""),
+        ("needle", "a.py", ""),
+        ("(?i)NEEDLE", ".", ""),
+        (r"^needle$", ".", ""),
+        (r"(?<=const )needle", ".", ""),
+        (r"(n)eedle.*\1?", ".", ""),
+        ("nowhere", ".", ""),
+    ],
+)
+@pytest.mark.parametrize("is_repository", [True, False])
+async def test_ripgrep_finds_the_same(root: Path, pattern: str, path: str, glob: str, is_repository: bool) -> None:
+    (root / ".hidden").write_text("needle\n")
+    (root / "binary").write_bytes(b"needle\0")
+    (root / "windows").write_bytes(b"needle\r\n")
+    (root / "latin").write_bytes(b"caf\xe9 needle\n")
+    (root / "wide").write_text("x" * 1_500 + "needle" + "y" * 300 + "\n")
+    (root / ".ignore").write_text("a.py\n")
+    (root / os.fsdecode(b"n\xe9")).write_text("needle")
+    (root.parent / ".gitignore").write_text("*\n")
+    (root / "src/.gitignore").write_text("!keep.log\n/local\n")
+    if not is_repository:
+        shutil.rmtree(root / ".git")
+    assert RIPGREP is not None
+    workspace = Workspace(root)
+    one = await Grep(workspace).call(pattern, path, glob)
+    other = await Grep(workspace, Path(RIPGREP)).call(pattern, path, glob)
+    assert sorted(other.text.splitlines()) == sorted(one.text.splitlines()) or "[no matches" in one.text
+    assert other.summary == one.summary
+
+
+@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
+async def test_ripgrep_is_bounded_and_a_long_line_is_shown_around_its_match(root: Path) -> None:
+    assert RIPGREP is not None
+    tool = Grep(Workspace(root), Path(RIPGREP))
+    (root / "long").write_bytes(b"a" * 3_000_000 + b"NEEDLE" + b"b" * 3_000_000 + b"\nNEEDLE\n")
+    (first, second) = (await tool.call("NEEDLE", "long")).text.splitlines()
+    assert first.startswith("long:1:…a")
+    assert "NEEDLE" in first
+    assert len(first) < 320
+    assert second == "long:2:NEEDLE"
+    text = (await tool.call("needle", max_results=2)).text
+    assert text.splitlines()[-1] == "[only the first 2 matches are shown; narrow the search or raise max_results]"
+    with pytest.raises(ToolError, match="invalid pattern"):
+        await tool.call("(")
+    with pytest.raises(ToolError, match="took too long"):
+        await Grep(Workspace(root), Path(RIPGREP), deadline_seconds=0.0).call("needle")
+
+
+async def test_a_program_that_is_no_ripgrep_is_not_missed(root: Path) -> None:
+    for program in (Path("/nowhere/rg"), Path(sys.executable), root / "a.py"):
+        assert found((await Grep(Workspace(root), program).call("needle", "a.py")).text) == ["a.py"]
+
+
+def test_only_the_persons_own_ripgrep_is_used(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = root / "bin" / "rg"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert locate(root) is None
+    assert locate(root / "src") == program
+    monkeypatch.chdir(program.parent)
+    for path in ("", ".", "../bin"):
+        monkeypatch.setenv("PATH", path)
+        assert locate(root / "src") is None

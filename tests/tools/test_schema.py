@@ -32,12 +32,11 @@ def test_the_schema() -> None:
             "path": {"type": "string", "description": "The file."},
             "count": {"type": "integer", "default": 3},
             "share": {"type": "number", "default": 0.5},
-            "deep": {"type": "boolean", "default": False},
+            "deep": {"type": "boolean"},
             "mode": {"type": "string", "enum": ["fast", "slow"], "default": "fast"},
             "names": {"type": "array", "items": {"type": "string"}},
         },
         "required": ["path"],
-        "additionalProperties": False,
     }
 
 

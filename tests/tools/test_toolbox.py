@@ -13,10 +13,15 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from nca.context.tokens import tools_tokens
 from nca.errors import StoreError
 from nca.messages import ToolCall
 from nca.tools.tool import Permission, Tool, ToolOutcome, TypedTool
-from nca.tools.toolbox import Toolbox, default_toolbox
+from nca.tools.toolbox import SMALL_BUDGET_TOKENS, Toolbox, default_toolbox
+
+NAMES = ["read_file", "edit_file", "write_file", "grep", "glob", "list_directory", "fetch_url", "todo"]
+MOST_TOKENS = 128
+"""Each definition goes into every request."""
 
 
 class Raises(TypedTool):
@@ -40,13 +45,13 @@ def call(name: str, arguments: object) -> ToolCall:
 def test_the_definitions_are_openai_shaped_and_stable(tmp_path: Path) -> None:
     box = default_toolbox(tmp_path)
     definitions = box.definitions()
-    assert [one["function"]["name"] for one in definitions] == ["read_file", "list_directory", "grep"]
+    assert [one["function"]["name"] for one in definitions] == NAMES
     assert json.dumps(definitions) == json.dumps(default_toolbox(tmp_path).definitions())
     for one in definitions:
         assert one["type"] == "function"
         assert one["function"]["description"]
         assert all(entry["description"] for entry in one["function"]["parameters"]["properties"].values())
-        assert box.permission(one["function"]["name"]) == "read"
+        assert tools_tokens([one]) <= MOST_TOKENS
     assert box.permission("nothing") is None
 
 
@@ -84,8 +89,26 @@ async def test_bad_arguments_are_one_line_for_the_model(tmp_path: Path, argument
 
 
 async def test_an_unknown_tool_is_told_the_known_ones(tmp_path: Path) -> None:
-    outcome = await default_toolbox(tmp_path).run(call("write_file", {}))
-    assert outcome.text == "Error: there is no tool 'write_file'; the tools are: read_file, list_directory, grep"
+    outcome = await default_toolbox(tmp_path).run(call("fly", {}))
+    assert outcome.text == f"Error: there is no tool 'fly'; the tools are: {', '.join(NAMES)}"
+
+
+def test_what_each_tool_needs(tmp_path: Path) -> None:
+    box = default_toolbox(tmp_path)
+    assert {name: box.permission(name) for name in NAMES if box.permission(name) != "read"} == {
+        "edit_file": "write",
+        "write_file": "write",
+        "fetch_url": "execute",
+    }
+
+
+def test_a_small_window_is_offered_the_tools_that_others_cannot_stand_in_for(tmp_path: Path) -> None:
+    box = default_toolbox(tmp_path)
+    small = [one["function"]["name"] for one in box.definitions(SMALL_BUDGET_TOKENS - 1)]
+    assert small == ["read_file", "edit_file", "write_file", "grep"]
+    assert box.definitions(SMALL_BUDGET_TOKENS) == box.definitions()
+    # A program's own tools are never left out.
+    assert Toolbox([Raises(ValueError())]).definitions(1_000)
 
 
 @pytest.mark.parametrize(
@@ -156,3 +179,16 @@ def test_the_base_class_is_a_tool() -> None:
     tools: list[Tool] = [Raises(ValueError())]
     facts: dict[str, Any] = tools[0].parameters
     assert facts["required"] == []
+
+
+def test_a_renewed_toolbox_has_the_same_tools_but_one_with_a_state_of_their_own(tmp_path: Path) -> None:
+    class Foreign(Raises):
+        name: ClassVar[str] = "server__do"
+
+    box, fresh = default_toolbox(tmp_path), default_toolbox(tmp_path)
+    box.take_outside([Foreign(ValueError())])
+    renewed = box.renewed(fresh, without="todo")
+    assert list(renewed.names) == [name for name in box.names if name != "todo"]
+    assert renewed.outside == box.outside
+    assert renewed._tools["read_file"] is fresh._tools["read_file"]
+    assert "todo" in box.names

@@ -7,6 +7,7 @@ Each rule answers two questions: where may a view not be cut, and what to do wit
 from nca.context.rules.arguments import ValidArguments
 from nca.context.rules.empty import NoEmptyMessages
 from nca.context.rules.ids import UniqueIds
+from nca.context.rules.media import MediaBesideResults
 from nca.context.rules.open_step import OpenStep
 from nca.context.rules.parallel_batch import ParallelBatch
 from nca.context.rules.rule import Rule, Span
@@ -16,6 +17,7 @@ from nca.context.rules.turn_order import AssistantAfterTool, OneAssistant, UserF
 
 CUTS: tuple[Rule, ...] = (ToolPairs(), ParallelBatch(), OpenStep())
 REPAIRS: tuple[Rule, ...] = (
+    MediaBesideResults(),
     ParallelBatch(),
     ToolPairs(),
     ParallelBatch(),

@@ -1,10 +1,11 @@
-"""What no stage may touch: system messages, pins, the newest user message and an open step (spec 3)."""
+"""What no stage may touch: system messages, pins, the newest user message, an open step (spec 3), the todo list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
 from nca.context.rules.open_step import open_step
+from nca.context.todo import open_list
 from nca.messages import Entry
 
 
@@ -23,6 +24,8 @@ def untouchable(entries: Sequence[Entry], pins: Set[int]) -> set[int]:
     newest = newest_user(entries)
     if newest is not None:
         kept.add(newest)
+    if (todo := open_list(entries)) is not None:
+        kept.add(todo)
     position = open_step([entry.message for entry in entries])
     if position is not None:
         kept.update(entry.seq for entry in entries[position:])

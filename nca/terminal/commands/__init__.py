@@ -12,8 +12,10 @@ from nca.terminal.commands.context import ContextCommand
 from nca.terminal.commands.cost import CostCommand
 from nca.terminal.commands.exit import ExitCommand
 from nca.terminal.commands.help import HelpCommand
+from nca.terminal.commands.mcp import McpCommand
 from nca.terminal.commands.memory import MemoryCommand
 from nca.terminal.commands.model import ModelCommand
+from nca.terminal.commands.permissions import PermissionsCommand
 from nca.terminal.commands.sessions import SessionsCommand
 
 __all__ = ["COMMANDS", "Command", "CommandContext", "Leave", "Suggestion", "find_command", "nearest_command"]
@@ -23,6 +25,8 @@ COMMANDS: tuple[Command, ...] = (
     CompactCommand(),
     ConfigCommand(),
     ModelCommand(),
+    PermissionsCommand(),
+    McpCommand(),
     SessionsCommand(),
     MemoryCommand(),
     CostCommand(),

@@ -20,6 +20,7 @@ _TYPING = (
     ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
     ("@path", "bring a file in"),
     ("//text", "send /text"),
+    ("!command", "run it in a shell and bring what it says along; !!command keeps it from the model"),
     ("Up, Down, Ctrl-R", "what was sent before"),
     ("Ctrl-X Ctrl-E", "write in your editor"),
     ("Ctrl-C", "stop the answer, keep what came; at the prompt: empty the line"),

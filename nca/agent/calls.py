@@ -1,0 +1,137 @@
+"""The tool calls of one answer: asked for, run, cut to size, and on disk in the order in which they were made.
+
+Calls that only read run together, a few at a time; one that writes or runs something waits for all before it, and all
+behind it wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from nca.agent.approvals import STOPPED, Permits
+from nca.agent.repeats import NUDGE, Repeats
+from nca.agent.window import Window
+from nca.context.admission import admit_output
+from nca.context.tokens import RESULT_CHARS_PER_TOKEN
+from nca.events import Listener, ToolFinished, ToolStarted
+from nca.messages import Message, Part, TextPart, ToolCall, clean_text
+from nca.redact import Redactor
+from nca.tools.tool import ToolOutcome
+from nca.tools.toolbox import Toolbox
+
+RESULT_SHARE_OF_BUDGET = 4
+"""One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
+MOST_AT_ONCE = 4
+"""Readers that run at the same time: enough to hide waiting, few enough for a small machine."""
+
+
+def most_bytes(window: Window) -> int:
+    """The size of one result when it enters."""
+    by_budget = int(window.budget.budget_tokens * RESULT_CHARS_PER_TOKEN / RESULT_SHARE_OF_BUDGET)
+    return min(window.context.admission.max_bytes, by_budget)
+
+
+class Calls:
+    """Runs calls for the turns of one conversation. `not_begun` says of an interrupted turn what never ran."""
+
+    def __init__(
+        self,
+        window: Window,
+        toolbox: Toolbox,
+        permits: Permits,
+        redactor: Redactor,
+        emit: Listener,
+        outputs: Path | None,
+        within: str = "",
+    ) -> None:
+        """within: stands before the calls' ids in events, where others have calls with the same ids."""
+        self._within = within
+        self._window = window
+        self._toolbox = toolbox
+        self._permits = permits
+        self._redactor = redactor
+        self._emit = emit
+        self._outputs = outputs
+        self._places = asyncio.Semaphore(MOST_AT_ONCE)
+        self._begun: set[str] = set()
+        self.repeats = Repeats()
+
+    async def run(self, calls: Sequence[ToolCall]) -> None:
+        """Run all calls of one answer; each result is in the log before this returns, in the calls' order."""
+        step: list[tuple[str, str, str]] = []
+        self._begun.clear()
+        for group in self._groups(calls):
+            tasks = [asyncio.create_task(self._outcome(call)) for call in group]
+            try:
+                for call, task in zip(group, tasks, strict=True):
+                    outcome, seconds = await task
+                    step.append((call.name, call.arguments, outcome.text))
+                    is_nudged = len(step) == len(calls) and self.repeats.note(tuple(step), self._window.session.view_id)
+                    await self._enter(call, outcome, seconds, NUDGE if is_nudged else "")
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    def not_begun(self, call: ToolCall) -> str:
+        """What stands in the place of a result for a call that an interrupt kept from running; "" where it ran."""
+        return "" if call.id in self._begun else STOPPED
+
+    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
+        for only_reads, group in groupby(calls, lambda call: self._toolbox.needs(call) in ("read", None)):
+            if only_reads:
+                yield list(group)
+            else:
+                yield from ([call] for call in group)
+
+    async def _outcome(self, call: ToolCall) -> tuple[ToolOutcome, float]:
+        async with self._places:
+            shown = msgspec.structs.replace(call, id=self._within + call.id)
+            self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
+            started = time.monotonic()
+            outcome = await self._permits.refused(shown)
+            if outcome is None:
+                self._begun.add(call.id)
+                outcome = await self._toolbox.run(call)
+            return await asyncio.to_thread(self._cleaned, outcome), time.monotonic() - started
+
+    def _cleaned(self, outcome: ToolOutcome) -> ToolOutcome:
+        """Keys that a file or a command showed stop here: before the log, the folder of outputs, and the model."""
+        return replace(
+            outcome,
+            text=self._redactor.text(clean_text(outcome.text)),
+            summary=self._redactor.text(outcome.summary),
+            diff=self._redactor.text(clean_text(outcome.diff)),
+        )
+
+    async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float, nudge: str) -> None:
+        text = await asyncio.to_thread(self._admit, outcome.text)
+        text = f"{text}\n{nudge}" if nudge else text
+        content: str | tuple[Part, ...] = (TextPart(text), *outcome.media) if outcome.media else text
+        self._window.append(Message("tool", content, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
+        shown_id = self._within + call.id
+        self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, outcome.diff))
+
+    def _admit(self, text: str) -> str:
+        """The output within its limits; the whole is kept in the session's folder and named."""
+        limits = self._window.context.admission
+        admitted = admit_output(
+            text,
+            max_bytes=most_bytes(self._window),
+            max_lines=limits.max_lines,
+            direction=limits.direction,
+        )
+        if not admitted.is_cut or self._outputs is None:
+            return admitted.text
+        self._outputs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._outputs / f"{self._window.history.head + 1}.txt"
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8")
+        return f"{admitted.text}\n[The whole output is in {path}]"

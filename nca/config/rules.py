@@ -1,0 +1,45 @@
+"""Permission rules in the user's own settings file: one more, one less. Everything else in the file stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from nca.config.document import read_document
+from nca.config.saving import save_value
+from nca.config.schema import KEYS
+from nca.config.tables import PermissionRule
+from nca.errors import ConfigError
+
+RuleList = Literal["permissions.allow", "permissions.deny"]
+ALLOW: RuleList = "permissions.allow"
+DENY: RuleList = "permissions.deny"
+
+
+def add_rule(file: Path, name: RuleList, rule: PermissionRule) -> None:
+    """Raises ConfigError where the file cannot be read or written; then nothing changed."""
+    rules = _rules(file, name)
+    if rule not in rules:
+        save_value(file, name, [*rules, rule], is_users_own=True)
+
+
+def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
+    """Whether the rule was there. Raises ConfigError as `add_rule` does."""
+    rules = _rules(file, name)
+    if rule not in rules:
+        return False
+    save_value(file, name, [one for one in rules if one != rule], is_users_own=True)
+    return True
+
+
+def _rules(file: Path, name: RuleList) -> tuple[PermissionRule, ...]:
+    """What the file itself says, which the environment may overrule."""
+    document = read_document(file.resolve())
+    section, _, key = name.partition(".")
+    table = document.data.get(section, {}) if document is not None else {}
+    raw = table.get(key, ()) if isinstance(table, dict) else ()
+    try:
+        rules: tuple[PermissionRule, ...] = KEYS[name].kind.read(raw)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {name}{error}") from None
+    return rules

@@ -1,0 +1,129 @@
+"""MCP servers as settings: `[mcp.servers.NAME]`, one table a server.
+
+A server is a program that is started or an address that is spoken to, so a project's file sets one only where the
+person trusts exactly what stands there (nca.config.trust). A later layer's server replaces an earlier one of its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from nca.config import kinds
+from nca.config.fields import setting
+from nca.config.kinds import Kind, Misfit
+from nca.config.tables import Row, read_row
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+"""A server's name: part of its tools' names, of which providers take 64 characters."""
+Pairs = tuple[tuple[str, str], ...]
+
+
+def pairs() -> Kind:
+    """A table of texts, kept as (name, value) in the file's order."""
+
+    def read(value: Any) -> Pairs:
+        items = tuple(value.items()) if isinstance(value, Mapping) else value
+        if not isinstance(items, tuple) or not all(isinstance(one, str) for pair in items for one in pair):
+            raise ValueError("not valid")
+        one_text = kinds.text().read
+        if any(not name.strip() or "=" in name or not name.isprintable() for name, _ in items):
+            raise ValueError("not valid")
+        return tuple((name, one_text(text)) for name, text in items)
+
+    return Kind("a table of texts", read)
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer(Row):
+    """One server. `name` is the name of its table."""
+
+    EXAMPLE: ClassVar[tuple[str, ...]] = (
+        'command = "npx"',
+        'args = ["-y", "@modelcontextprotocol/server-everything"]',
+    )
+
+    name: str = ""
+    command: str = setting("", kinds.text(), "The program that is started and spoken to over its input and output.")
+    args: tuple[str, ...] = setting((), kinds.texts(), "Its arguments.")
+    env: Pairs = setting((), pairs(), "Variables that are set for it.")
+    environment: tuple[str, ...] = setting(
+        (), kinds.texts(), "Your own variables that it gets beside the usual ones. Never a provider's key."
+    )
+    cwd: str = setting("", kinds.text(), "Where it is started. Empty: the project's directory.")
+    url: str = setting("", kinds.text(), "The address of a server that is spoken to over HTTP; instead of a command.")
+    headers: Pairs = setting((), pairs(), "Headers that every request to the address carries.")
+    token_variable: str = setting(
+        "", kinds.text(), "The variable of yours whose value is sent to the address as its bearer token."
+    )
+    timeout_seconds: float = setting(
+        60.0, kinds.number(0.1, 86400), "How long it may take to start, and to answer a call.", unit="seconds"
+    )
+    enabled: bool = setting(True, kinds.boolean(), "Whether it is used.")
+
+    def __post_init__(self) -> None:
+        if bool(self.command.strip()) == bool(self.url.strip()):
+            raise ValueError("either command or url must be given" + (", not both" if self.url.strip() else ""))
+        if self.url and not _is_web_address(self.url):
+            raise ValueError("url must begin with http:// or https:// and name a host")
+
+    def __str__(self) -> str:
+        return " ".join((self.command, *self.args)) if self.command else self.url
+
+    @property
+    def digest(self) -> str:
+        """Of what it is: a rule that allows its tools speaks of this one and of no other under the same name."""
+        what = (self.command, self.args, self.env, self.environment, self.cwd, self.url, self.headers)
+        written = json.dumps((*what, self.token_variable))
+        return hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+    def plain(self) -> dict[str, Any]:
+        """As it may be shown: values of variables and headers are often keys, so only their names."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        shown = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+        hidden = {
+            name: dict.fromkeys((key for key, _ in shown[name]), "…") for name in ("env", "headers") if shown.get(name)
+        }
+        return shown | hidden
+
+
+_DEFAULTS = {item.name: item.default for item in fields(McpServer)}
+
+
+def named_servers() -> Kind:
+    """The tables as a tuple of servers. Refuses with Misfit, whose path is the server's name and the field."""
+
+    def read(value: Any) -> tuple[McpServer, ...]:
+        if isinstance(value, tuple) and all(isinstance(one, McpServer) for one in value):
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError("not valid")
+        return tuple(_read(name, raw) for name, raw in value.items())
+
+    return Kind("tables by name, in a file", read, row=McpServer, merge=merged)
+
+
+def merged(current: tuple[McpServer, ...], new: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
+    names = {one.name for one in new}
+    return (*(one for one in current if one.name not in names), *new)
+
+
+def _read(name: str, raw: Any) -> McpServer:
+    if not NAME.fullmatch(name):
+        shown = ascii(name)[1:33]
+        raise Misfit(f" {shown}: a server's name is 1 to 32 letters, digits, _ and -.", name)
+    server = read_row(McpServer, raw, name)
+    return McpServer(**{item.name: getattr(server, item.name) for item in fields(McpServer)} | {"name": name})
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
+    except ValueError:
+        return False

@@ -1,0 +1,39 @@
+"""The list of what is to be done: the newest call of the todo tool holds all of it, so that call stays in view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nca.context.file_reads import arguments_of
+from nca.messages import Entry
+
+NAME = "todo"
+PARTS = ("doing", "open", "done")
+
+
+def newest_list(entries: Sequence[Entry]) -> tuple[int, dict[str, Any]] | None:
+    """The seq of the newest call that wrote the list, and its arguments; None where there is none.
+
+    A call that failed, has no result or only asked for the list does not count.
+    """
+    answered: set[str] = set()
+    for entry in reversed(entries):
+        message = entry.message
+        if message.role == "tool" and message.name == NAME and not message.is_error:
+            answered.add(message.tool_call_id)
+        elif answered and message.tool_calls:
+            for call in reversed(message.tool_calls):
+                if call.name == NAME and call.id in answered:
+                    arguments = arguments_of(call)
+                    if any(arguments.get(part) is not None for part in PARTS):
+                        return entry.seq, arguments
+    return None
+
+
+def open_list(entries: Sequence[Entry]) -> int | None:
+    """The seq of the call that holds the list, None where nothing on it is left to do."""
+    found = newest_list(entries)
+    if found is None or not (found[1].get("doing") or found[1].get("open")):
+        return None
+    return found[0]

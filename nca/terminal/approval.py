@@ -1,0 +1,132 @@
+"""Asking the person about a call: what it would really do, and one key for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nca.agent.approvals import Answer
+from nca.events import ApprovalAsked
+from nca.terminal.diffs import diff_lines, left_out
+from nca.terminal.sanitize import one_line, to_terminal
+
+if TYPE_CHECKING:
+    from nca.terminal.draw import Draw
+    from nca.terminal.prompt import Prompt
+
+DIFF_LINES = 200
+COMMAND_LINES = 60
+_MOST_REASON_CHARS = 400
+
+
+class TerminalApprover:
+    """Asks in the chat, while the turn waits. `stop` interrupts the turn, as Ctrl-C does."""
+
+    def __init__(self, draw: Draw, prompt: Prompt, stop: Callable[[], None]) -> None:
+        self._draw = draw
+        self._prompt = prompt
+        self._stop = stop
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        """The answer; cancelled with the turn for Escape, Ctrl-C and the end of the input."""
+        await self._prompt.pause()
+        question = Question(has_rule=bool(asked.subject), rule=f"{asked.name} {asked.subject}")
+        given: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        def take(key: KeyPress | None) -> None:
+            if given.done():
+                return
+            if key is None or key.key == Keys.Escape:
+                self._stop()
+            elif (answer := question.take(key)) is not None:
+                given.set_result(answer)
+            self._draw.question = question.line()
+
+        self._draw.show(panel(asked))
+        self._draw.question = question.line()
+        try:
+            with self._prompt.asking(take):
+                return await given
+        finally:
+            self._draw.question = None
+
+
+class Question:
+    """The keys of one question: y, s, a, n; behind n a reason may follow, up to Enter."""
+
+    def __init__(self, *, has_rule: bool, rule: str = "") -> None:
+        self._has_rule = has_rule
+        self._rule = rule
+        self._reason: str | None = None
+
+    def take(self, key: KeyPress) -> Answer | None:
+        """One key; the answer once it is whole. Any other key means nothing."""
+        if self._reason is not None:
+            return self._take_reason(key)
+        match str(key.key).lower():
+            case "y":
+                return Answer("once")
+            case "s" if self._has_rule:
+                return Answer("session")
+            case "a" if self._has_rule:
+                return Answer("always")
+            case "n":
+                self._reason = ""
+        return None
+
+    def line(self) -> Text:
+        """What can be pressed now."""
+        if self._reason is not None:
+            return Text(f"No. Why, for the model? Enter sends: {one_line(self._reason)}▏", style="notice")
+        keys = [("y", "once")]
+        if self._has_rule:
+            keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 80)}")]
+        keys += [("n", "no"), ("Esc", "no, and stop")]
+        line = Text("Allow it?", style="notice")
+        for key, about in keys:
+            line.append("  ").append(key, style="bold").append(f" {about}")
+        return line
+
+    def _take_reason(self, key: KeyPress) -> Answer | None:
+        reason = self._reason or ""
+        match key.key:
+            case Keys.ControlM | Keys.ControlJ:
+                return Answer("deny", " ".join(reason.split()))
+            case Keys.ControlH:
+                self._reason = reason[:-1]
+            case Keys.BracketedPaste:
+                self._reason = (reason + key.data)[:_MOST_REASON_CHARS]
+            case str() as character if not isinstance(character, Keys):
+                self._reason = (reason + character)[:_MOST_REASON_CHARS]
+        return None
+
+
+def panel(asked: ApprovalAsked) -> RenderableType:
+    """What the call would do, as far as a screen can hold it; what is left out is said."""
+    verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
+    parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
+    if asked.path:
+        parts.append(Text(f"  {one_line(asked.path, 4_000)}", style="accent"))
+    if asked.command:
+        parts += _command(asked.command)
+    if asked.directory:
+        parts.append(Text(f"  in {one_line(asked.directory, 4_000)}", style="quiet"))
+    if asked.diff:
+        parts += diff_lines(asked.diff, DIFF_LINES)
+    if not (asked.path or asked.command or asked.diff):
+        parts.append(Text(f"  {one_line(asked.summary, 400)}"))
+    if asked.warning:
+        parts.append(Text(one_line(asked.warning, 600), style="failure"))
+    return Group(*parts)
+
+
+def _command(command: str) -> list[RenderableType]:
+    lines = to_terminal(command).rstrip("\n").split("\n")
+    shown = [Text(f"  {line}", style="accent") for line in lines[:COMMAND_LINES]]
+    return [*shown, *left_out(len(lines) - COMMAND_LINES)]

@@ -1,0 +1,99 @@
+"""/mcp: the servers and what each offers; one is started anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from nca.errors import UsageError
+from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.tables import new_table
+from nca.tools.mcp.connection import Connection
+from nca.tools.mcp.tool import tool_name
+
+_ERROR_LINES = 5
+_STYLES = {"ready": "accent", "failed": "failure"}
+
+
+class McpCommand:
+    name = "mcp"
+    aliases = ()
+    usage = "/mcp\n/mcp NAME\n/mcp restart NAME"
+    about = "MCP servers: their state; NAME shows what one offers, restart starts it anew"
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        servers = context.conversation.servers
+        word, _, name = argument.partition(" ")
+        if not argument:
+            _show_all(context, servers.connections)
+        elif word == "restart" and name.strip():
+            if context.conversation.is_read_only:
+                raise UsageError("This session is only read here; nothing is started.")
+            _show_one(context, await servers.restart(name.strip()))
+        elif word == "restart":
+            raise UsageError("/mcp restart needs a server's name.", advice="/mcp shows them.")
+        else:
+            _show_one(context, servers.find(argument))
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        names = context.conversation.servers.names
+        word, blank, rest = argument.partition(" ")
+        if not blank:
+            words = [("restart", "start a server anew"), *((name, "what it offers") for name in names)]
+            return [Suggestion(one, about) for one, about in words if one.startswith(word)]
+        return [Suggestion(name) for name in names if word == "restart" and name.startswith(rest)]
+
+
+def _show_all(context: CommandContext, connections: tuple[Connection, ...]) -> None:
+    if not connections:
+        context.output.show("No MCP servers. [mcp.servers.NAME] in your config.toml makes one; docs/mcp.md tells how.")
+        return
+    table = new_table(has_header=True)
+    for title in ("server", "state", "", "started with"):
+        table.add_column(title, overflow="fold")
+    for one in connections:
+        table.add_row(
+            Text(one.server.name),
+            Text(_state(one), _STYLES.get(one.state, "quiet")),
+            Text(one_line(_about(one), 200)),
+            Text(one_line(str(one.server), 200), "quiet"),
+        )
+    context.output.show(table)
+
+
+def _show_one(context: CommandContext, one: Connection) -> None:
+    context.output.show(Text(one_line(f"{one.server.name}: {_state(one)}  {_about(one)}", 400)))
+    table = new_table()
+    for offer in one.offers:
+        name = tool_name(one.server.name, offer.name)
+        table.add_row(Text(one_line(name)), Text(one_line(offer.description, 100), "quiet"))
+    for prompt in one.prompts:
+        name = f"/mcp:{one.server.name}:{prompt.name}"
+        table.add_row(Text(one_line(name, 100)), Text(one_line(prompt.description or "", 100), "quiet"))
+    for resource in one.resources:
+        name = f"@{one.server.name}:{resource.uri}"
+        table.add_row(Text(one_line(name, 200)), Text(one_line(resource.description or resource.name, 100), "quiet"))
+    if table.row_count:
+        context.output.show(table)
+    lines = [line for line in to_terminal(one.errors).splitlines() if line.strip()]
+    if one.state == "failed" and lines:
+        context.output.show("The end of its error output:")
+        for line in lines[-_ERROR_LINES:]:
+            context.output.show(Text(f"  {one_line(line, 200)}", "quiet"))
+
+
+def _state(one: Connection) -> str:
+    return one.state if one.server.enabled else "off (enabled = false)"
+
+
+def _about(one: Connection) -> str:
+    if one.state == "failed":
+        return one.reason
+    if one.state != "ready":
+        return ""
+    counted = (("tool", one.offers), ("prompt", one.prompts), ("resource", one.resources))
+    return ", ".join(
+        f"{len(what)} {name}{'s' if len(what) != 1 else ''}" for name, what in counted if what or name == "tool"
+    )

@@ -1,0 +1,116 @@
+"""/permissions: the mode and the rules; another mode, one rule less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.text import Text
+
+from nca.config.rules import ALLOW, DENY, RuleList
+from nca.config.schema import KEYS
+from nca.config.tables import PermissionRule
+from nca.errors import UsageError
+from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
+
+_MODES = {
+    "ask": "asks before it changes or runs anything",
+    "accept-edits": "changes files unasked, asks before it runs anything",
+    "plan": "only reads",
+    "auto": "does everything unasked",
+}
+_REMOVE = "remove"
+
+
+class _Listed(NamedTuple):
+    name: RuleList
+    rule: PermissionRule
+    origin: str
+
+    @property
+    def verb(self) -> str:
+        return "deny" if self.name == DENY else "allow"
+
+
+class PermissionsCommand:
+    name = "permissions"
+    aliases = ("permission", "allow")
+    usage = "/permissions\n/permissions MODE\n/permissions remove NUMBER"
+    about = "What tools may do: the mode and your rules; MODE changes it, remove takes a rule away"
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        word, _, rest = argument.partition(" ")
+        match word.lower():
+            case "":
+                _show(context)
+            case mode if mode in _MODES and not rest.strip():
+                context.conversation.set("agent.permission", mode)
+                context.output.show(f"{mode}: nca {_MODES[mode]}, in this chat.")
+            case "remove":
+                _remove(context, rest.strip())
+            case _:
+                raise UsageError(
+                    f"/permissions {one_line(argument, 40)} is not known.",
+                    advice=f"Valid: {', '.join(_MODES)}, remove NUMBER, or nothing.",
+                )
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        word, blank, rest = argument.partition(" ")
+        if not blank:
+            words = [*_MODES.items(), (_REMOVE, "take a rule away, by its number")]
+            return [Suggestion(one, about) for one, about in words if one.startswith(word.lower())]
+        if word.lower() != _REMOVE:
+            return ()
+        rules = enumerate(_listed(context), 1)
+        return [
+            Suggestion(str(number), f"{one.verb} {one.rule}") for number, one in rules if str(number).startswith(rest)
+        ]
+
+
+def _listed(context: CommandContext) -> list[_Listed]:
+    """All rules, the strongest first, as they are numbered."""
+    loaded, permits = context.conversation.loaded, context.conversation.permits
+    listed = [_Listed(name, rule, loaded.origin(name)) for name in (DENY, ALLOW) for rule in loaded.value(name)]
+    return listed + [_Listed(ALLOW, rule, "this session") for rule in permits.session_rules]
+
+
+def _show(context: CommandContext) -> None:
+    permits = context.conversation.permits
+    context.output.show(f"{permits.mode}: nca {_MODES[permits.mode]}.")
+    rules = _listed(context)
+    if not rules:
+        context.output.show("No rules. They are made where you are asked, or in your own config.toml.")
+        return
+    table = new_table(has_header=True)
+    table.add_column("", justify="right", no_wrap=True)
+    for title in ("", "tool", "subject", "directory", "from"):
+        table.add_column(title, overflow="fold")
+    for number, one in enumerate(rules, 1):
+        rule = one.rule
+        style = "failure" if one.name == DENY else ""
+        cells = (rule.tool, rule.subject or "any", rule.directory or "everywhere")
+        table.add_row(
+            str(number),
+            Text(one.verb, style),
+            *(Text(one_line(cell)) for cell in cells),
+            Text(one_line(one.origin), "quiet"),
+        )
+    context.output.show(table)
+
+
+def _remove(context: CommandContext, wanted: str) -> None:
+    rules = _listed(context)
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= len(rules):
+        valid = f"1 to {len(rules)}; /permissions shows them" if rules else "there is none"
+        raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is no rule's number.", advice=f"Valid: {valid}.")
+    gone = rules[int(wanted) - 1]
+    context.conversation.rules.forget(gone.name, gone.rule)
+    if gone.name == ALLOW:
+        session = context.conversation.permits.session_rules
+        session[:] = [one for one in session if one != gone.rule]
+    context.output.show(f"Gone: {gone.verb} {one_line(str(gone.rule), 200)}.")
+
+
+assert set(_MODES) == set(KEYS["agent.permission"].kind.choices)

@@ -1,0 +1,111 @@
+"""`!command` in the chat: the person's own command, shown as it runs; what it said goes with the next message.
+
+`!!command` is for the person alone. Both get the environment that the model's commands get, so no key is shown by
+mistake, and the working directory stays where the person's last command went.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nca.errors import UsageError
+from nca.terminal.commands import CommandContext
+from nca.terminal.output import Output
+from nca.terminal.sanitize import StreamSanitizer, one_line
+
+if TYPE_CHECKING:
+    from nca.tools.runner import CommandResult, CommandRunner
+
+SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
+"""As much of an output is shown while it runs; of what comes after only the end."""
+LAST_LINES = 20
+_LONGEST_LINE_CHARS = 8_000
+_NAME_CHARS = 200
+
+
+def is_shell_line(text: str) -> bool:
+    """Whether a line is a command. `![` begins an image in Markdown."""
+    return text.startswith("!") and not text.startswith("![")
+
+
+class ShellLine:
+    """Runs the commands of one chat."""
+
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
+        self._made: CommandRunner | None = None
+
+    async def run(self, line: str) -> None:
+        """Run `!command` or `!!command`. Raises UsageError; StoreError where it cannot be shared."""
+        from nca.tools.tool import ToolError
+
+        is_shared = not line.startswith("!!")
+        command = line.removeprefix("!").removeprefix("!").strip()
+        if not command:
+            raise UsageError("There is no command behind the !.", advice="As in !git status; !!command is not shared.")
+        if "\n" in command:
+            raise UsageError("A command behind ! is one line; nothing was run and nothing was sent.")
+        conversation, output = self._context.conversation, self._context.output
+        shown = _Shown(output)
+        try:
+            result = await self._runner().run(command, on_output=shown.take)
+        except ToolError as error:
+            raise UsageError(f"!{one_line(command, 60)}: {error}.") from error
+        shown.finish(result)
+        if is_shared:
+            conversation.share(f"$ {one_line(command, _NAME_CHARS)}".replace('"', "'"), result.report())
+            output.notice("This goes with your next message.")
+
+    def _runner(self) -> CommandRunner:
+        # Imported here: most chats run no command.
+        from nca.tools.runner import CommandRunner
+
+        if self._made is None:
+            conversation = self._context.conversation
+            self._made = CommandRunner(
+                conversation.directory,
+                settings=lambda: conversation.loaded.settings.tools,
+                limits=lambda: conversation.loaded.settings.context.admission,
+                outputs=lambda: conversation.store.originals_of(conversation.info.id),
+                stays_inside=False,
+            )
+        return self._made
+
+
+class _Shown:
+    """An output on its way to the screen: whole lines as they come, up to a size; then its end."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._sanitizer = StreamSanitizer()
+        self._partial = ""
+        self._chars = 0
+        self._lines = 0
+
+    def take(self, text: str) -> None:
+        if self._is_full:
+            self._chars += len(text)
+            return
+        *lines, self._partial = (self._partial + self._sanitizer.feed(text)).split("\n")
+        if len(self._partial) > _LONGEST_LINE_CHARS:
+            lines, self._partial = [*lines, self._partial], ""
+        self._show(lines)
+
+    def finish(self, result: CommandResult) -> None:
+        was_full = self._is_full
+        self._show([rest] if (rest := self._partial + self._sanitizer.finish()) and not was_full else [])
+        if was_full:
+            self._output.notice("… not all of it is shown; it ends with:")
+            self._output.show("\n".join(result.output.text.split("\n")[-LAST_LINES:]))
+        for note in result.notes():
+            self._output.notice(note[1:-1])
+
+    @property
+    def _is_full(self) -> bool:
+        return self._chars > SHOWN_CHARS or self._lines > SHOWN_LINES
+
+    def _show(self, lines: list[str]) -> None:
+        if lines:
+            self._lines += len(lines)
+            self._chars += sum(map(len, lines))
+            self._output.show("\n".join(lines))

@@ -1,0 +1,40 @@
+"""Which addresses of the network a tool may reach: what anyone can reach, and not this machine or its neighbours."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+"""RFC 6052 and RFC 8215: an IPv4 address in the last 32 bits."""
+
+
+def is_public(text: str) -> bool:
+    """Whether an address, with or without a zone, belongs to the public network; False for what is no address.
+
+    Loopback, private, link-local (the metadata services of clouds), shared, documentation, multicast and reserved
+    ranges are not public, and neither is an IPv6 address that carries such an IPv4 address.
+    """
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return all(one.is_global and not one.is_multicast and not one.is_reserved for one in _carried(address))
+
+
+def _carried(address: _Address) -> Iterator[_Address]:
+    if isinstance(address, ipaddress.IPv4Address):
+        yield address
+        return
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+        return
+    if any(address in network for network in _NAT64):
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return
+    yield address
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield from address.teredo

@@ -1,0 +1,70 @@
+"""What a server answered, as a tool's outcome or as text: words as they are, everything else described."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from nca.messages import MediaPart
+from nca.tools.images import MAX_IMAGE_BYTES, image_kind, image_part
+from nca.tools.tool import ToolOutcome
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+_MOST_IMAGES = 8
+
+
+def outcome_of(result: CallToolResult, *, can_see: bool) -> ToolOutcome:
+    """The outcome of a call; images come along for models that see, as far as they can be taken."""
+    blocks = list(result.content)
+    texts = [described(block) for block in blocks]
+    if result.structured_content is not None and not any(block.type == "text" for block in blocks):
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
+    images = [image for block in blocks if block.type == "image" and (image := _image(block.data))]
+    media = tuple(images[:_MOST_IMAGES]) if can_see else ()
+    text = "\n".join(texts) or "[the server answered with nothing]"
+    return ToolOutcome(text, is_error=result.is_error, media=media)
+
+
+def described(block: Any) -> str:
+    """One block of content as text. `block` is any of the SDK's kinds."""
+    match block.type:
+        case "text":
+            return str(block.text)
+        case "image" | "audio":
+            return f"[{block.type}, {block.mime_type}, {_size(block.data)}]"
+        case "resource_link":
+            return f"[resource {block.uri}: {block.description or block.name}]"
+        case "resource":
+            return text_of_resource([block.resource])
+        case other:
+            return f"[{other}]"
+
+
+def text_of_resource(contents: Iterable[Any]) -> str:
+    """The contents of a resource: texts as they are, bytes described."""
+    parts = []
+    for one in contents:
+        text = getattr(one, "text", None)
+        kind = one.mime_type or "of no known type"
+        parts.append(text if isinstance(text, str) else f"[resource {one.uri}, {kind}, {_size(one.blob)}]")
+    return "\n".join(parts)
+
+
+def _size(encoded: str) -> str:
+    return f"{len(encoded) * 3 // 4:,} bytes"
+
+
+def _image(encoded: str) -> MediaPart | None:
+    if len(encoded) > MAX_IMAGE_BYTES * 4 // 3:
+        return None
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    kind = image_kind(raw)
+    return image_part(raw, kind) if kind else None

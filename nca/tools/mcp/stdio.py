@@ -1,0 +1,203 @@
+"""A server as a program: messages over its input and output, a bounded end of what it writes to its error output.
+
+The SDK's own transport keeps a line of any length in memory and leaves the error output to the terminal; this one
+gives the same two streams with both bounded. The program gets a session of its own, and its whole group ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+MAX_MESSAGE_BYTES = 8 << 20
+"""One message of a server. What the model is told of it is far less (context.admission)."""
+MAX_UNASKED = 10_000
+"""Lines in a row that answer nothing: more is a flood."""
+STDERR_BYTES = 8_192
+CLOSE_SECONDS = 0.5
+"""How long a server has to end by itself once its input is closed, and again once it was asked to."""
+_POLL_SECONDS = 0.01
+_PAUSE_SECONDS = 0.005
+_READ_BYTES = 65_536
+
+
+class ServerProcess:
+    """One program. `reason` says why its connection ended; `errors` is the end of its error output."""
+
+    def __init__(self, argv: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+        self._argv = argv
+        self._directory = directory
+        self._environment = environment
+        self._errors = bytearray()
+        self.reason = ""
+        self.ended = asyncio.Event()
+        self.pid = 0
+
+    @property
+    def errors(self) -> str:
+        return bytes(self._errors).decode("utf-8", "replace")
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[TransportStreams]:
+        """The streams of messages. Raises OSError or ValueError where the program cannot be started."""
+        import anyio
+
+        process = await asyncio.create_subprocess_exec(
+            *self._argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=self._directory,
+            env=dict(self._environment),
+            start_new_session=True,
+        )
+        self.pid = process.pid
+        to_us, incoming = anyio.create_memory_object_stream[Any](0)
+        outgoing, to_it = anyio.create_memory_object_stream[Any](0)
+        tasks = [
+            asyncio.create_task(self._read(process, to_us)),
+            asyncio.create_task(self._write(process, to_it, to_us)),
+            asyncio.create_task(self._keep_errors(process)),
+        ]
+        try:
+            yield incoming, outgoing
+        finally:
+            try:
+                await asyncio.shield(self._end(process))
+            finally:
+                # Nothing here waits, so that a second cancellation leaves nothing behind.
+                _signal(process.pid, signal.SIGKILL)
+                for task in tasks:
+                    task.cancel()
+                for stream in (to_us, incoming, outgoing, to_it):
+                    stream.close()
+                _close_pipes(process)
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read(self, process: asyncio.subprocess.Process, to_us: Any) -> None:
+        """Lines of its output as messages; ends the connection at the output's end, or where it floods."""
+        try:
+            await self._take(process, to_us)
+        finally:
+            self.ended.set()
+
+    async def _take(self, process: asyncio.subprocess.Process, to_us: Any) -> None:
+        import anyio
+
+        assert process.stdout is not None
+        buffer = bytearray()
+        unasked = 0
+        with to_us, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while chunk := await process.stdout.read(_READ_BYTES):
+                # Searched only in what is new, so that a long line costs no more than its length.
+                start = len(buffer)
+                buffer += chunk
+                while (end := buffer.find(b"\n", start)) >= 0:
+                    message = _parsed(bytes(buffer[:end]))
+                    del buffer[: end + 1]
+                    start = 0
+                    unasked = unasked + 1 if message is None or _is_unasked(message) else 0
+                    if message is not None:
+                        await to_us.send(message)
+                    if unasked > MAX_UNASKED:
+                        self._end_flood(process, f"it sent {MAX_UNASKED:,} messages that nobody asked for")
+                        return
+                if len(buffer) > MAX_MESSAGE_BYTES:
+                    self._end_flood(process, f"it sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB")
+                    return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await process.wait()
+            code = process.returncode
+            ended = "it closed its output" if code is None else f"it ended with exit code {code}"
+            self.reason = self.reason or ended
+
+    def _end_flood(self, process: asyncio.subprocess.Process, reason: str) -> None:
+        self.reason = reason
+        _signal(process.pid, signal.SIGKILL)
+
+    async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
+        assert process.stdin is not None
+        try:
+            async with to_it:
+                async for message in to_it:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    process.stdin.write(text.encode() + b"\n")
+                    await process.stdin.drain()
+        except OSError:
+            # Without this a request would wait for an answer of a program that is gone.
+            to_us.close()
+
+    async def _keep_errors(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        while chunk := await process.stderr.read(_READ_BYTES):
+            self._errors += chunk
+            del self._errors[:-STDERR_BYTES]
+            # Who writes without end is slowed down by its own full pipe, and costs nca nothing.
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        """As the protocol asks: close its input, then ask its group to end, then end it."""
+        if process.stdin is not None:
+            process.stdin.close()
+        if not await _gone(process.pid, process):
+            _signal(process.pid, signal.SIGTERM)
+            if not await _gone(process.pid, process):
+                _signal(process.pid, signal.SIGKILL)
+                await _gone(process.pid, process)
+
+
+async def _gone(pid: int, process: asyncio.subprocess.Process) -> bool:
+    """Whether the whole group has ended within CLOSE_SECONDS."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            while process.returncode is None or _is_alive(pid):  # noqa: ASYNC110  no event tells of a group's end
+                await asyncio.sleep(_POLL_SECONDS)
+            return True
+    return False
+
+
+def _parsed(line: bytes) -> Any:
+    """The message of a line; None where there is none, as some programs write other things to their output too."""
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        return None
+
+
+def _is_unasked(message: Any) -> bool:
+    return hasattr(message.message, "method")
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _close_pipes(process: asyncio.subprocess.Process) -> None:
+    """Let go of the pipes also where something that was left behind in another session holds their other ends."""
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()

@@ -1,0 +1,107 @@
+"""A server's tool as one of nca's: its name, its schema within bounds, and the approval that a call needs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nca.config.servers import McpServer
+from nca.messages import clean_text
+from nca.tools.tool import Approval, Permission, ToolOutcome
+
+PREFIX = "mcp__"
+MAX_NAME_CHARS = 64
+MAX_DESCRIPTION_CHARS = 2_000
+MAX_SCHEMA_CHARS = 8_000
+"""Descriptions and schemas go along with every request; what is longer would cost more than it tells."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+Run = Callable[[str, dict[str, Any]], Awaitable[ToolOutcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool as its server lists it. `is_read_only` is what the server says of it, and no more than that."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    is_read_only: bool
+
+
+class McpTool:
+    """One tool of one server. Every call is of the kind that runs things: whose word would it be that it only reads?"""
+
+    def __init__(self, server: McpServer, offer: Offer, run: Run) -> None:
+        self._server = server
+        self._offer = offer
+        self._run = run
+        self.name = tool_name(server.name, offer.name)
+        self.description = _bounded(clean_text(offer.description), MAX_DESCRIPTION_CHARS)
+        self.parameters = bounded_schema(offer.schema)
+
+    @property
+    def permission(self) -> Permission:
+        return "execute"
+
+    async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
+        return await self._run(self._offer.name, arguments)
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        shown = json.dumps(arguments, ensure_ascii=False) if arguments else ""
+        return f"{self._server.name}: {self._offer.name} {shown}".rstrip()
+
+    def needs(self, arguments: dict[str, Any]) -> Permission:
+        return self.permission
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        """A rule speaks of this tool on exactly this server: another command under its name asks again."""
+        shown = json.dumps(arguments, ensure_ascii=False, indent=1) if arguments else ""
+        says = " (the server says that it only reads)" if self._offer.is_read_only else ""
+        command = f"{self._server.name}: {self._offer.name}{says}\n{shown}".rstrip()
+        return Approval(command=command, subject=f"{self._server.name}@{self._server.digest}")
+
+
+def tool_name(server: str, tool: str) -> str:
+    """`mcp__server__tool` in the characters and the length that providers take; cut, it ends in a digest."""
+    wanted = f"{PREFIX}{server}__{tool}"
+    name = _NOT_IN_NAMES.sub("_", wanted)
+    if name == wanted and len(name) <= MAX_NAME_CHARS:
+        return name
+    digest = hashlib.sha256(wanted.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return f"{name[: MAX_NAME_CHARS - 9]}_{digest}"
+
+
+def bounded_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the arguments as providers take it; one that is none, or too long, gives way to "an object"."""
+    kept = {key: value for key, value in schema.items() if key not in ("$schema", "$id", "title")}
+    try:
+        text = json.dumps(kept)
+    except (TypeError, ValueError, RecursionError):
+        return _any_object({})
+    properties = kept.get("properties", {})
+    if kept.get("type") != "object" or not isinstance(properties, dict):
+        return _any_object({})
+    if len(text) > MAX_SCHEMA_CHARS:
+        return _any_object(properties)
+    return {**kept, "properties": {name: one if isinstance(one, dict) else {} for name, one in properties.items()}}
+
+
+def _any_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """At least the names of what may be given, as many as fit."""
+    names: dict[str, Any] = {}
+    size = 0
+    for name in properties:
+        size += len(name) + 8
+        if size > MAX_SCHEMA_CHARS:
+            break
+        names[name] = {}
+    return {"type": "object", "properties": names}
+
+
+def _bounded(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,47 @@
+"""A server behind an address: the SDK's streamable HTTP, with a bound on what one answer may hold."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from nca.tools.mcp.stdio import MAX_MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+
+@asynccontextmanager
+async def connect_web(url: str, headers: Mapping[str, str], timeout_seconds: float) -> AsyncIterator[TransportStreams]:
+    """The streams of messages. Redirects to another origin are not followed, so headers stay where they belong."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    class Bounded(httpx2.AsyncByteStream):
+        """The body of an answer that is no stream of events, which the SDK reads whole."""
+
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            taken = 0
+            async for chunk in self._inner:
+                taken += len(chunk)
+                if taken > MAX_MESSAGE_BYTES:
+                    raise httpx2.StreamError(f"more than {MAX_MESSAGE_BYTES >> 20} MiB in one message")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    async def bound(response: Any) -> None:
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = Bounded(response.stream)
+
+    timeout = httpx2.Timeout(timeout_seconds, read=None)
+    async with (
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, event_hooks={"response": [bound]}) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
+    ):
+        yield streams

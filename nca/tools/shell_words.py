@@ -1,0 +1,105 @@
+"""A command line as plain words, where it is nothing but that.
+
+A parser of its own that refuses what it does not wholly understand: what it takes means the same to every shell, and to
+no shell at all. Python's bash parsers are no help here: they read what must be refused, and bashlex is GPL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_letters, digits
+
+MOST_CHARS = 4_000
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
+    return frozenset(text.split())
+
+
+_BARE = frozenset(ascii_letters + digits + "-_./:=@%+,^~")
+_IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
+_IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
+"""In double quotes a shell expands behind these."""
+
+_WRAPPERS = word_set(
+    # Whatever stands behind them is run: a rule for one would be a rule for everything.
+    "bash busybox builtin chroot command coproc csh dash docker doas env eval exec fish flock ionice kubectl ksh nice"
+    " nohup npx nsenter parallel pipx pkexec podman rlwrap script setarch setsid sh source ssh stdbuf strace su sudo"
+    " taskset tclsh time timeout unshare uvx watch xargs zsh . [ [[ ! if for while until case select function"
+)
+_INTERPRETERS = word_set("awk deno gawk gdb lua node nodejs perl php pypy python python2 python3 ruby")
+_WITH_SUBCOMMANDS = word_set(
+    "apt apt-get brew bun bundle cargo conda composer dotnet gh git go gradle helm just make mvn npm nox pip pip3 pnpm"
+    " poetry rake swift systemctl terraform tox uv yarn"
+)
+_RUNNERS = frozenset({"run", "exec", "x", "dlx", "tool", "script"})
+"""Sub-commands that run what is named behind them."""
+
+
+def plain_words(command: str) -> tuple[str, ...] | None:
+    """The words of one simple command; None where it is anything more, or not certain to be that.
+
+    Taken: bare words, quoted stretches of printable ASCII without expansion, blanks between. Refused: operators,
+    redirections, expansions (variables, substitutions, tilde, braces, patterns), escapes, comments, assignments before
+    the program, newlines and every other control character, tabs, what is not ASCII, empty words, and a program that is
+    quoted in whole or in part.
+    """
+    if len(command) > MOST_CHARS:
+        return None
+    words: list[str] = []
+    position, line = 0, command.strip(" ")
+    while position < len(line):
+        word, position, is_bare = _word(line, position)
+        if not word or (not words and (not is_bare or "=" in word)):
+            return None
+        words.append(word)
+        while position < len(line) and line[position] == " ":
+            position += 1
+    return tuple(words) or None
+
+
+def begins_with(command: str, prefix: Sequence[str]) -> bool:
+    """Whether a rule for `prefix` speaks of the command: a simple one whose first words are exactly these."""
+    words = plain_words(command)
+    return bool(prefix) and words is not None and words[: len(prefix)] == tuple(prefix)
+
+
+def rule_words(command: str) -> tuple[str, ...]:
+    """The first words that a rule "always allow …" may name; empty where there should be none.
+
+    The program; with its sub-command where it has such (`git commit`, `npm run build`); `python -m MODULE`. None for
+    what is more than a simple command, and for programs that run whatever they are given.
+    """
+    words = plain_words(command) or ("",)
+    program = words[0].rpartition("/")[2]
+    if not program or program in _WRAPPERS or words[0].startswith("/"):
+        return ()
+    if program in _INTERPRETERS:
+        named = words[2] if len(words) > 2 and words[1] == "-m" else ""
+        return words[:3] if named and not named.startswith("-") else ()
+    if program not in _WITH_SUBCOMMANDS or len(words) == 1:
+        return words[:1]
+    if words[1] in _RUNNERS:
+        named = words[2] if len(words) > 2 else "-"
+        return words[:3] if not named.startswith("-") and named not in _WRAPPERS | _INTERPRETERS else ()
+    return () if words[1].startswith("-") else words[:2]
+
+
+def _word(line: str, start: int) -> tuple[str, int, bool]:
+    """The word at `start`, where it ends, and whether no part of it is quoted; "" where it is not understood."""
+    word, position, is_bare = "", start, True
+    while position < len(line) and line[position] != " ":
+        char = line[position]
+        if char in ("'", '"'):
+            end = line.find(char, position + 1)
+            quoted = line[position + 1 : end] if end > 0 else "\0"
+            if not set(quoted) <= (_IN_SINGLE if char == "'" else _IN_DOUBLE):
+                return "", len(line), False
+            word, position, is_bare = word + quoted, end + 1, False
+        elif char in _BARE and not (char == "~" and word[-1:] in ("", "=", ":")):
+            word, position = word + char, position + 1
+        else:
+            return "", len(line), False
+    # zsh replaces =program by its path.
+    return ("" if line[start] == "=" else word), position, is_bare

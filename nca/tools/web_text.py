@@ -1,0 +1,52 @@
+"""What a fetched page says, as text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_LEFT_OUT = "script, style, nav, img, picture, svg, form, button, iframe, noscript, template, aside, footer"
+"""What stands around a page's text, or cannot be read."""
+_EMBEDDED = re.compile(r"\]\((?:data|javascript):[^)\s]*\)")
+_CHARSET = re.compile(rb"(?i)<meta[^>]{0,200}charset=[\"']?([a-z0-9_-]{1,40})")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_PAGES = ("text/html", "application/xhtml+xml")
+_SUFFIXES = ("+json", "+xml", "+yaml")
+_TEXTS = ("application/json", "application/xml", "application/javascript", "application/yaml", "application/toml")
+
+
+def is_text(media_type: str) -> bool:
+    """Whether a body of this type is worth reading; nothing stated counts as text, and is looked at."""
+    return not media_type or media_type.startswith("text/") or media_type in _TEXTS or media_type.endswith(_SUFFIXES)
+
+
+def text_of(raw: bytes, media_type: str, charset: str) -> tuple[str, str]:
+    """Title ("" where it has none) and text: of a page as Markdown, of other text as it is."""
+    if media_type not in _PAGES and (media_type or raw.lstrip()[:1] != b"<"):
+        return "", _decoded(raw, charset)
+    from justhtml import Drop, JustHTML
+
+    try:
+        # Not sanitized: nothing here is shown by a browser, and the title would be lost.
+        document = JustHTML(_decoded(raw, charset or _declared(raw)), sanitize=False, transforms=[Drop(_LEFT_OUT)])
+        title, body = document.query_one("title"), document.query_one("body")
+        text = _EMBEDDED.sub("]", (body or document).to_markdown())
+    except RecursionError:
+        return "", _decoded(raw, charset)
+    return " ".join(title.to_text().split()) if title else "", _BLANK_LINES.sub("\n\n", text).strip()
+
+
+def _declared(raw: bytes) -> str:
+    """The charset that a page states in its own head."""
+    match = _CHARSET.search(raw[:4096])
+    return match[1].decode("ascii") if match else ""
+
+
+def _decoded(raw: bytes, charset: str) -> str:
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        charset = "utf-16"
+    try:
+        return raw.decode(charset or "utf-8-sig", "replace")
+    except (LookupError, ValueError):
+        # It is no charset, or none for text.
+        return raw.decode("utf-8-sig", "replace")

@@ -1,0 +1,311 @@
+"""Calls that need the person's word: who is asked, what an answer means, and what no answer can allow."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from nca.agent.approvals import Answer
+from nca.agent.conversation import Conversation
+from nca.config.layers import load
+from nca.config.loaded import defaults
+from nca.config.paths import user_config_file
+from nca.config.tables import PermissionRule
+from nca.events import ApprovalAsked, ApprovalGiven, Event
+from nca.messages import Message, ToolCall
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
+from nca.tools.toolbox import Toolbox
+from tests.agent.test_conversation import SMALL, call
+
+
+class Touch(TypedTool):
+    """Writes a file of the project; its approval is what it would really do."""
+
+    name = "touch"
+    permission = "write"
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.written: list[str] = []
+
+    async def call(
+        self, path: Annotated[str, "The file."], text: Annotated[str, "What to write."] = "x"
+    ) -> ToolOutcome:
+        """Write a file."""
+        self.written.append(path)
+        (self._root / path).write_text(text)
+        return ToolOutcome("written")
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        if arguments["path"] == "impossible":
+            raise ToolError("impossible is a directory")
+        path = (self._root / arguments["path"]).resolve()
+        outside = "" if path.is_relative_to(self._root) else "outside of the project"
+        return Approval(path=str(path), diff="+x", warning=outside, subject=arguments["path"])
+
+
+class Run(TypedTool):
+    """Runs nothing; says the program as its subject, and none where it is a chain."""
+
+    name = "run"
+    permission = "execute"
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def call(self, command: Annotated[str, "The command."]) -> ToolOutcome:
+        """Run a command."""
+        self.ran.append(command)
+        return ToolOutcome("done")
+
+    def needs(self, arguments: dict[str, Any]) -> Permission:
+        return "read" if arguments["command"] == "ls" else "execute"
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        command = arguments["command"]
+        is_chain = ";" in command
+        words = tuple(command.replace(";", " ").split())
+        return Approval(command=command, subject="" if is_chain else words[0], parts=words)
+
+
+class Person:
+    """Answers in order, and keeps what was asked."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.asked: list[ApprovalAsked] = []
+        self.at_once = 0
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        self.asked.append(asked)
+        self.at_once += 1
+        assert self.at_once == 1
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        return self._answers.pop(0)
+
+
+class Room:
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = path / "project"
+        self.root.mkdir()
+        monkeypatch.setenv("NCA_HOME", str(path / "home"))
+        self.user_file = user_config_file({"NCA_HOME": str(path / "home")})
+        self.events: list[Event] = []
+        self.touch, self.run = Touch(self.root), Run()
+
+    def open(self, *replies: Any, person: Person | None = None, **settings: Any) -> Conversation:
+        loaded = defaults()
+        for name, value in settings.items():
+            loaded = loaded.with_value(name.replace("__", "."), value, "the test")
+        conversation = Conversation.open(
+            loaded,
+            store=Store.open(None),
+            model=ScriptedModel([*replies, "Done."], facts=SMALL),
+            directory=self.root,
+            toolbox=Toolbox([self.touch, self.run]),
+            listener=self.events.append,
+        )
+        conversation.permits.approver = person
+        return conversation
+
+    @property
+    def decisions(self) -> list[str]:
+        return [event.decision for event in self.events if isinstance(event, ApprovalGiven)]
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
+    return Room(tmp_path, monkeypatch)
+
+
+def touch(path: str, number: int = 1) -> ToolCall:
+    return ToolCall(f"call-{number}", "touch", f'{{"path": "{path}"}}')
+
+
+def run(command: str) -> Message:
+    return call("run", f'{{"command": "{command}"}}')
+
+
+def both(*calls: ToolCall) -> Message:
+    return Message("assistant", tool_calls=calls)
+
+
+def results(conversation: Conversation) -> list[str]:
+    return [entry.message.text for entry in conversation.entries if entry.message.role == "tool"]
+
+
+async def test_once_is_for_this_call_only(room: Room) -> None:
+    person = Person(Answer("once"), Answer("deny", "use the other file"))
+    conversation = room.open(both(touch("a")), both(touch("a")), person=person)
+    assert (await conversation.send("Go")).reason == "answered"
+    assert room.touch.written == ["a"]
+    assert results(conversation) == ["written", "[not run: the person said no: use the other file]"]
+    assert room.decisions == ["once", "denied"]
+    asked = person.asked[0]
+    assert (asked.path, asked.diff, asked.needs, asked.subject) == (str(room.root / "a"), "+x", "write", asked.path)
+
+
+async def test_for_the_session_covers_the_same_path_and_no_other(room: Room) -> None:
+    person = Person(Answer("session"), Answer("deny"))
+    conversation = room.open(both(touch("a", 1), touch("a", 2), touch("b", 3)), person=person)
+    await conversation.send("Go")
+    assert room.touch.written == ["a", "a"]
+    assert [asked.path for asked in person.asked] == [str(room.root / "a"), str(room.root / "b")]
+    assert not room.user_file.exists()
+
+
+async def test_always_is_a_rule_in_the_persons_own_file_for_this_directory(room: Room, tmp_path: Path) -> None:
+    person = Person(Answer("always"))
+    await room.open(run("pytest -q"), run("pytest -x"), person=person).send("Go")
+    assert room.run.ran == ["pytest -q", "pytest -x"]
+    assert not (room.root / ".nca").exists()
+    written = room.user_file.read_text()
+    assert str(room.root) in written
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path / "home")})
+    assert loaded.value("permissions.allow") == (PermissionRule("run", "pytest", str(room.root)),)
+    again = room.open(run("pytest -q"), permissions__allow=loaded.value("permissions.allow"))
+    await again.send("Go")
+    assert room.run.ran[2:] == ["pytest -q"]
+    elsewhere = [PermissionRule("run", "pytest", str(tmp_path / "other"))]
+    await room.open(run("pytest -q"), permissions__allow=elsewhere).send("Go")
+    assert len(room.run.ran) == 3
+
+
+async def test_a_file_that_cannot_be_written_makes_always_a_session(room: Room) -> None:
+    room.user_file.parent.mkdir(parents=True)
+    room.user_file.write_text("not toml at all [")
+    conversation = room.open(run("make"), run("make"), person=Person(Answer("always")))
+    await conversation.send("Go")
+    assert room.run.ran == ["make", "make"]
+    assert any("for this session only" in getattr(event, "message", "") for event in room.events)
+    assert room.user_file.read_text() == "not toml at all ["
+
+
+async def test_nobody_to_ask_is_said_and_does_not_run(room: Room) -> None:
+    conversation = room.open(both(touch("a")))
+    await conversation.send("Go")
+    assert room.touch.written == []
+    assert room.decisions == ["unanswered"]
+    assert "nobody can give it here" in results(conversation)[0]
+
+
+@pytest.mark.parametrize("mode", ["ask", "accept-edits", "plan", "auto"])
+async def test_a_rule_that_denies_beats_every_mode_and_rule(room: Room, mode: str) -> None:
+    rules = [PermissionRule("touch", "secret/**"), PermissionRule("run", "rm")]
+    allow = [PermissionRule("*")]
+    conversation = room.open(
+        both(touch("secret/a", 1), touch("secret", 2)),
+        run("rm -rf x"),
+        run("ls x; rm x"),
+        agent__permission=mode,
+        permissions__deny=rules,
+        permissions__allow=allow,
+        person=Person(*[Answer("always")] * 9),
+    )
+    await conversation.send("Go")
+    assert room.run.ran == []
+    assert room.touch.written == []
+
+
+async def test_what_a_denial_cannot_judge_is_asked_even_in_auto(room: Room) -> None:
+    person = Person(Answer("deny"))
+    conversation = room.open(
+        run("echo; r$()m x"),
+        agent__permission="auto",
+        permissions__deny=[PermissionRule("run", "rm")],
+        permissions__allow=[PermissionRule("run")],
+        person=person,
+    )
+    await conversation.send("Go")
+    assert room.run.ran == []
+    assert person.asked[0].subject == ""
+
+
+async def test_without_a_subject_no_rule_is_made(room: Room) -> None:
+    conversation = room.open(run("a; b"), person=Person(Answer("always")))
+    await conversation.send("Go")
+    assert room.run.ran == []
+    assert room.decisions == ["denied"]
+
+
+@pytest.mark.parametrize("path", ["../outside", ".git/hooks/pre-commit"])
+async def test_accepting_edits_does_not_cover_what_is_unusual(room: Room, path: str) -> None:
+    person = Person(Answer("deny"))
+    conversation = room.open(both(touch(path)), agent__permission="accept-edits", person=person)
+    await conversation.send("Go")
+    assert room.touch.written == []
+    assert len(person.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "path", [".nca/config.toml", ".nca/CONFIG.TOML", "sub/.nca/config.toml.bak", "../home/config.toml"]
+)
+async def test_nca_s_own_settings_are_written_in_no_mode(room: Room, path: str) -> None:
+    conversation = room.open(
+        both(touch(path)), agent__permission="auto", person=Person(), permissions__allow=[PermissionRule("*")]
+    )
+    await conversation.send("Go")
+    assert room.touch.written == []
+    assert "nca's own" in results(conversation)[0]
+
+
+async def test_a_call_asks_for_what_it_needs_itself(room: Room) -> None:
+    conversation = room.open(run("ls"), call("run", "{}"), agent__permission="plan")
+    await conversation.send("Go")
+    assert room.run.ran == ["ls"]
+    assert "only allows reading" in results(conversation)[1]
+
+
+async def test_what_could_not_run_anyway_is_not_asked(room: Room) -> None:
+    person = Person()
+    conversation = room.open(both(touch("impossible")), call("touch", "not json"), person=person)
+    await conversation.send("Go")
+    assert person.asked == []
+    assert "impossible is a directory" in results(conversation)[0]
+    assert "invalid JSON" in results(conversation)[1]
+
+
+async def test_a_link_swapped_into_a_rule_s_path_is_another_path(room: Room, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (room.root / "src").symlink_to(tmp_path / "elsewhere")
+    person = Person(Answer("deny"))
+    await room.open(both(touch("src/a")), permissions__allow=[PermissionRule("touch", "src/**")], person=person).send(
+        "Go"
+    )
+    assert room.touch.written == []
+    assert person.asked[0].path == str(tmp_path / "elsewhere" / "a")
+
+
+async def test_interrupted_at_the_question_nothing_ran_and_the_log_says_so(room: Room) -> None:
+    asking = asyncio.Event()
+
+    class Slow:
+        async def ask(self, asked: ApprovalAsked) -> Answer:
+            asking.set()
+            await asyncio.sleep(60)
+            raise AssertionError
+
+    conversation = room.open(both(touch("a", 1), touch("b", 2)))
+    conversation.permits.approver = Slow()
+    turn = asyncio.ensure_future(conversation.send("Go"))
+    await asking.wait()
+    turn.cancel()
+    assert (await turn).reason == "interrupted"
+    assert results(conversation) == ["[not run: the person stopped the turn]"] * 2
+    assert room.decisions == ["stopped"]
+    assert room.touch.written == []
+
+
+async def test_a_rule_is_forgotten_here_and_in_the_file(room: Room) -> None:
+    conversation = room.open(run("make"), person=Person(Answer("always")))
+    await conversation.send("Go")
+    rule = conversation.loaded.value("permissions.allow")[0]
+    conversation.rules.forget("permissions.allow", rule)
+    assert conversation.loaded.value("permissions.allow") == ()
+    assert "make" not in room.user_file.read_text()

@@ -1,0 +1,167 @@
+"""The calls of one answer: readers side by side, writers one by one; circles; and what is said meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from nca.agent.calls import MOST_AT_ONCE
+from nca.agent.conversation import Conversation
+from nca.agent.repeats import NUDGE
+from nca.config.loaded import defaults
+from nca.context.validate import validate_request
+from nca.events import Event, MessageTaken, ToolFinished, ToolStarted
+from nca.messages import Message, ToolCall
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+from nca.tools.tool import Permission, ToolOutcome, TypedTool
+from nca.tools.toolbox import Toolbox
+from tests.agent.test_conversation import SMALL
+
+
+class Meeting(TypedTool):
+    """Counts how many of it run at once. `wait`: how many loops of the event loop it takes."""
+
+    def __init__(self, name: str, permission: Permission) -> None:
+        self.name = name  # type: ignore[misc]
+        self.permission = permission  # type: ignore[misc]
+        self.running = self.most = 0
+
+    async def call(self, wait: Annotated[int, "How long."] = 1, say: Annotated[str, "The answer."] = "") -> ToolOutcome:
+        """Meet."""
+        self.running += 1
+        self.most = max(self.most, self.running)
+        for _ in range(wait):
+            await asyncio.sleep(0)
+        self.running -= 1
+        return ToolOutcome(say or f"{wait}")
+
+
+class Room:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.events: list[Event] = []
+        self.look, self.change = Meeting("look", "read"), Meeting("change", "write")
+
+    def open(self, *replies: Any, **settings: Any) -> Conversation:
+        loaded = defaults().with_values({"agent.permission": "auto", **settings}, "the test")
+        self.model = ScriptedModel(replies, facts=SMALL)
+        return Conversation.open(
+            loaded,
+            store=Store.open(None),
+            model=self.model,
+            directory=self.path,
+            toolbox=Toolbox([self.look, self.change]),
+            listener=self.events.append,
+        )
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+def calls(*made: tuple[str, str]) -> Message:
+    return Message(
+        "assistant", tool_calls=tuple(ToolCall(f"c{number}", name, text) for number, (name, text) in enumerate(made))
+    )
+
+
+def results(conversation: Conversation) -> list[str]:
+    return [entry.message.text for entry in conversation.entries if entry.message.role == "tool"]
+
+
+async def test_readers_run_together_and_are_logged_in_order(room: Room) -> None:
+    waits = [90, 1, 50, 3, 20, 2, 10]
+    conversation = room.open(calls(*(("look", f'{{"wait": {wait}}}') for wait in waits)), "Done.")
+    await conversation.send("Look")
+    assert results(conversation) == [str(wait) for wait in waits]
+    assert room.look.most == MOST_AT_ONCE
+    finished = [event.call_id for event in room.events if isinstance(event, ToolFinished)]
+    assert finished == [f"c{number}" for number in range(len(waits))]
+
+
+async def test_a_writer_waits_for_all_before_it_and_all_behind_wait_for_it(room: Room) -> None:
+    made = [("look", "{}"), ("change", '{"wait": 9}'), ("change", "{}"), ("look", "{}"), ("look", "{}")]
+    conversation = room.open(calls(*made), "Done.")
+    await conversation.send("Change")
+    kinds = [
+        (type(event).__name__[4:], event.call_id)
+        for event in room.events
+        if isinstance(event, ToolStarted | ToolFinished)
+    ]
+    assert kinds[:6] == [
+        ("Started", "c0"),
+        ("Finished", "c0"),
+        ("Started", "c1"),
+        ("Finished", "c1"),
+        ("Started", "c2"),
+        ("Finished", "c2"),
+    ]
+    assert room.change.most == 1
+    assert room.look.most == 2
+
+
+async def test_stopped_in_the_middle_each_call_has_a_true_result(room: Room) -> None:
+    made = [("look", "{}"), ("change", '{"wait": 1000000000}'), ("change", "{}")]
+    conversation = room.open(calls(*made))
+    turn = asyncio.ensure_future(conversation.send("Change"))
+    while room.change.running == 0:
+        await asyncio.sleep(0)
+    turn.cancel()
+    assert (await turn).reason == "interrupted"
+    assert results(conversation) == [
+        "1",
+        "[interrupted by the user: outcome unknown]",
+        "[not run: the person stopped the turn]",
+    ]
+
+
+def again(text: str = "same") -> Message:
+    return calls(("look", f'{{"say": "{text}"}}'))
+
+
+async def test_going_round_in_circles_is_nudged_once_and_then_ends(room: Room) -> None:
+    conversation = room.open(*[again()] * 4, "never asked")
+    finished = await conversation.send("Go")
+    assert finished.reason == "stuck"
+    said = results(conversation)
+    assert [text.endswith(NUDGE) for text in said] == [False, False, True, False]
+    assert len(room.model.requests) == 4
+    assert validate_request(conversation.effective_history(), "openai") == []
+
+
+async def test_a_nudge_that_helps_ends_nothing(room: Room) -> None:
+    conversation = room.open(*[again()] * 3, again("other"), *[again()] * 2, "Done.")
+    assert (await conversation.send("Go")).reason == "answered"
+
+
+async def test_a_new_turn_may_ask_the_same_again(room: Room) -> None:
+    conversation = room.open(*[again()] * 2, "One.", *[again()] * 2, "Two.")
+    assert [(await conversation.send(text)).text for text in ("Go", "And again")] == ["One.", "Two."]
+    assert all(NUDGE not in text for text in results(conversation))
+
+
+async def test_what_is_said_meanwhile_comes_with_the_next_step_of_the_turn(room: Room) -> None:
+    typed = [["stop that", " ", "use b"], ["never taken"]]
+    conversation = room.open(again(), "Done.")
+    conversation.said_meanwhile = lambda: typed.pop(0)
+    assert (await conversation.send("Go")).text == "Done."
+    roles = [entry.message.role for entry in conversation.entries]
+    assert roles == ["user", "assistant", "tool", "user", "assistant"]
+    assert room.model.requests[1].messages[-1]["content"] == "stop that\n\nuse b"
+    assert [event.text for event in room.events if isinstance(event, MessageTaken)] == ["stop that\n\nuse b"]
+    # Behind the last step the prompt has it.
+    assert typed == [["never taken"]]
+
+
+async def test_a_file_that_is_not_there_does_not_end_the_turn_that_runs(room: Room) -> None:
+    conversation = room.open(again(), "Done.")
+    typed = [["see @./missing.py"]]
+    conversation.said_meanwhile = lambda: typed.pop() if typed else []
+    assert (await conversation.send("Go")).reason == "answered"
+    assert room.model.requests[1].messages[-1]["content"] == "see @./missing.py"
+    assert any("no such file" in getattr(event, "message", "") for event in room.events)

@@ -1,0 +1,178 @@
+"""MCP servers in a conversation: a model's call to its result in the log, approval, and what is taken up when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.agent.approvals import Answer
+from nca.agent.conversation import Conversation
+from nca.config.loaded import LoadedSettings, defaults
+from nca.config.servers import McpServer
+from nca.context.validate import validate_request
+from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, ToolFinished
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel, ScriptedReply
+from tests.agent.test_conversation import SMALL
+from tests.tools.test_mcp import a_server
+
+LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
+
+
+class Room:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.events: list[Event] = []
+        self.store = Store.open(path / "sessions.db")
+
+    def open(
+        self,
+        *replies: ScriptedReply,
+        facts: ModelFacts = LARGE,
+        servers: tuple[McpServer, ...] | None = None,
+        permission: str = "auto",
+    ) -> Conversation:
+        settings: LoadedSettings = defaults().with_values({"agent.permission": permission}, "the test")
+        loaded = settings.with_value("mcp.servers", servers or (a_server(),), "the test")
+        self.model = ScriptedModel(replies, facts=facts)
+        return Conversation.open(
+            loaded, store=self.store, model=self.model, directory=self.path, listener=self.events.append
+        )
+
+    def of(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+def call(name: str, /, **arguments: Any) -> Message:
+    return Message("assistant", None, (ToolCall("c1", f"mcp__test__{name}", json.dumps(arguments)),))
+
+
+def results(conversation: Conversation) -> list[str]:
+    return [entry.message.text for entry in conversation.entries if entry.message.role == "tool"]
+
+
+async def test_a_call_goes_to_the_server_and_its_result_to_the_log(room: Room) -> None:
+    conversation = room.open(call("echo", text="hello"), "Done.")
+    finished = await conversation.send("Echo hello.")
+    assert finished.reason == "answered"
+    assert results(conversation) == ["echo: hello"]
+    offered = [tool["function"]["name"] for tool in room.model.requests[0].tools]
+    assert "mcp__test__echo" in offered
+    assert offered.index("mcp__test__echo") > offered.index("read_file")
+    assert room.model.requests[0].tools == room.model.requests[1].tools
+    for request in room.model.requests:
+        assert validate_request(request.messages, "openai", tools=request.tools) == []
+    await conversation.close()
+    assert conversation.servers.connections[0].state == "off"
+
+
+async def test_a_result_of_any_size_goes_through_admission(room: Room) -> None:
+    conversation = room.open(call("big", megabytes=2), "Much.")
+    await conversation.send("Say much.")
+    (text,) = results(conversation)
+    assert len(text) < 100_000
+    whole = Path(text.rpartition("The whole output is in ")[2].rstrip("]"))
+    assert whole.stat().st_size >= 2 << 20
+    await conversation.close()
+
+
+@pytest.mark.parametrize(("name", "said"), [("dies", "ended with exit code 3"), ("endless_line", "more than 8 MiB")])
+async def test_a_server_that_fails_costs_one_result_and_the_chat_goes_on(room: Room, name: str, said: str) -> None:
+    conversation = room.open(call(name), "It failed.", call("echo", text="back"), "Now it works.")
+    assert (await conversation.send("Try it.")).reason == "answered"
+    assert (await conversation.send("Again.")).text == "Now it works."
+    first, second = results(conversation)
+    assert first.startswith("Error: the MCP server test: it ")
+    assert said in first
+    assert "\n" not in first
+    assert second == "echo: back"
+    assert room.model.requests[0].tools == room.model.requests[-1].tools
+    await conversation.close()
+
+
+async def test_every_call_asks_even_one_that_says_it_only_reads(room: Room) -> None:
+    class Approver:
+        async def ask(self, asked: ApprovalAsked) -> Answer:
+            return Answer("session")
+
+    conversation = room.open(
+        call("echo", text="1"), call("echo", text="2"), call("facts"), "Done.", permission="accept-edits"
+    )
+    conversation.permits.approver = Approver()
+    await conversation.send("Go.")
+    asked = room.of(ApprovalAsked)
+    assert [one.name for one in asked] == ["mcp__test__echo", "mcp__test__facts"]
+    assert asked[0].needs == "execute"
+    assert "says that it only reads" in asked[0].command
+    assert '"text": "1"' in asked[0].command
+    # The rule is for this very server; what is started under the same name with another command asks again.
+    assert asked[0].subject == f"test@{a_server().digest}"
+    assert a_server(args=("-m", "other")).digest != a_server().digest
+    await conversation.close()
+
+
+async def test_nobody_to_ask_and_reading_only_refuse(room: Room) -> None:
+    conversation = room.open(call("echo", text="1"), "No.", call("echo", text="1"), "No.", permission="ask")
+    await conversation.send("Go.")
+    conversation.set("agent.permission", "plan")
+    await conversation.send("Go.")
+    unanswered, denied = results(conversation)
+    assert "nobody can give it here" in unanswered
+    assert "only allows reading" in denied
+    await conversation.close()
+
+
+async def test_a_server_that_cannot_start_is_told_once_and_costs_nothing(room: Room) -> None:
+    conversation = room.open("One.", "Two.", servers=(McpServer(name="none", command="there-is-no-such-program"),))
+    await conversation.send("Hello.")
+    await conversation.send("Hello again.")
+    told = [event.message for event in room.of(Notice)]
+    assert [one for one in told if "MCP" in one] == [
+        "The MCP server none failed: No such file or directory: there-is-no-such-program. /mcp shows more."
+    ]
+    await conversation.close()
+
+
+async def test_in_a_small_window_its_tools_take_a_share_and_no_more(room: Room) -> None:
+    conversation = room.open("Hello.", facts=SMALL)
+    assert (await conversation.send("Hello.")).reason == "answered"
+    offered = [tool for tool in room.model.requests[0].tools if tool["function"]["name"].startswith("mcp__")]
+    assert 0 < len(offered) < len(conversation.servers.tools())
+    assert not room.of(ErrorRaised)
+    await conversation.close()
+
+
+async def test_a_resource_that_the_text_names_comes_along(room: Room) -> None:
+    conversation = room.open("Milk.")
+    await conversation.send("What is in @test:memo://today?")
+    (message,) = [entry.message for entry in conversation.entries if entry.message.role == "user"]
+    assert [(part.path, part.text) for part in message.attachments] == [("test:memo://today", "buy milk")]
+    assert (await conversation.send("And @test:memo://none?")).reason == "failed"
+    assert "@test:memo://none" in room.of(ErrorRaised)[0].message
+    await conversation.close()
+
+
+async def test_interrupted_in_a_call_the_server_lives_on(room: Room) -> None:
+    conversation = room.open(call("slow", seconds=60), call("echo", text="still"), "Yes.")
+    sending = asyncio.create_task(conversation.send("Wait."))
+    connection = conversation.servers.connections[0]
+    while not any(getattr(event, "name", "") == "mcp__test__slow" for event in room.events):
+        await asyncio.sleep(0.01)
+    sending.cancel()
+    assert (await sending).reason == "interrupted"
+    assert connection.state == "ready"
+    assert (await conversation.send("And now?")).text == "Yes."
+    assert results(conversation)[-1] == "echo: still"
+    assert [event.is_error for event in room.of(ToolFinished)][-1] is False
+    await conversation.close()

@@ -1,0 +1,130 @@
+"""nca's own tools in a conversation: what is offered, what a change shows, what a compaction leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.errors import ProviderError, ProviderFailure
+from nca.events import Event, ToolFinished
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts, describe
+from nca.models.client import ModelRequest
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel, ScriptedReply
+from tests.agent.test_conversation import LONG_ANSWER, summary_or
+
+LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000, can_see=True)
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14" + b"\0" * 50
+
+
+class Room:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.project = path / "project"
+        self.project.mkdir()
+        self.store = Store.open(path / "sessions.db")
+        self.events: list[Event] = []
+
+    def open(
+        self, replies: list[ScriptedReply], facts: ModelFacts = LARGE, session: str | None = None
+    ) -> tuple[Conversation, ScriptedModel]:
+        model = ScriptedModel(replies, facts=facts)
+        conversation = Conversation.open(
+            defaults().with_values({"agent.permission": "auto"}, "the test"),
+            store=self.store,
+            model=model,
+            directory=self.project,
+            session=session,
+            listener=self.events.append,
+        )
+        return conversation, model
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+def call(name: str, call_id: str = "c1", /, **arguments: Any) -> Message:
+    return Message("assistant", None, (ToolCall(call_id, name, json.dumps(arguments)),))
+
+
+async def test_a_change_is_in_the_event_with_its_diff(room: Room) -> None:
+    (room.project / "a.py").write_text("x = 1\n")
+    steps: list[ScriptedReply] = [
+        call("read_file", path="a.py"),
+        call("edit_file", path="a.py", old_text="1", new_text="2"),
+        "Done.",
+    ]
+    conversation, _ = room.open(steps)
+    await conversation.send("Make it two.")
+    read, edited = [event for event in room.events if isinstance(event, ToolFinished)]
+    assert (read.diff, edited.summary) == ("", "+1 −1")
+    assert edited.diff == "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2"
+    assert (room.project / "a.py").read_text() == "x = 2\n"
+    await conversation.close()
+
+
+async def test_an_image_reaches_a_model_that_sees_and_is_named_to_one_that_does_not(room: Room) -> None:
+    (room.project / "a.png").write_bytes(PNG)
+    conversation, model = room.open([call("read_file", path="a.png"), "I see."])
+    await conversation.send("Look.")
+    (shown,) = [row for row in model.requests[-1].messages if isinstance(row["content"], list)]
+    assert shown["role"] == "user"
+    assert shown["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
+    blind = ScriptedModel(["No.", call("read_file", path="a.png"), "No."], facts=ModelFacts(name="scripted/blind"))
+    await conversation.use_model(blind)
+    await conversation.send("And now?")
+    assert "base64" not in str(blind.requests[-1].messages)
+    await conversation.send("Again?")
+    assert "the model takes none" in blind.requests[-1].messages[-1]["content"]
+    await conversation.close()
+
+
+def test_what_is_known_of_models_eyes() -> None:
+    assert describe("openai/gpt-4.1").can_see
+    assert not describe("openai/gpt-3.5-turbo").can_see
+    assert not describe("nobody/knows-this").can_see
+
+
+async def test_the_list_of_what_is_to_be_done_outlives_compaction_and_the_process(room: Room) -> None:
+    todo = call("todo", doing="mend the parser", open=["run the tests"], done=["read it"])
+    answers = summary_or(LONG_ANSWER * 3)
+
+    def reply(request: ModelRequest) -> Any:
+        if "Make a list" in str(request.messages[-1]["content"]):
+            return todo
+        return answers(request)
+
+    facts = ModelFacts(name="scripted/small", provider="scripted", window_tokens=16_000)
+    conversation, model = room.open([reply] * 200, facts)
+    await conversation.send("Make a list.")
+    for number in range(30):
+        await conversation.send(f"Question {number}")
+    assert len(conversation.history()) >= 2
+    assert "mend the parser" in str(conversation.effective_history())
+    assert "Question 0" not in [row["content"] for row in conversation.effective_history()]
+    name = conversation.info.id
+    await conversation.close()
+    resumed, model = room.open([call("todo", "c2"), "As I said."], facts, session=name)
+    await resumed.send("What was left?")
+    assert model.requests[-1].messages[-1]["content"] == "- [x] read it\n- [>] mend the parser\n- [ ] run the tests"
+    await resumed.close()
+
+
+async def test_a_small_window_is_offered_less_also_where_it_is_found_out(room: Room) -> None:
+    failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=4_000)
+    conversation, model = room.open([*[LONG_ANSWER] * 12, ProviderError("too long", failure=failure), *["Done."] * 3])
+    for number in range(12):
+        await conversation.send(f"Question {number}")
+    assert (await conversation.send("One more")).reason == "answered"
+    names = [[one["function"]["name"] for one in request.tools] for request in model.requests]
+    assert {"glob", "todo", "fetch_url", "shell", "write_file"} <= set(names[0])
+    assert set(names[-1]) == {"read_file", "edit_file", "write_file", "grep", "shell", "recall"}
+    await conversation.close()

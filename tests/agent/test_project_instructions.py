@@ -1,0 +1,170 @@
+"""AGENTS.md up the tree and .nca/instructions.md: found, bounded, told, and in every request."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nca.agent.project_instructions import MAX_BYTES, MAX_FILE_BYTES, ProjectInstructions, project_instructions
+from nca.events import Notice
+from nca.messages import Message
+from nca.models.catalog import ModelFacts
+from nca.models.client import ModelRequest
+from tests.agent.test_conversation import Room, call
+
+ROOMY = 1_000_000
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A directory two levels inside of a repository, which lies in another directory with a word of its own."""
+    (tmp_path / "AGENTS.md").write_text("Outside.")
+    inner = tmp_path / "repo" / "part" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "repo" / ".git").mkdir()
+    return inner
+
+
+def found(directory: Path, budget_tokens: int = ROOMY) -> ProjectInstructions:
+    return project_instructions(directory, budget_tokens, home=directory.parents[-1] / "nobody")
+
+
+def test_the_nearest_is_last_and_nothing_is_read_above_the_repository(project: Path) -> None:
+    root = project.parents[1]
+    (root / "AGENTS.md").write_text("At the root.\n")
+    (project / "AGENTS.md").write_bytes(b"\xef\xbb\xbfAt hand: \xff.\n")
+    (project / ".nca").mkdir()
+    (project / ".nca" / "instructions.md").write_text("For nca.")
+    told = found(project)
+    blocks = told.text.split("\n\n### ")
+    assert blocks[0].startswith("## Instructions of the project\n")
+    assert blocks[1:] == [
+        "AGENTS.md\nAt the root.",
+        "part/inner/AGENTS.md\nAt hand: \ufffd.",
+        "part/inner/.nca/instructions.md\nFor nca.",
+    ]
+    assert told.notices == ("Instructions: AGENTS.md, part/inner/AGENTS.md, part/inner/.nca/instructions.md.",)
+
+
+def test_without_a_repository_it_is_the_way_up_to_the_home_directory(tmp_path: Path) -> None:
+    inner = tmp_path / "home" / "work" / "inner"
+    inner.mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "home", inner):
+        (folder / "AGENTS.md").write_text(f"In {folder.name}.")
+    text = project_instructions(inner, ROOMY, home=tmp_path / "home").text
+    assert "In home." in text
+    assert "In inner." in text
+    assert f"In {tmp_path.name}." not in text
+    # Elsewhere than at home, only the directory itself speaks.
+    assert "In home." not in project_instructions(inner, ROOMY, home=tmp_path / "other").text
+
+
+def test_what_there_is_nothing_of_says_nothing(project: Path) -> None:
+    assert found(project) == ProjectInstructions()
+    (project / "AGENTS.md").write_text(" \n")
+    assert found(project) == ProjectInstructions()
+
+
+def test_each_and_all_together_are_bounded_and_the_nearest_comes_first(project: Path) -> None:
+    root = project.parents[1]
+    for number, folder in enumerate((root, root / "part", project)):
+        (folder / "AGENTS.md").write_text(f"line {number}\n" * 10_000)
+    told = found(project)
+    assert len(told.text.encode()) < MAX_BYTES + 1_000
+    assert told.text.count("line 2") == told.text.count("line 1") == MAX_FILE_BYTES // 7
+    assert "line 0" not in told.text
+    assert "### part/inner/AGENTS.md (cut: 32,767 of 70,000 bytes)\nline 2\n" in told.text
+    assert "part/AGENTS.md (cut: 32,767 of 70,000 bytes)" in told.notices[0]
+    small = found(project, budget_tokens=4_000)
+    assert len(small.text.encode()) < 3_500
+    assert small.text.count("line 2") > 300
+    assert "line 1" not in small.text
+    assert "part/AGENTS.md (cut: 0 of 70,000 bytes)" in small.notices[0]
+
+
+def test_links_stay_inside_of_the_tree_and_what_is_no_text_is_left_out(project: Path) -> None:
+    root = project.parents[1]
+    (root / "CLAUDE.md").write_text("Shared words.")
+    (root / "AGENTS.md").symlink_to("CLAUDE.md")
+    (root / "part" / "AGENTS.md").symlink_to("/dev/zero")
+    (project / "AGENTS.md").symlink_to(root.parent / "AGENTS.md")
+    os.mkfifo(root / "pipe")
+    (project / ".nca").mkdir()
+    (project / ".nca" / "instructions.md").symlink_to(root / "pipe")
+    told = found(project)
+    assert "### AGENTS.md\nShared words." in told.text
+    assert "Outside." not in told.text
+    left_out = [notice for notice in told.notices if notice.startswith("Instructions were left out: ")]
+    assert [notice.removeprefix("Instructions were left out: ") for notice in left_out] == [
+        "part/AGENTS.md is outside of the working directory.",
+        "part/inner/AGENTS.md is outside of the working directory.",
+        "part/inner/.nca/instructions.md is not an ordinary file.",
+    ]
+    (root / "CLAUDE.md").write_bytes(b"a\0b")
+    assert "AGENTS.md is not a text file." in found(project).notices[0]
+
+
+async def test_they_are_in_every_request_and_read_again_by_the_next_session(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    (tmp_path / "AGENTS.md").write_text("Use tabs.")
+    facts = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
+    loops = [call("read_file", '{"path": "big.txt"}', f"c{number}") for number in range(12)]
+    (tmp_path / "big.txt").write_text("A long line about nothing in particular.\n" * 100)
+    replies: list[Message | str] = [*loops, *["Done."] * 20]
+
+    def answer(request: ModelRequest) -> Message | str:
+        if "<transcript>" in str(request.messages[-1]):
+            return "### 1. Goal and intent\nThe user asks."
+        return replies.pop(0)
+
+    conversation = room.open([answer] * 60, facts=facts)
+    await conversation.send("Read it again and again.")
+    assert conversation.history(), "it was compacted"
+    chats = [one for one in conversation.model.requests if one.tools]  # type: ignore[attr-defined]
+    assert len(chats) > 2
+    assert all("### AGENTS.md\nUse tabs." in one.messages[0]["content"] for one in chats)
+    assert [event.message for event in room.of(Notice) if "Instructions" in event.message] == [
+        "Instructions: AGENTS.md."
+    ]
+    session = conversation.info.id
+    await conversation.close()
+    (tmp_path / "AGENTS.md").write_text("Use spaces.")
+    again = room.open(["Yes."], facts=facts, session=session)
+    await again.send("And now?")
+    assert "Use spaces." in again.model.requests[0].messages[0]["content"]  # type: ignore[attr-defined]
+    await again.close()
+
+
+async def test_skills_are_listed_read_on_demand_and_not_pruned(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    skills = tmp_path / ".nca" / "skills"
+    skills.mkdir(parents=True)
+    (skills / "r.md").write_text("---\nname: release\nwhen: A release is to be made.\n---\nFirst tag, then push.\n")
+    for number in range(5):
+        (skills / f"broken-{number}.md").write_text("No head.")
+    facts = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=20_000)
+    conversation = room.open([call("skill", '{"name": "release"}'), "Tagged."], facts=facts)
+    await conversation.send("Make a release.")
+    first = conversation.model.requests[0]  # type: ignore[attr-defined]
+    assert "## Skills\n" in first.messages[0]["content"]
+    assert "\n- release: A release is to be made." in first.messages[0]["content"]
+    assert "First tag" not in str(first.messages)
+    assert "skill" in [tool["function"]["name"] for tool in first.tools]
+    result = conversation.entries[2].message
+    assert (result.name, result.text.splitlines()[1]) == ("skill", "First tag, then push.")
+    notices = [event.message for event in room.of(Notice) if "kill" in event.message]
+    assert notices[0] == "Skills: release."
+    assert len(notices) == 5
+    assert notices[-1] == "2 more skills were left out."
+
+
+async def test_without_skills_there_is_no_skill_tool(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    facts = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=20_000)
+    conversation = room.open(["Hello."], facts=facts)
+    await conversation.send("Hello")
+    first = conversation.model.requests[0]  # type: ignore[attr-defined]
+    assert "Skills" not in first.messages[0]["content"]
+    assert "skill" not in [tool["function"]["name"] for tool in first.tools]

@@ -1,0 +1,140 @@
+"""Keys that lie in a project: 30 of them, in 12 formats, none of which gets further than the tool that read it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.events import Event
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+
+_HEX = "0123456789abcdef"
+
+
+def _random(length: int, seed: int, letters: str = "") -> str:
+    """Letters and digits that look random and are the same every time."""
+    letters = letters or "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    state, out = seed * 2_654_435_761 + 97, []
+    for _ in range(length):
+        state = (state * 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407) % 2**64
+        out.append(letters[(state >> 33) % len(letters)])
+    return "".join(out)
+
+
+PREFIXED = {
+    "openai": f"sk-{_random(48, 1)}",
+    "openai project": f"sk-proj-{_random(60, 2)}",
+    "anthropic": f"sk-ant-api03-{_random(80, 3)}-AA",
+    "openrouter": f"sk-or-v1-{_random(64, 4, _HEX)}",
+    "deepseek": f"sk-{_random(32, 5, _HEX)}",
+    "github": f"ghp_{_random(36, 6)}",
+    "github app": f"ghs_{_random(36, 7)}",
+    "github fine": f"github_pat_{_random(60, 8)}",
+    "gitlab": f"glpat-{_random(20, 9)}",
+    "aws id": f"AKIA{_random(16, 10, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567')}",
+    "google": f"AIza{_random(35, 11)}",
+    "hugging face": f"hf_{_random(34, 12)}",
+    "groq": f"gsk_{_random(52, 13)}",
+    "xai": f"xai-{_random(80, 14)}",
+    "slack": f"xoxb-{_random(12, 15, '0123456789')}-{_random(24, 16)}",
+    "stripe": f"sk_live_{_random(24, 17)}",
+    "stripe restricted": f"rk_test_{_random(24, 18)}",
+    "npm": f"npm_{_random(36, 19)}",
+    "pypi": f"pypi-AgEI{_random(120, 20)}",
+    "json web token": f"eyJ{_random(20, 21)}.eyJ{_random(40, 22)}.{_random(43, 23)}",
+}
+"""Whatever stands around them."""
+IN_ENVIRONMENT = {
+    "DATABASE_PASSWORD": "correct horse battery staple",
+    "INTERNAL_TOKEN": _random(24, 24),
+    "COMPANY_API_KEY": "plain-words-but-secret",
+    "SERVICE_SECRET": "p@ss/w0rd+&=%",
+}
+"""Known by their names: in any form that files have."""
+ASSIGNED = {
+    "hex": _random(40, 25, _HEX),
+    "long hex": _random(64, 26, _HEX),
+    "mixed": _random(32, 27),
+    "base64": base64.b64encode(_random(30, 28).encode()).decode(),
+    "uuid": "7f3c1b9e-4a2d-4e8b-9c61-0d5f2a7e8b43",
+    "underscored": f"{_random(12, 29)}_{_random(12, 30)}",
+}
+"""Known by what they are assigned to."""
+
+FORMATS: dict[str, Callable[[str], str]] = {
+    "dotenv": lambda key: f"API_KEY={key}\n",
+    "shell": lambda key: f"export SERVICE_TOKEN='{key}'\n",
+    "json": lambda key: json.dumps({"client": {"client_secret": key}}, indent=2),
+    "yaml": lambda key: f"db:\n  password: {key}\n",
+    "toml": lambda key: f'[auth]\naccess_key = "{key}"\n',
+    "ini": lambda key: f"[default]\nsecret_access_key={key}\n",
+    "python": lambda key: f'API_KEY = "{key}"  # remove\n',
+    "header": lambda key: f"Authorization: Bearer {key}\n",
+    "address": lambda key: f"postgres://app:{quote(key, safe='')}@db.internal:5432/app\n",
+    "netrc": lambda key: f"machine x.org login me password {key}\n",
+    "log": lambda key: f"2026-01-01 12:00:00 WARN retrying with token={key} (attempt 2)\n",
+    "docker": lambda key: json.dumps({"auths": {"r.io": {"auth": base64.b64encode(f"me:{key}".encode()).decode()}}}),
+}
+SECRETS = {**PREFIXED, **IN_ENVIRONMENT, **ASSIGNED}
+FACTS = ModelFacts(name="scripted/model", provider="scripted", window_tokens=200_000)
+
+
+def test_there_are_as_many_as_are_promised() -> None:
+    assert len(SECRETS) == 30
+    assert len(FORMATS) == 12
+
+
+def _forms(secret: str) -> set[str]:
+    encoded = base64.b64encode(f"me:{secret}".encode()).decode()
+    return {secret, quote(secret, safe=""), json.dumps(secret)[1:-1], encoded}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+async def test_none_of_them_is_kept_or_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    for name, value in IN_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    project = tmp_path / "project"
+    project.mkdir()
+    for number, secret in enumerate(SECRETS.values()):
+        (project / f"f{number}.txt").write_text(f"before\n{FORMATS[form](secret)}after\n")
+    (project / "all.txt").write_text("".join(FORMATS[form](secret) for secret in SECRETS.values()) * 30)
+    reads = [ToolCall(f"r{number}", "read_file", f'{{"path": "f{number}.txt"}}') for number in range(len(SECRETS))]
+    search = ToolCall("g", "grep", '{"pattern": "."}')
+    whole = ToolCall("w", "read_file", '{"path": "all.txt"}')
+    model = ScriptedModel([Message("assistant", tool_calls=(*reads, search, whole)), "Done."], facts=FACTS)
+    events: list[Event] = []
+    with Store.open(tmp_path / "data" / "sessions.db") as store:
+        settings = defaults().with_value("context.admission.max_bytes", 4_000, "the test")
+        conversation = Conversation.open(settings, store=store, model=model, directory=project, listener=events.append)
+        assert (await conversation.send("What is in @f3.txt and @f21.txt?")).reason == "answered"
+        await conversation.close()
+    sent = json.dumps([request.messages for request in model.requests], ensure_ascii=False)
+    assert sent.count("before") >= len(SECRETS)
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
+    assert b"[The whole output is in" in kept
+    told = msgspec.json.encode(events).decode()
+    for name, secret in SECRETS.items():
+        for one in _forms(secret):
+            assert one not in sent, (name, "sent")
+            assert one not in told, (name, "told")
+            assert one.encode() not in kept, (name, "kept")
+
+
+async def test_the_person_s_own_words_stay_as_they_are(tmp_path: Path) -> None:
+    said = f"My key is {PREFIXED['github']}."
+    with Store.open(None) as store:
+        model = ScriptedModel(["Noted."], facts=FACTS)
+        conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
+        await conversation.send(said)
+        assert conversation.entries[0].message.text == said

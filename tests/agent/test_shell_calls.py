@@ -1,0 +1,62 @@
+"""The model's commands in a conversation: cut once, saved once, found again, and without keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.layers import defaults
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+
+KEY = "sk-proj-" + "a1B2" * 10
+
+
+def calling(command: str) -> Message:
+    return Message("assistant", tool_calls=(ToolCall("call-1", "shell", json.dumps({"command": command})),))
+
+
+async def result_of(tmp_path: Path, store: Store, command: str, *, window_tokens: int) -> tuple[Conversation, str]:
+    root = tmp_path / "root"
+    root.mkdir()
+    facts = ModelFacts("scripted/model", "scripted", window_source="the script", window_tokens=window_tokens)
+    conversation = Conversation.open(
+        defaults().with_value("agent.permission", "auto", "the test"),
+        store=store,
+        model=ScriptedModel([calling(command), "Done."], facts=facts),
+        directory=root,
+    )
+    finished = await conversation.send("go")
+    assert finished.reason == "answered"
+    return conversation, conversation.entries[2].message.text
+
+
+@pytest.mark.parametrize("window_tokens", [6_000, 20_000, 200_000])
+async def test_the_whole_is_named_once_and_is_whole(tmp_path: Path, window_tokens: int) -> None:
+    with Store.open(tmp_path / "data" / "store.db") as store:
+        conversation, text = await result_of(
+            tmp_path, store, f"seq 1 200000; echo needle {KEY}; seq 1 200000", window_tokens=window_tokens
+        )
+        named = re.findall(r"\[The whole output is in (.*)\]", text)
+        assert len(named) == 1
+        assert text.endswith(f"[The whole output is in {named[0]}]")
+        whole = Path(named[0]).read_text()
+        assert whole.startswith("1\n2\n")
+        assert whole.endswith("\n200000\n")
+        assert "needle [redacted]" in whole
+        assert list((tmp_path / "data").rglob("*.txt")) == [Path(named[0])]
+        assert conversation.search("needle"), "recall finds what only the file holds"
+        await conversation.close()
+
+
+async def test_keys_of_a_command_do_not_get_in(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "data" / "store.db") as store:
+        conversation, text = await result_of(tmp_path, store, f"echo {KEY[:20]}''{KEY[20:]}", window_tokens=20_000)
+        assert text == "[redacted]"
+        await conversation.close()

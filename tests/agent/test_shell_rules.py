@@ -1,0 +1,94 @@
+"""The person's rules and the shell: what allows speaks of one simple command, what denies finds it in any chain."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nca.agent.approvals import Permits
+from nca.config.schema import AdmissionSettings, AgentSettings, PermissionSettings, Settings, ToolSettings
+from nca.config.tables import PermissionRule
+from nca.messages import ToolCall
+from nca.tools.runner import CommandRunner
+from nca.tools.shell import Shell
+from nca.tools.toolbox import Toolbox
+
+
+async def runs(
+    root: Path,
+    command: str,
+    *,
+    mode: str = "ask",
+    allow: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (),
+    tool: str = "shell",
+) -> bool:
+    """Whether the command would run, with nobody there to ask."""
+    rules = PermissionSettings(
+        allow=tuple(PermissionRule(tool, subject) for subject in allow),
+        deny=tuple(PermissionRule(tool, subject) for subject in deny),
+    )
+    settings = replace(Settings(), agent=AgentSettings(permission=mode), permissions=rules)
+    runner = CommandRunner(root, settings=ToolSettings, limits=AdmissionSettings)
+    permits = Permits(Toolbox([Shell(runner)]), root, lambda: settings, lambda rule: None, lambda event: None)
+    return await permits.refused(ToolCall("1", "shell", json.dumps({"command": command}))) is None
+
+
+async def test_without_rules_only_what_reads_runs(tmp_path: Path) -> None:
+    assert await runs(tmp_path, "ls -a")
+    assert await runs(tmp_path, "ls -a", mode="plan")
+    assert not await runs(tmp_path, "ls -a; ls")
+    assert not await runs(tmp_path, "make", mode="accept-edits")
+    assert not await runs(tmp_path, "make", mode="plan")
+    assert await runs(tmp_path, "make", mode="auto")
+
+
+@pytest.mark.parametrize("rule", ["pytest", "pytest -q"])
+async def test_a_rule_allows_the_first_words_of_one_command(tmp_path: Path, rule: str) -> None:
+    assert await runs(tmp_path, "pytest -q tests", allow=(rule,))
+    assert await runs(tmp_path, "pytest  '-q'", allow=(rule,))
+    for command in (
+        "pytest -q; rm x",
+        "pytest -q && rm x",
+        "pytest -q $(rm x)",
+        "pytest -q > x",
+        "pytest -q\nrm x",
+        "X=1 pytest -q",
+    ):
+        assert not await runs(tmp_path, command, allow=(rule,)), command
+    for command in ("pytestx -q", "./pytest -q", "'pytest' -q", "sudo pytest -q", "pytest" + " && pytest" * 10_000):
+        assert not await runs(tmp_path, command, allow=(rule,)), command
+
+
+async def test_a_rule_for_a_folder_lets_nothing_run_that_begins_there(tmp_path: Path) -> None:
+    for tool in ("*", "shell"):
+        for command in (f"{tmp_path}/x.sh", f"{tmp_path}/x.sh; touch pwned", f"{tmp_path}/../evil"):
+            assert not await runs(tmp_path, command, allow=("/**", f"{tmp_path}/**"), tool=tool)
+
+
+async def test_a_denial_finds_the_program_in_any_chain(tmp_path: Path) -> None:
+    for command in (
+        "rm x",
+        "ls && rm x",
+        "ls" + " ; ls" * 10_000 + " ; rm x",
+        "sudo rm x",
+        "$(rm x)",
+        "r'm' x",
+        "/bin/rm x",
+    ):
+        assert not await runs(tmp_path, command, mode="auto", deny=("rm",), allow=("rm", "ls"))
+    assert await runs(tmp_path, "make", mode="auto", deny=("rm",))
+    assert not await runs(tmp_path, "git push -f", mode="auto", deny=("git push",))
+    assert await runs(tmp_path, "git pull", mode="auto", deny=("git push",))
+
+
+async def test_a_denial_of_files_holds_for_commands_that_name_them(tmp_path: Path) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "a").write_text("x")
+    (tmp_path / "link").symlink_to("secrets")
+    for command in ("cat secrets/a", "cat ./secrets/../secrets/a", "cat link/a", "ls secrets"):
+        assert await runs(tmp_path, command)
+        assert not await runs(tmp_path, command, deny=("secrets/**",), tool="*"), command

@@ -1,0 +1,96 @@
+"""MCP servers with the program itself: nothing starts that nobody asked for, and nothing stays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.config.example import toml_value
+from nca.testing.provider import Provider
+from nca.testing.script import Answer, in_order
+from tests.cli.command import environment, nca
+from tests.tools.test_mcp import ROOT, is_running
+
+CALL = Answer(tool_calls=[("mcp__test__child", {})])
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider() as running:
+        yield running
+
+
+def server_table(mark: Path) -> str:
+    """A server that leaves its process's number in a file where it is started."""
+    program = f"import os, pathlib; pathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\n"
+    program += "from tests.tools.mcp_server import main; main()"
+    args = toml_value(["-c", program])
+    return f"[mcp.servers.test]\ncommand = {toml_value(sys.executable)}\nargs = {args}\ncwd = {toml_value(str(ROOT))}\n"
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def run(provider: Provider, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    given = ("run", "Go.", "-m", "openai/test-model", "--context-window", "32000", *arguments)
+    return nca(*given, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+
+
+def test_one_message_has_the_tools_and_leaves_no_process(provider: Provider, tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    write(tmp_path / "nca" / "config.toml", server_table(mark))
+    provider.script = in_order(CALL, "Done.")
+    done = run(provider, tmp_path, "--permission", "auto")
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    child = provider.requests[1]["messages"][-1]["content"]
+    for pid in (int(mark.read_text()), int(child)):
+        while is_running(pid):
+            time.sleep(0.01)
+    assert "pid " not in done.stderr
+
+
+def test_a_project_starts_none_before_it_is_trusted(provider: Provider, tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    write(tmp_path / ".nca" / "config.toml", server_table(mark))
+    provider.script = in_order("Done.")
+    done = run(provider, tmp_path)
+    assert "mcp.servers was not taken over" in done.stderr
+    assert not mark.exists()
+    assert run(provider, tmp_path, "--trust").returncode == 0
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("command", [("--help",), ("config", "show"), ("sessions", "list"), ("--version",)])
+def test_commands_that_only_show_start_none(command: tuple[str, ...], tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    write(tmp_path / "nca" / "config.toml", server_table(mark))
+    assert nca(*command, home=tmp_path).returncode == 0
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_takes_its_servers_along(
+    number: signal.Signals, provider: Provider, tmp_path: Path
+) -> None:
+    mark = tmp_path / "started"
+    write(tmp_path / "nca" / "config.toml", server_table(mark))
+    provider.script = in_order(Answer(tool_calls=[("mcp__test__slow", {"seconds": 600})]), "Done.")
+    command = [sys.executable, "-m", "nca", "run", "Go.", "-m", "openai/test-model", "--permission", "auto"]
+    env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if b"slow" in line:
+            break
+    process.send_signal(number)
+    process.communicate()
+    while is_running(int(mark.read_text())):
+        time.sleep(0.01)

@@ -1,0 +1,143 @@
+"""Trust holds for one directory and one content, and for nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nca.config.document import read_document
+from nca.config.layers import load
+from nca.config.trust import Acting, TrustStore, acting
+from nca.errors import ConfigError
+
+MODEL = '[model]\nname = "openai/x"\n'
+
+
+class Place:
+    def __init__(self, path: Path) -> None:
+        self.env = {"NCA_HOME": str(path / "home")}
+        self.project = path / "project"
+        (self.project / ".nca").mkdir(parents=True)
+        self.file = self.project / ".nca" / "config.toml"
+        self.trust = TrustStore(self.env)
+        self.store_file = path / "home" / "data" / "trust.json"
+
+    def acts(self, text: str, project: Path | None = None) -> Acting:
+        self.file.write_text(text)
+        found = acting(read_document(self.file), project or self.project)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_nothing_that_acts_asks_nothing(place: Place) -> None:
+    place.file.write_text('[agent]\npermission = "auto"\nmax_steps = 9\n[context]\nauto = "off"\n')
+    assert acting(read_document(place.file), place.project) is None
+    assert acting(None, place.project) is None
+
+
+def test_any_change_of_what_acts_asks_again_and_others_do_not(place: Place) -> None:
+    place.trust.record(place.acts(MODEL), is_trusted=True)
+    assert place.trust.word(place.acts(MODEL)) is True
+    assert place.trust.word(place.acts(f"# a comment\n{MODEL}[agent]\nmax_steps = 3\n")) is True
+    for other in (
+        MODEL.replace("x", "y"),
+        MODEL + 'summarizer = "openai/y"\n',
+        '[for."*".model]\nsummarizer = "openai/x"\n',
+        MODEL + "fallbacks = []\n",
+    ):
+        assert place.trust.word(place.acts(other)) is None
+
+
+def test_a_no_is_remembered_too(place: Place) -> None:
+    place.trust.record(place.acts(MODEL), is_trusted=False)
+    assert TrustStore(place.env).word(place.acts(MODEL)) is False
+
+
+def test_it_holds_for_the_real_directory_only(place: Place, tmp_path: Path) -> None:
+    place.trust.record(place.acts(MODEL), is_trusted=True)
+    (tmp_path / "same").symlink_to(place.project)
+    (tmp_path / "copy").mkdir()
+    assert place.trust.word(place.acts(MODEL, tmp_path / "same")) is True
+    assert place.trust.word(place.acts(MODEL, tmp_path / "copy")) is None
+    assert place.trust.word(place.acts(MODEL, place.project / "inner")) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "[",
+        "[]",
+        '{"projects": 5}',
+        '{"projects": {"%s": true}}',
+        "\0",
+        "[" * 100_000,
+        '{"projects": {"%s": {"is_trusted": true}}}',
+    ],
+)
+def test_a_damaged_file_means_never_said(place: Place, damage: str) -> None:
+    what = place.acts(MODEL)
+    place.trust.record(what, is_trusted=True)
+    place.store_file.write_text(damage.replace("%s", str(what.directory)))
+    assert place.trust.word(what) is None
+    place.trust.record(what, is_trusted=True)
+    assert place.trust.word(what) is True
+
+
+def test_the_file_is_the_person_s_alone(place: Place) -> None:
+    place.trust.record(place.acts(MODEL), is_trusted=True)
+    assert place.store_file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in place.store_file.parent.iterdir()] == ["trust.json"]
+    assert list(json.loads(place.store_file.read_text())["projects"]) == [str(place.project.resolve())]
+
+
+def test_what_is_loaded_is_what_was_judged(place: Place) -> None:
+    asked: list[Acting] = []
+    place.file.write_text(MODEL + '[for."*".model]\nsummarizer = "openai/y"\n[agent]\nmax_steps = 4\n')
+
+    def no(what: Acting) -> bool:
+        asked.append(what)
+        return False
+
+    loaded = load(project=place.project, env=place.env, trusts=no).for_model("openai/x")
+    assert loaded.settings.model.name == loaded.settings.model.summarizer == ""
+    assert loaded.settings.agent.max_steps == 4
+    assert [name for name, _ in asked[0].settings] == ["model.name", "for.*.model.summarizer"]
+    assert len([note for note in loaded.notes if "not trusted" in note]) == 1
+    unasked = load(project=place.project, env=place.env)
+    assert unasked.settings.model.name == ""
+    place.trust.record(asked[0], is_trusted=True)
+    loaded = load(project=place.project, env=place.env).for_model("openai/x")
+    assert (loaded.settings.model.name, loaded.settings.model.summarizer) == ("openai/x", "openai/y")
+
+
+def test_a_bad_value_is_refused_whether_or_not_it_would_count(place: Place) -> None:
+    place.file.write_text("[model]\nname = 5\n")
+    with pytest.raises(ConfigError, match=r"config\.toml:2: model\.name = 5 is not valid"):
+        load(project=place.project, env=place.env, trusts=lambda what: False)
+
+
+@pytest.mark.parametrize("key", ["name", "summarizer"])
+def test_no_trust_makes_an_address_a_model(place: Place, key: str) -> None:
+    place.file.write_text(f'[model]\n{key} = "huggingface/https://evil.example/"\n')
+    with pytest.raises(ConfigError, match="not addresses"):
+        load(project=place.project, env=place.env, trusts=lambda what: True)
+
+
+def test_the_person_s_own_change_is_trusted_but_not_what_stood_beside_it(place: Place) -> None:
+    with place.trust.saving(place.project):
+        place.file.write_text(MODEL)
+    assert place.trust.word(place.acts(MODEL)) is True
+    place.file.write_text(MODEL.replace("x", "evil"))
+    with place.trust.saving(place.project):
+        place.file.write_text(MODEL.replace("x", "evil") + 'summarizer = "openai/mine"\n')
+    found = acting(read_document(place.file), place.project)
+    assert found is not None
+    assert place.trust.word(found) is None

@@ -1,0 +1,72 @@
+"""/mcp over real servers, and a server's prompt in the chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nca.config.servers import McpServer
+from nca.errors import UsageError
+from nca.terminal.commands import find_command
+from tests.terminal.stage import a_stage
+from tests.terminal.tty import chat
+from tests.tools.test_mcp import a_server
+
+
+async def test_without_servers_it_says_how_to_make_one(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert "[mcp.servers.NAME]" in await stage.command("/mcp")
+        with pytest.raises(UsageError, match="There is no MCP server 'x'"):
+            await stage.command("/mcp restart x")
+
+
+async def test_it_shows_the_state_of_each_and_restarts_one(tmp_path: Path) -> None:
+    servers = (
+        a_server(how="noisy"),
+        a_server("broken", how="dying"),
+        McpServer(name="resting", command="x", enabled=False),
+    )
+    with a_stage(tmp_path, ["Hello."], mcp__servers=servers) as stage:
+        words = " ".join((await stage.command("/mcp")).split())
+        assert "test off" in words
+        assert "resting off (enabled = false)" in words
+        await stage.conversation.send("Hello.")
+        words = " ".join((await stage.command("/mcp")).split())
+        assert "test ready 12 tools, 1 prompt, 1 resource" in words
+        assert "broken failed it ended with exit code 1" in words
+        one = await stage.command("/mcp test")
+        for name in ("mcp__test__echo", "/mcp:test:review", "@test:memo://today"):
+            assert name in one
+        broken = await stage.command("/mcp broken")
+        assert "no such luck" in broken
+        assert "\x1b" not in one + broken
+        assert "test: ready" in await stage.command("/mcp restart test")
+        with pytest.raises(UsageError, match="needs a server's name"):
+            await stage.command("/mcp restart")
+        await stage.conversation.close()
+
+
+async def test_its_words_are_completed(tmp_path: Path) -> None:
+    with a_stage(tmp_path, mcp__servers=(a_server(),)) as stage:
+        command = find_command("mcp")
+        assert command is not None
+        assert [one.text for one in command.complete(stage.context, "")] == ["restart", "test"]
+        assert [one.text for one in command.complete(stage.context, "restart t")] == ["test"]
+
+
+def test_a_prompt_of_a_server_is_sent_and_its_noise_stays_off_the_screen(tmp_path: Path) -> None:
+    server = a_server(how="noisy")
+    table = {"command": server.command, "args": server.args, "env": dict(server.env)}
+    tty = chat("It is right.", settings={"mcp.servers": {"test": table}}, directory=str(tmp_path))
+    try:
+        tty.sees("›")
+        tty.line("/mcp:test:review a.py")
+        tty.sees("It is right.")
+        tty.line("/mcp:test:none")
+        tty.sees("test has no prompt 'none'")
+        tty.line("exit")
+        assert tty.ends() == 0
+        assert "noise" not in tty.text()
+    finally:
+        tty.close()

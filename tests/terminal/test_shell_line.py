@@ -1,0 +1,152 @@
+"""`!command`: run where the person types, shown as it runs, brought along with the next message or not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.errors import UsageError
+from nca.terminal.loop import is_message
+from nca.terminal.shell_line import LAST_LINES, SHOWN_CHARS, ShellLine, is_shell_line
+from nca.wire import content_text
+from tests.terminal.stage import a_stage
+from tests.terminal.tty import ROOT, Tty, chat
+
+CTRL_C = "\x03"
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Tty]]:
+    started: list[Tty] = []
+
+    def begin(*replies: Any, **options: Any) -> Tty:
+        tty = chat(*replies, **options)
+        started.append(tty)
+        tty.sees("›")
+        return tty
+
+    yield begin
+    for tty in started:
+        tty.close()
+
+
+def test_which_lines_are_commands() -> None:
+    assert [line for line in ("!ls", "!!ls", "! ls", "!", "![x](y)", " !ls", "ls!") if is_shell_line(line)] == [
+        *("!ls", "!!ls", "! ls", "!"),
+    ]
+    assert not is_message("!ls")
+    assert is_message("![x](y)")
+
+
+async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Good.", "Fine."]) as stage:
+        line = ShellLine(stage.context)
+        await line.run("!echo one; exit 3")
+        said = stage.take()
+        assert said == "one\nexit code 3\nThis goes with your next message.\n"
+        assert not list(stage.conversation.entries)
+        await line.run("!!echo two")
+        assert stage.take() == "two\n"
+        await line.run("! printf 'a\\033[31mb\\000\\n'")
+        assert "ab\n" in stage.take()
+        await stage.conversation.send("what is wrong?")
+        sent = content_text(stage.conversation.entries[0].message.content)
+        assert sent.startswith('what is wrong?\n\n<file path="$ echo one; exit 3">\none\n[exit code 3]\n</file>')
+        assert "two" not in sent
+        assert "\nab\n</file>" in sent
+        assert stage.conversation.entries[0].message.text == "what is wrong?"
+        await stage.conversation.send("and now?")
+        assert stage.conversation.entries[2].message.content == "and now?"
+
+
+async def test_keys_do_not_come_along(tmp_path: Path) -> None:
+    key = "sk-proj-" + "a1B2" * 10
+    with a_stage(tmp_path, ["Good."]) as stage:
+        await ShellLine(stage.context).run(f"!echo {key}")
+        await stage.conversation.send("here")
+        assert key not in content_text(stage.conversation.entries[0].message.content)
+
+
+async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    with a_stage(tmp_path) as stage:
+        line = ShellLine(stage.context)
+        await line.run("!!cd sub")
+        await line.run("!!pwd -P")
+        assert f"{tmp_path.resolve()}/sub\n" in stage.take()
+        await line.run("!!cd /")
+        stage.take()
+        await line.run("!!pwd")
+        assert stage.take() == "/\n"
+
+
+@pytest.mark.parametrize("text", ["!", "!!", "!  ", "!ls\nrm x", "!a\0b", "!" + "x" * 200_000])
+async def test_what_is_not_run(tmp_path: Path, text: str) -> None:
+    with a_stage(tmp_path) as stage:
+        with pytest.raises(UsageError):
+            await ShellLine(stage.context).run(text)
+        assert stage.take() == ""
+
+
+async def test_of_much_output_beginning_and_end_are_shown(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        await ShellLine(stage.context).run("!!seq 1 200000")
+        said = stage.take()
+        assert said.startswith("1\n2\n3\n")
+        assert "not all of it is shown" in said
+        assert "\n200000\n" in said
+        assert len(said) < SHOWN_CHARS * 3
+        assert said.count("\n1999") == LAST_LINES - 3 or "\n199990\n" in said
+        await ShellLine(stage.context).run("!!head -c 5000000 /dev/zero | tr '\\0' x")
+        assert len(stage.take()) < SHOWN_CHARS * 4
+
+
+async def test_interrupted_it_is_not_shared(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Good."]) as stage:
+        task = asyncio.create_task(ShellLine(stage.context).run("!echo begun; sleep 60"))
+        await asyncio.sleep(0.5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert stage.take() == "begun\n"
+        await stage.conversation.send("go")
+        assert stage.conversation.entries[0].message.content == "go"
+
+
+def test_in_a_terminal(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start("I see it.", home=str(tmp_path))
+    tty.line("!echo $((6 * 7)) && cd nca && basename $PWD")
+    whole = tty.sees("This goes with your next message.")
+    assert "\n42\nnca\n" in whole
+    tty.line("!echo begun; sleep 60")
+    tty.sees("\nbegun")
+    tty.send(CTRL_C)
+    tty.sees("Stopped.")
+    tty.line("!false")
+    tty.sees("exit code 1")
+    tty.line("look at that")
+    tty.sees("I see it.")
+    tty.line("exit")
+    assert tty.ends() == 0
+
+
+def test_what_comes_down_a_pipe_is_not_run(tmp_path: Path) -> None:
+    script = json.dumps({"replies": ["An answer."]})
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.terminal.chat_program", script],
+        input=f"!touch {tmp_path}/pwned\n!!touch {tmp_path}/pwned\nhello\n",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert not (tmp_path / "pwned").exists()
+    assert ended.stderr.count("nothing was run and nothing was sent") == 2
+    assert "An answer." in ended.stdout
+    assert ended.returncode == UsageError.exit_code

@@ -1,0 +1,139 @@
+"""A server written with the official SDK, run as a program: `python -m tests.tools.mcp_server [http PORT]`.
+
+Its environment variable NCA_TEST_SERVER names ways to misbehave at the start: silent, dying, listing-nonsense.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import Image, MCPServer
+from mcp_types import ToolAnnotations
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc33"
+    "0000000049454e44ae426082"
+)
+REAL_OUTPUT = os.dup(1)
+"""The SDK takes descriptor 1 away from what a tool prints."""
+server = MCPServer("test")
+
+
+def say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def echo(text: str) -> str:
+    """Say it again."""
+    return f"echo: {text}"
+
+
+@server.tool()
+async def slow(seconds: float) -> str:
+    """Take a while."""
+    await asyncio.sleep(seconds)
+    return "at last"
+
+
+@server.tool(structured_output=False)
+def big(megabytes: int) -> str:
+    """Say very much."""
+    return "x" * (megabytes << 20)
+
+
+@server.tool()
+def dies() -> str:
+    """End the program."""
+    say("going down\x1b[31m now\n")
+    os._exit(3)
+
+
+@server.tool()
+def endless_line() -> str:
+    """Write a line that never ends, past the protocol."""
+    while True:
+        os.write(REAL_OUTPUT, b"y" * 65_536)
+
+
+@server.tool()
+def chatter() -> str:
+    """Write messages that nobody asked for, without end."""
+    line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n'
+    while True:
+        os.write(REAL_OUTPUT, line * 500)
+
+
+@server.tool()
+def facts() -> dict[str, Any]:
+    """Something with a structure."""
+    return {"answer": 42}
+
+
+@server.tool(structured_output=False)
+def picture() -> Any:
+    """An image."""
+    return Image(data=PIXEL, format="png")
+
+
+@server.tool()
+def fails() -> str:
+    """An error of its own."""
+    raise ValueError("this went wrong")
+
+
+@server.tool()
+def environment() -> str:
+    """The names of all variables, and where it stands."""
+    return " ".join(sorted(os.environ)) + " in " + str(Path.cwd())
+
+
+@server.tool()
+def child() -> str:
+    """Start a program that outlives its parent."""
+    return str(subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).pid)
+
+
+@server.tool(name="a name.with/odd characters " + "and very long " * 5)
+def odd() -> str:
+    """Its name is refused by every provider."""
+    return "odd"
+
+
+@server.prompt()
+def review(file: str, question: str = "Is it right?") -> str:
+    """Ask for a review."""
+    return f"Please review {file}. {question}"
+
+
+@server.resource("memo://today")
+def memo() -> str:
+    """What is to be done."""
+    return "buy milk"
+
+
+def main() -> None:
+    match os.environ.get("NCA_TEST_SERVER", ""):
+        case "silent":
+            time.sleep(600)
+        case "dying":
+            sys.exit("no such luck")
+        case "noisy":
+            os.write(1, b"Welcome to this server!\n")
+            say("\x1b]0;stolen title\x07" + "noise " * 10_000)
+    say(f"pid {os.getpid()};\n")
+    if sys.argv[1:2] == ["http"]:
+        server.run("streamable-http", port=int(sys.argv[2]))
+    else:
+        server.run("stdio")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The list of what is to be done: kept by its newest call, in view as long as something is open."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from nca.context.rules.untouchable import untouchable
+from nca.context.todo import newest_list, open_list
+from nca.messages import Entry, Message, ToolCall
+from nca.tools.todo import MAX_CHARS, Todo
+from nca.tools.tool import ToolError
+
+
+async def test_a_list_is_confirmed_in_a_line_and_shown_when_asked_for() -> None:
+    arguments = {"doing": "write it", "open": ["test it", " "], "done": ["read it"]}
+    outcome = await Todo().run(arguments)
+    assert (outcome.text, outcome.summary) == ("[1 of 3 done; now: write it]", "1 of 3 done")
+    outcome = await Todo(lambda: arguments).run({})
+    assert outcome.text == "- [x] read it\n- [>] write it\n- [ ] test it"
+    assert (await Todo().run({})).text == "[the list is empty]"
+    assert (await Todo().run({"done": ["a"]})).text == "[1 of 1 done]"
+    assert Todo().summarize(arguments) == "todo write it"
+    assert Todo().permission == "read"
+
+
+async def test_a_list_is_small() -> None:
+    with pytest.raises(ToolError, match="more than 2,000 characters"):
+        await Todo().run({"open": ["x" * MAX_CHARS, "y"]})
+    with pytest.raises(ValueError, match="argument open must be a list"):
+        await Todo().run({"open": "x"})
+
+
+def log(*calls: tuple[str, dict[str, Any], bool]) -> list[Entry]:
+    """A question, then a step for each call."""
+    messages = [Message("user", "do it")]
+    for number, (name, arguments, is_error) in enumerate(calls):
+        call = ToolCall(str(number), name, json.dumps(arguments))
+        messages.append(Message("assistant", None, (call,)))
+        messages.append(Message("tool", "x", tool_call_id=call.id, name=name, is_error=is_error))
+    messages.append(Message("user", "go on"))
+    return [Entry(seq, message) for seq, message in enumerate(messages, 1)]
+
+
+def test_the_newest_call_that_wrote_it_holds_the_list() -> None:
+    first, second = {"open": ["a"]}, {"doing": "b", "open": []}
+    entries = log(
+        ("todo", first, False),
+        ("todo", second, False),
+        ("grep", {"pattern": "x"}, False),
+        ("todo", {"open": 5}, True),
+        ("todo", {}, False),
+    )
+    assert newest_list(entries) == (4, second)
+    assert open_list(entries) == 4
+    assert untouchable(entries, frozenset()) == {4, 12}
+    assert newest_list(log(("grep", {}, False))) is None
+
+
+def test_a_list_that_is_done_may_go() -> None:
+    entries = log(("todo", {"open": ["a"]}, False), ("todo", {"done": ["a"], "open": []}, False))
+    assert open_list(entries) is None
+    assert untouchable(entries, frozenset()) == {6}
