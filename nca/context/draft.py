@@ -13,7 +13,7 @@ from nca.context.meter import Meter
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.arguments import ValidArguments
 from nca.context.rules.cut_points import blocks
-from nca.context.rules.untouchable import newest_user, untouchable
+from nca.context.rules.untouchable import newest_user, unseen, untouchable
 from nca.context.tokens import message_tokens
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
 from nca.messages import Entry, Message
@@ -29,6 +29,8 @@ class Block:
     """Which turn it belongs to, from 1; 0 before the first user message."""
     raw: int
     is_locked: bool
+    is_unseen: bool = False
+    """Locked only because the model has not seen its results yet: at last their contents may be cut."""
     stubs: dict[int, Stub] = field(default_factory=dict)
 
     @property
@@ -46,6 +48,7 @@ class Draft:
         self.history = history
         self.meter = meter
         self.locked = untouchable(history.entries, history.pins)
+        self.unseen = unseen(history.entries)
         self.newest_user = newest_user(history.entries)
         self.parts: list[Part] = []
         self._turn = 0
@@ -62,7 +65,9 @@ class Draft:
 
     def fixed_tokens(self) -> int:
         """What no stage may touch now: system prompt, tools, and the blocks of `untouchable` messages as they stand."""
-        return self.meter.total(self.meter.fixed_raw + sum(block.raw for block in self.blocks() if block.is_locked))
+        return self.meter.total(
+            self.meter.fixed_raw + sum(block.raw for block in self.blocks() if block.is_locked and not block.is_unseen)
+        )
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]
@@ -177,8 +182,10 @@ class Draft:
             message = run[start].message
             if message.role == "user" and not message.is_synthetic:
                 self._turn += 1
-            is_locked = any(seq in self.locked for seq in range(first, last + 1))
-            block = Block(first, last, self._turn, self.history.run_tokens(first, last), is_locked)
+            block = Block(first, last, self._turn, self.history.run_tokens(first, last), is_locked=False)
+            is_locked = any(seq in self.locked for seq in block.seqs)
+            block.is_unseen = not is_locked and any(seq in self.unseen for seq in block.seqs)
+            block.is_locked = is_locked or block.is_unseen
             block.stubs.update({seq: stubs[seq] for seq in block.seqs if seq in stubs})
             if block.stubs or not _is_sound([entry.message for entry in run[start : end + 1]]):
                 block.raw = self._block_raw(block)

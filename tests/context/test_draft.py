@@ -5,9 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft, covered
 from nca.context.meter import Meter
+from nca.context.plan import compact, no_summarizer, run
+from nca.context.request import resolve
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
 from nca.errors import ContextDoesNotFit
 from nca.messages import Message
@@ -174,3 +177,26 @@ def test_a_stub_behind_messages_that_a_summary_took_from_their_middle() -> None:
     draft = Draft(history, Meter())
     assert draft.view() == view
     assert draft.tokens == Meter().used(history)
+
+
+def test_results_that_the_model_has_not_seen_stay_and_are_cut_only_at_last() -> None:
+    steps = [step(f"c{number}", f"line {number} of it\n" * 60) for number in range(20)]
+    log = [user("Read them all."), *(message for one in steps for message in one)]
+    history, meter = history_of(log), Meter()
+    budget = Budget.of(4_000, 1_000)
+    view = run(compact(history, meter, budget, ContextSettings()), no_summarizer).view
+    shown = resolve(history, view)
+    assert shown[-2:] == steps[-1], "the newest step is what the model waits for"
+    huge = [*log, *step("last", "word " * 9_000)]
+    view = run(compact(history_of(huge), meter, budget, ContextSettings()), no_summarizer).view
+    shown = resolve(history_of(huge), view)
+    assert shown[-1].tool_call_id == "last"
+    assert shown[-1].text.startswith("word word")
+    assert meter.used_with(history_of(huge), view) <= budget.budget_tokens
+
+
+def test_results_are_seen_once_an_answer_or_the_person_follows() -> None:
+    log = [user("Read."), *step("a", "out " * 500)]
+    assert draft_of(log).blocks()[-1].is_unseen
+    assert not any(block.is_unseen for block in draft_of([*log, assistant("Done.")]).blocks())
+    assert not any(block.is_unseen for block in draft_of([*log, user("Never mind.")]).blocks())

@@ -27,3 +27,17 @@ def open_step(messages: Sequence[Message]) -> int | None:
             waiting = [call.id for call in message.tool_calls]
             return position if any(waiting.count(call) > answered.count(call) for call in waiting) else None
     return None
+
+
+def unseen_step(messages: Sequence[Message]) -> int | None:
+    """The position of the last assistant message where its results are all in and nothing followed them yet.
+
+    The model has asked for them and has not seen them: hidden now, it could only ask again.
+    """
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if message.role == "assistant":
+            return position if message.tool_calls and open_step(messages) is None else None
+        if message.role == "user" and not message.is_synthetic:
+            return None
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from nca.context.rules.open_step import open_step
+from nca.context.rules.open_step import open_step, unseen_step
 from nca.context.todo import open_list
 from nca.messages import Entry
 
@@ -30,3 +30,13 @@ def untouchable(entries: Sequence[Entry], pins: Set[int]) -> set[int]:
     if position is not None:
         kept.update(entry.seq for entry in entries[position:])
     return kept
+
+
+def unseen(entries: Sequence[Entry]) -> set[int]:
+    """The seqs of a step whose results the model has not seen yet: it stays, and only at last its contents are cut."""
+    position = unseen_step([entry.message for entry in entries])
+    if position is None:
+        return set()
+    calls = {call.id for call in entries[position].message.tool_calls}
+    results = [entry.seq for entry in entries[position + 1 :] if entry.message.tool_call_id in calls]
+    return {entries[position].seq, *results}

@@ -152,6 +152,7 @@ def choose(
 def _room_raw(draft: Draft, absorbed: Sequence[Summary], target_tokens: int) -> int:
     """Raw tokens that the target leaves for the summary and the newest turns."""
     staying = sum(draft.part_raw(part) for part in draft.parts if not isinstance(part, Block) and part not in absorbed)
+    staying += sum(block.raw for block in draft.blocks() if block.is_unseen)
     return int((target_tokens - draft.fixed_tokens()) / draft.meter.calibration.ratio) - staying
 
 

@@ -37,7 +37,7 @@ def truncate(
     groups = [[block] for block in before if not block.is_locked] + older
     start = max(1, round(len(groups) * settings.fraction)) if groups else 0
     steps = [[block] for block in current if not block.is_locked]
-    # The newest step is what the model is working from: it goes last.
+    # The newest step that may go is what the model was working from: it goes last.
     groups += steps[:-1]
     if keeps_first:
         groups.append(first)
@@ -81,7 +81,7 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
     shown = [
         (block, seq)
         for block in draft.blocks()
-        if not block.is_locked
+        if block.is_unseen or not block.is_locked
         for seq in block.seqs
         if draft.history.message(seq).content
     ]
