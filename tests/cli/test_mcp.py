@@ -83,12 +83,24 @@ def test_a_run_that_is_ended_takes_its_servers_along(
     mark = tmp_path / "started"
     write(tmp_path / "nca" / "config.toml", server_table(mark))
     provider.script = in_order(Answer(tool_calls=[("mcp__test__slow", {"seconds": 600})]), "Done.")
-    command = [sys.executable, "-m", "nca", "run", "Go.", "-m", "openai/test-model", "--permission", "auto"]
+    command = [
+        sys.executable,
+        "-m",
+        "nca",
+        "run",
+        "Go.",
+        "-m",
+        "openai/test-model",
+        "--permission",
+        "auto",
+        "--stream",
+        "ndjson",
+    ]
     env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
-    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if b"slow" in line:
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if b'"tool_started"' in line:
             break
     process.send_signal(number)
     process.communicate()
