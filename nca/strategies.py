@@ -81,7 +81,11 @@ class _Counting:
             msgspec.structs.replace(one, is_synthetic=True) if is_summary(one) else one
             for one in read_messages(messages)
         ]
-        return Draft(history_of(read), Meter(provider=self.provider))
+        draft = Draft(history_of(read), Meter(provider=self.provider))
+        for block in draft.blocks():
+            # Whoever calls a strategy says how much stays: results that no answer followed yet are as any other.
+            block.is_locked = block.is_locked and not block.is_unseen
+        return draft
 
     def _request(self, draft: Draft) -> Rows:
         """What the draft shows, or where that is not smaller the conversation as it came; repaired."""
