@@ -311,7 +311,9 @@ def test_output_without_an_end(tmp_path: Path, command: str) -> None:
     grown, report, total, saved, ends = measured(tmp_path, command, 1)
     assert grown < 50
     assert report <= 51_200 * 3, "replacement characters are three bytes, and count as one"
-    assert saved <= min(total, BEGINNING_BYTES) if total > MOST_FILE_BYTES else saved == total
+    most = BEGINNING_BYTES if total > MOST_FILE_BYTES else total
+    # Noise may look like a key, and keys are taken out.
+    assert saved <= most if total > MOST_FILE_BYTES or "random" in command else saved == total
     assert "[stopped: it ran longer than 1 seconds]" in ends
 
 
