@@ -9,14 +9,11 @@ A model's name selects a failure: overloaded, overloaded-once, overloaded-in-str
 from __future__ import annotations
 
 import json
-import threading
-from collections import Counter
 from hashlib import blake2b
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from nca.testing.anthropic_rules import body_problems
+from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
 from nca.testing.tokens import count_tokens, split_tokens
 
@@ -28,53 +25,28 @@ SUMMARY = "Summary of the conversation: the work so far, its decisions and what 
 _Event = tuple[str, dict[str, Any]]
 
 
-class AnthropicProvider:
+class AnthropicProvider(LoopbackProvider):
     """A server in a thread, from `with` to its end. `script` gets the request as it came in, Anthropic-shaped.
 
-    requests     every body, in order; `betas` the anthropic-beta header of each
-    violations   what the real API would refuse of a body: one line each
+    betas        the anthropic-beta header of each request
     summary      what its compactions say
     billed       input tokens of every sampling so far
     """
 
     def __init__(self, script: Script = prose, *, window_tokens: int = 200_000, summary: str = SUMMARY) -> None:
+        super().__init__(_Handler)
         self.script = script
         self.window_tokens = window_tokens
         self.summary = summary
-        self.requests: list[dict[str, Any]] = []
         self.betas: list[str] = []
-        self.violations: list[str] = []
         self.billed = 0
         self._signed: set[str] = set()
         self._cached: set[bytes] = set()
-        self._attempts: Counter[str] = Counter()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.provider = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        """The address for model.api_base."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def take(self, body: dict[str, Any], betas: str) -> int:
         """Record a request; which one it is of its model, from 1."""
-        self.requests.append(body)
         self.betas.append(betas)
-        self.violations += body_problems(body, betas, signed=self._signed)
-        self._attempts[str(body.get("model"))] += 1
-        return self._attempts[str(body.get("model"))]
+        return self.record(body, body_problems(body, betas, signed=self._signed))
 
     def refusal(self, body: dict[str, Any], attempt: int) -> tuple[int, str, str] | None:
         """Status, type and message of an error; None where the request is answered."""
@@ -222,29 +194,18 @@ def _message_end(reason: str, usage: dict[str, Any]) -> list[_Event]:
     return [("message_delta", {"delta": {"stop_reason": reason}, "usage": usage}), ("message_stop", {})]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    provider: AnthropicProvider
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the server may share a terminal with the program under test."""
-
-    def do_POST(self) -> None:
-        provider = self.server.provider
-        body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+class _Handler(LoopbackHandler):
+    def on_post(self, body: bytes) -> None:
+        provider: AnthropicProvider = self.server.provider
+        request: dict[str, Any] = json.loads(body)
         if self.path != "/v1/messages":
             self._send_error(404, "not_found_error", f"Not found: {self.path}")
             return
-        attempt = provider.take(body, self.headers.get("anthropic-beta") or "")
-        if (refused := provider.refusal(body, attempt)) is not None:
+        attempt = provider.take(request, self.headers.get("anthropic-beta") or "")
+        if (refused := provider.refusal(request, attempt)) is not None:
             self._send_error(*refused)
             return
-        self._stream(provider.events(body, attempt), cut=body["model"] == "overloaded-in-stream")
+        self._stream(provider.events(request, attempt), cut=request["model"] == "overloaded-in-stream")
 
     def _stream(self, events: list[_Event], *, cut: bool) -> None:
         self.send_response(200)

@@ -14,16 +14,14 @@ import argparse
 import json
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from nca.context.validate import validate_request
 from nca.testing.exchange import Exchange
 from nca.testing.faults import FAULTS, Fault
+from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
 from nca.testing.tokens import count_request_tokens, split_tokens
 
@@ -31,16 +29,12 @@ Check = Callable[[dict[str, Any]], list[str]]
 """What a real provider would refuse of a request: one line each."""
 
 
-class InvalidRequests(AssertionError):
-    """Requests came in that a real provider would refuse, or one that it had refused as too large came again."""
-
-
 def validated(request: dict[str, Any]) -> list[str]:
     """The usual check: the rules of OpenAI's protocol."""
     return validate_request(request.get("messages") or [], "openai", tools=request.get("tools"))
 
 
-class Provider:
+class Provider(LoopbackProvider):
     """A server in a thread, from `with` to its end.
 
     script          what it answers (see nca.testing.script)
@@ -65,6 +59,7 @@ class Provider:
         models: Sequence[str] = ("test-model",),
         port: int = 0,
     ) -> None:
+        super().__init__(_Handler, port=port)
         self.script = script
         self.window_tokens = window_tokens
         self.token_seconds = token_seconds
@@ -72,47 +67,16 @@ class Provider:
         self.faults = {**FAULTS, **faults}
         self.api_key = api_key
         self.models = tuple(models)
-        self.requests: list[dict[str, Any]] = []
         self.overflows: list[dict[str, Any]] = []
-        self.violations: list[str] = []
-        self.closing = threading.Event()
-        self._attempts: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", port), _Handler)
-        self._server.provider = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
 
     @property
     def url(self) -> str:
         """The address for OPENAI_API_BASE or model.api_base."""
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-        if self.violations and error is None:
-            raise InvalidRequests("; ".join(self.violations))
+        return f"{super().url}/v1"
 
     def take(self, request: dict[str, Any]) -> int:
         """Record a request; which one it is of its model, from 1."""
-        violations = self.check(request) if self.check else []
-        with self._lock:
-            self.requests.append(request)
-            self.violations += violations
-            self._attempts[str(request.get("model"))] += 1
-            return self._attempts[str(request.get("model"))]
+        return self.record(request, self.check(request) if self.check else [])
 
     def answer_to(self, request: dict[str, Any]) -> Answer:
         """The script's answer, cut to the request's max_tokens and to what the window leaves."""
@@ -150,24 +114,8 @@ class Provider:
         return f"{limit} However, {asked}. Please reduce the length of the {end}."
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    provider: Provider
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves in the middle is what many tests are about; anything else is shown."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the server may share a terminal with the program under test."""
-
-    def do_GET(self) -> None:
+class _Handler(LoopbackHandler):
+    def on_get(self) -> None:
         models = self.server.provider.models
         if self.path.rstrip("/") == "/v1/models":
             rows = [{"id": name, "object": "model", "owned_by": "nca"} for name in models]
@@ -177,9 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(404, {"error": {"message": f"Invalid URL (GET {self.path})", "type": "invalid_request_error"}})
 
-    def do_POST(self) -> None:
-        provider = self.server.provider
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def on_post(self, body: bytes) -> None:
+        provider: Provider = self.server.provider
         if not self.path.endswith("/chat/completions"):
             self._send(404, {"error": {"message": f"Invalid URL (POST {self.path})", "type": "invalid_request_error"}})
             return

@@ -9,6 +9,7 @@ import asyncio
 import os
 import stat
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -49,7 +50,7 @@ class Change:
         return unified(self.before.text if self.before else None, self.after, self.name)
 
 
-class _ChangingTool(TypedTool):
+class _ChangingTool(TypedTool, ABC):
     """What both have in common: plan, approve, carry out."""
 
     permission: ClassVar[Permission] = "write"
@@ -82,9 +83,9 @@ class _ChangingTool(TypedTool):
             subject=change.name,
         )
 
+    @abstractmethod
     def _plan(self, arguments: dict[str, Any]) -> Change:
         """The change as it stands now; nothing is written. Raises ToolError."""
-        raise NotImplementedError
 
     def _carry_out(self, arguments: dict[str, Any]) -> ToolOutcome:
         with self._lock:

@@ -1,7 +1,8 @@
 """A sandbox for commands: bubblewrap, where the person asks for it (`tools.sandbox = "bwrap"`).
 
-Inside: the project can be written, everything else only read; no network; folders with keys are empty; /tmp is its own;
-processes end with the command. Where it is asked for and cannot be had, nothing runs.
+Inside: the project can be written, everything else only read; no network, no sockets of other programs (/run and /tmp
+are its own); folders with keys are empty; processes end with the command.
+Where it is asked for and cannot be had, nothing runs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _PRIVATE = (
 """Below the home folder: what programs keep keys in."""
 _ACTING = (".git/hooks", ".git/config", ".nca")
 """In the project: what runs, or is believed, later and outside of the sandbox."""
+_SOCKETS = ("/run", "/var/run")
+"""Where services listen: a container engine or the user's own session would run commands outside of the sandbox."""
+_PROGRAMS = ("/run/current-system", "/run/wrappers")
+"""Where NixOS keeps its programs."""
 
 
 def sandboxed(
@@ -45,12 +50,23 @@ _ASKED = 'tools.sandbox is "bwrap"'
 
 def _options(root: Path, directory: Path, private: Sequence[Path]) -> list[str]:
     options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108  its own
+    for folder in _SOCKETS:
+        if Path(folder).is_dir() and not Path(folder).is_symlink():
+            options += ["--tmpfs", folder]
+    for folder in _PROGRAMS:
+        options += ["--ro-bind-try", folder, folder]
     for path in private:
         if path.is_dir() and not root.is_relative_to(path.resolve()):
             options += ["--tmpfs", str(path)]
         elif path.is_file():
             options += ["--ro-bind", "/dev/null", str(path)]
     options += ["--bind", str(root), str(root)]
+    repository = root / ".git"
+    if repository.is_dir() and not repository.is_symlink():
+        # A mount of its own cannot be moved away, and so nothing in it be put in its place.
+        options += ["--bind", str(repository), str(repository)]
+        if not (repository / "hooks").exists():
+            options += ["--tmpfs", str(repository / "hooks")]
     for name in _ACTING:
         if (root / name).exists():
             options += ["--ro-bind", str(root / name), str(root / name)]

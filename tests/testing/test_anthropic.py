@@ -11,6 +11,7 @@ import pytest
 
 from nca.testing.anthropic import AnthropicProvider
 from nca.testing.anthropic_rules import body_problems
+from nca.testing.loopback import InvalidRequests
 from nca.testing.script import Answer, in_order
 
 HELLO: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": "Hello there."}]}
@@ -113,3 +114,8 @@ def test_a_trigger_that_anthropic_refuses_is_refused() -> None:
         post(provider, body(context_management={"edits": [edit]}), "compact-2026-01-12")
     with raised.value:
         assert raised.value.code == 400
+
+
+def test_what_would_be_refused_fails_the_test() -> None:
+    with pytest.raises(InvalidRequests, match="max_tokens"), AnthropicProvider() as provider:
+        post(provider, {"model": "m", "messages": [{"role": "user", "content": "Hi."}]})

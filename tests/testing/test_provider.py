@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nca.testing.provider import InvalidRequests, Provider
+from nca.testing.loopback import InvalidRequests
+from nca.testing.provider import Provider
 from nca.testing.script import SECTIONS, Answer, in_order, prose
 from nca.testing.tokens import count_request_tokens, count_tokens, split_tokens
 

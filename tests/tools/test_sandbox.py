@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,19 +123,78 @@ def test_a_bwrap_of_the_project_is_none(tmp_path: Path) -> None:
         sandboxed(["ls"], root=tmp_path, directory=tmp_path, environment={"PATH": str(evil.parent)})
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
-async def test_the_real_walls(tmp_path: Path) -> None:
+@pytest.fixture
+def walls(tmp_path: Path) -> CommandRunner:
+    """A runner in the real sandbox, in a repository."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id").write_text("secret")
+    (home / ".netrc").write_text("secret")
     settings = ToolSettings(sandbox="bwrap")
-    runner = CommandRunner(tmp_path / "root", settings=lambda: settings, limits=AdmissionSettings, env=dict(os.environ))
-    runner.root.mkdir()
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "NCA_HOME": str(tmp_path / "nca")}
+    runner = CommandRunner(tmp_path / "root", settings=lambda: settings, limits=AdmissionSettings, env=env)
+    (runner.root / ".git" / "hooks").mkdir(parents=True)
+    (runner.root / ".git" / "config").write_text("[core]\n")
     try:
         runner.check("true")
     except ToolError as error:
         pytest.skip(str(error))
-    result = await runner.run(
-        f"echo in > in; echo out > {tmp_path}/out; ls /sys/class/net; echo x > /tmp/x && echo own"
-    )
-    assert (runner.root / "in").read_text() == "in\n"
+    return runner
+
+
+async def said(runner: CommandRunner, command: str) -> str:
+    return (await runner.run(command, timeout_seconds=20)).output.text
+
+
+async def test_only_the_project_can_be_written(walls: CommandRunner, tmp_path: Path) -> None:
+    await said(walls, f"echo in > in; echo out > {tmp_path}/out; echo x > {tmp_path}/home/x")
+    assert (walls.root / "in").read_text() == "in\n"
     assert not (tmp_path / "out").exists()
-    assert "own" in result.output.text
-    assert "eth" not in result.output.text
+    assert not (tmp_path / "home" / "x").exists()
+
+
+async def test_what_holds_keys_is_empty(walls: CommandRunner, tmp_path: Path) -> None:
+    assert "secret" not in await said(walls, "cat ~/.ssh/id; cat ~/.netrc")
+    assert await said(walls, "ls -A /run /tmp | grep -i sock; echo x > /tmp/x && echo own") == "own\n"
+
+
+async def test_no_socket_is_reached(walls: CommandRunner) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(5)
+        connect = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}' && echo connected"
+        assert "connected" not in await said(walls, connect)
+        outside = CommandRunner(
+            walls.root, settings=ToolSettings, limits=AdmissionSettings, env={"PATH": os.environ["PATH"]}
+        )
+        assert "connected" in await said(outside, connect)
+        server.accept()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo evil > .git/hooks/pre-commit",
+        "echo evil >> .git/config",
+        "mv .git away && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
+        "mv .git/hooks .git/old && mkdir .git/hooks && echo evil > .git/hooks/pre-commit",
+        "rm -rf .git; mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
+        "ln -sf /dev/null .git/config; echo evil > .git/config",
+    ],
+)
+@pytest.mark.parametrize("has_hooks", [True, False])
+async def test_nothing_is_left_that_runs_later(walls: CommandRunner, command: str, has_hooks: bool) -> None:
+    if not has_hooks:
+        (walls.root / ".git" / "hooks").rmdir()
+    await said(walls, command)
+    hooks = walls.root / ".git" / "hooks"
+    assert not hooks.exists() or not list(hooks.iterdir())
+    assert (walls.root / ".git" / "config").read_text() == "[core]\n"
+
+
+async def test_what_is_started_inside_ends_with_it(walls: CommandRunner) -> None:
+    mark = f"300.{os.getpid()}"
+    await walls.run(f"setsid nohup sleep {mark} >/dev/null 2>&1 & sleep 30", timeout_seconds=1)
+    found = subprocess.run(["pgrep", "-f", f"sleep {mark}"], capture_output=True, text=True, check=False)
+    assert found.stdout == ""
