@@ -4,16 +4,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 WEIGHTS := $(VENV)/nca-weights
+MCP_SERVERS := $(VENV)/mcp-servers
 QUIET := --quiet --disable-pip-version-check --no-input
 
-.PHONY: loop test lint format fuzz soak bench lock clean
+.PHONY: loop test lint format fuzz soak endings bench bench-quick lock clean
 
 loop: $(INSTALLED)
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/nca loop
 
 test: lint
 	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)
-	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) $(BIN)/pytest -n 2 --dist loadfile
+	@$(BIN)/python scripts/test_mcp_servers.py $(MCP_SERVERS)
+	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest -n 2 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -31,8 +33,17 @@ fuzz: $(INSTALLED)
 soak: $(INSTALLED)
 	NCA_SOAK_KILLS=$${NCA_SOAK_KILLS:-2000} $(BIN)/pytest tests/soak
 
+# Signals, keys and closed terminals at some 1,300 moments of a chat, and a chat in 800 places: an hour.
+endings: $(INSTALLED)
+	NCA_ENDINGS=1 NCA_MATRIX=1 $(BIN)/pytest -s tests/terminal/test_endings.py tests/terminal/test_matrix.py
+
+# Everything, beside other projects in environments of their own under .bench/. NCA_TRANSCRIPTS names a folder of real
+# sessions; without one only generated ones are measured. BENCH takes more: BENCH="--model openai/gpt-4.1-mini".
 bench: $(INSTALLED)
-	$(BIN)/python -m benchmarks
+	NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -m benchmarks $(BENCH)
+
+bench-quick: $(INSTALLED)
+	$(BIN)/python -m benchmarks --quick $(BENCH)
 
 lock:
 	uv pip compile pyproject.toml --extra local --group dev --universal --python-version 3.11 \

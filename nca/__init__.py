@@ -6,7 +6,9 @@ nothing; neither litellm nor the terminal is imported by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
+    from typing import Any
 
 __version__ = "0.1.0"
 

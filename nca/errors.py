@@ -18,9 +18,8 @@ NcaError                     exit code 1
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-import msgspec
 
 Action = Literal[
     "compact",
@@ -33,7 +32,8 @@ Action = Literal[
 ]
 
 
-class ProviderFailure(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ProviderFailure:
     """What a provider's error means. Token counts are None where the reply does not say."""
 
     action: Action

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import msgspec
 
+from nca.surrogates import clean_text as clean_text
+
 Role = Literal["system", "user", "assistant", "tool"]
-
-_LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")
-
-
-def clean_text(text: str) -> str:
-    """Replace lone surrogates by U+FFFD; idempotent, other text untouched.
-
-    A lone surrogate cannot be stored, printed or sent (reliability F49), so every boundary calls this.
-    """
-    if text.isascii():
-        return text
-    return _LONE_SURROGATES.sub("\ufffd", text)
 
 
 class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):

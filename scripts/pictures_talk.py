@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from nca.testing.script import Answer, text_of
 
-WINDOW_TOKENS = 4_800
-"""Small, so that four questions go through every notice; with other texts this number wants another value."""
+WINDOW_TOKENS = 5_750
+"""Small, so that four questions go through both notices; with other texts this number wants another value."""
 
 INVOICE = '''\
 """Invoices of the shop: lines, discounts, tax, and the total that a customer sees."""
@@ -110,6 +111,17 @@ FIRST = "What does invoice.py do? Is anything wrong with it?"
 SECOND = "Look at the tests: which case is missing?"
 THIRD = "Mend it so that report.py works. Never change parse_line."
 FOURTH = "Which rule did I set?"
+CHANGE = "Mend mean_price for an invoice without lines."
+LONG = [
+    f"{question} ({number})"
+    for number in range(1, 9)
+    for question in ("What does invoice.py add up", "Which cases do the tests have", "What does the report print")
+]
+"""A long session, for the picture of its context over the turns: each question reads one of the files."""
+
+MEAN = "        return sum(line.price for line in self.lines) / len(self.lines)\n"
+MENDED = "        if not self.lines:\n            return 0.0\n" + MEAN
+FINDING = "It is what the names say; every number is rounded to cents, and nothing is kept between two calls.\n"
 
 TALK: dict[str, Sequence[Answer]] = {
     FIRST: (
@@ -137,6 +149,15 @@ TALK: dict[str, Sequence[Answer]] = {
         ),
     ),
     FOURTH: (Answer(text="One: `parse_line` is **never changed**, and it was not.\n"),),
+    CHANGE: (
+        Answer(tool_calls=[("read_file", {"path": "invoice.py"})]),
+        Answer(tool_calls=[("edit_file", {"path": "invoice.py", "old_text": MEAN, "new_text": MENDED})]),
+        Answer(text="`mean_price` is 0.0 now where there are no lines.\n"),
+    ),
+    **{
+        question: (Answer(tool_calls=[("read_file", {"path": path})]), Answer(text=FINDING))
+        for question, path in zip(LONG, itertools.cycle(FILES), strict=False)
+    },
 }
 
 SUMMARY = """\

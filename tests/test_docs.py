@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +18,9 @@ import typer
 
 from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
 from nca.cli.commands import build
-from nca.terminal.commands import COMMANDS, find_command
+from nca.config.schema import KEYS
+from nca.terminal.commands import Command, find_command
+from nca.terminal.commands.every import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -24,7 +31,9 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
-_CHAT_WORDS = {"exit"}
+_PATH = re.compile(r"/(?:bin|etc|home|opt|proc|run|tmp|usr|var)\b")
+"""Folders of a machine; nothing of the chat is called so."""
+SCRIPTS = ROOT / "scripts"
 
 
 def _codes(page: Path) -> list[str]:
@@ -88,8 +97,72 @@ def test_flags_and_chat_commands_in_the_docs_exist(page: Path) -> None:
         first = code.split()[0] if code.split() else ""
         if re.fullmatch(r"--[a-z-]+", first):
             assert first in known, f"{page.name}: no command has {first}"
-        elif re.fullmatch(r"/[a-z]+", first) and first[1:] not in _CHAT_WORDS:
-            assert find_command(first[1:]), f"{page.name}: the chat has no {first}"
+        elif re.fullmatch(r"/[a-z]+", first) and not _PATH.fullmatch(first):
+            command = find_command(first[1:])
+            assert command, f"{page.name}: the chat has no {first}"
+            _check_words(page, command, code.split()[1:])
+
+
+def _check_words(page: Path, command: Command, words: list[str]) -> None:
+    """What stands behind `/context` is one of its words, or a place for something of yours."""
+    below = re.findall(rf"^/{command.name} ([a-z]+)", command.usage, re.MULTILINE)
+    if command.name == "context" and words and words[0].isascii() and words[0].islower():
+        assert words[0] in below, f"{page.name}: there is no /context {words[0]}"
+
+
+def _paths(command: Any, path: tuple[str, ...] = ("nca",)) -> Iterator[str]:
+    below = getattr(command, "commands", {})
+    yield from (" ".join((*path, name)) for name in below)
+    for name, one in below.items():
+        yield from _paths(one, (*path, name))
+
+
+def _all_codes() -> set[str]:
+    return {code for page in PAGES if page.name != "CHANGELOG.md" for code in _codes(page)}
+
+
+@pytest.mark.parametrize("path", sorted(_paths(typer.main.get_command(build()))))
+def test_every_command_is_documented(path: str) -> None:
+    assert any(code == path or code.startswith(f"{path} ") for code in _all_codes()), f"no page has {path}"
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_every_chat_command_is_documented(name: str) -> None:
+    assert any(code.split()[:1] == [f"/{name}"] for code in _all_codes()), f"no page has /{name}"
+
+
+def test_every_word_of_context_is_documented() -> None:
+    """Below `/context`, in a row of a table or in text: `/context undo`, or `undo` behind it."""
+    words = re.findall(r"^/context ([a-z]+)", COMMANDS[[one.name for one in COMMANDS].index("context")].usage, re.M)
+    rows = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if "/context" in line]
+    missing = [word for word in words if not any(re.search(rf"`(?:/context )?{word}\b", row) for row in rows)]
+    assert words
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_in_the_docs_exist(page: Path) -> None:
+    """`context.max_turns`, a group such as `context.prune`, and names in the environment."""
+    groups = {name.rpartition(".")[0] for name in KEYS} | {name.split(".")[0] for name in KEYS}
+    known = set(KEYS) | groups
+    text = _PARTS_OF_OTHERS.split(page.read_text(encoding="utf-8"))[0]
+    for code in _INLINE.findall(_FENCE.sub("", text)):
+        if match := _SETTING.fullmatch(code):
+            assert match[1] in known or _is_no_setting(match[1]), f"{page.name}: there is no setting {match[1]}"
+        if match := re.fullmatch(r"NCA_([A-Z_]+__[A-Z_]+)(?:=.*)?", code):
+            key = match[1].lower().replace("__", ".")
+            assert key in KEYS, f"{page.name}: {code} sets nothing"
+
+
+_SETTING = re.compile(rf"((?:{'|'.join(sorted({name.split('.')[0] for name in KEYS if '.' in name}))})\.[a-z_.]+)")
+_PARTS_OF_OTHERS = re.compile(r"^## Names from other programs$", re.MULTILINE)
+
+
+def _is_no_setting(name: str) -> bool:
+    """A file, a module of nca's, or an object of the library's."""
+    first, _, rest = name.partition(".")
+    is_module = (ROOT / "nca" / first / f"{rest.split('.')[0]}.py").exists() or (ROOT / "nca" / first / rest).is_dir()
+    return is_module or rest in {"md", "json", "toml", "db"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -111,6 +184,38 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def _layers() -> list[str]:
+    """The rooms from above, as import-linter holds them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return [layer.removeprefix("nca.") for one in contracts if one["type"] == "layers" for layer in one["layers"]]
+
+
+def test_the_rooms_are_those_that_are_held() -> None:
+    rooms = (ROOT / "AGENTS.md").read_text(encoding="utf-8").partition("**Rooms.**")[2].partition("\n\n")[0]
+    assert re.findall(r"`([a-z]+)`(?= >|\.\n)", rooms) == _layers()
+    house = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert not [layer for layer in _layers() if not re.search(rf"`{layer}(?:/|\.py)`", house)]
+
+
+def test_the_modules_of_the_house_exist() -> None:
+    house = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Inside the larger rooms")[2]
+    parts = re.findall(r"^\*\*`(\w+)/`\*\*\n(.*?)(?=^\*\*|^## )", house, re.MULTILINE | re.DOTALL)
+    named = {
+        f"{room}/{name}"
+        for room, text in parts
+        for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", row)
+    }
+    assert len(named) > 60
+    assert not [name for name in sorted(named) if not _is_there(name)]
+
+
+def _is_there(name: str) -> bool:
+    """`plan`, `stages/`, or `markdown*`, below nca/."""
+    return any((ROOT / "nca").glob(name.rstrip("/") if name.endswith(("/", "*")) else f"{name}.py"))
+
+
 def test_the_pictures_are_those_that_are_shown() -> None:
     shown = {
         (page.parent / (first or second)).resolve()
@@ -128,7 +233,43 @@ def test_a_picture_is_small_and_fetches_nothing(picture: Path) -> None:
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert len(text.encode()) < MOST_PICTURE_BYTES
     assert not re.search(r"url\((?!#)|@import|<image|<script|href=", text)
-    assert not re.search(r"/(?:home|root|tmp|Users)\b", text)
+    assert not re.search(r"/(?:home|root|tmp|Users)\b(?!/nca-pictures/demo)", text)
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_a_picture_can_be_read_on_light_and_on_dark_pages(picture: Path) -> None:
+    """It brings a ground of its own, and every text stands out from it (WCAG's 4.5 to 1)."""
+    shapes = list(ElementTree.fromstring(picture.read_text(encoding="utf-8")))
+    ground = next(shape for shape in shapes if shape.tag.endswith("rect")).attrib["fill"]
+    inks = set(re.findall(r'<text[^>]* fill="(#\w{6})"', picture.read_text(encoding="utf-8")))
+    assert not [ink for ink in inks if _contrast(ink, ground) < 4.5]
+
+
+def _contrast(one: str, other: str) -> float:
+    """As WCAG 2.1 defines it."""
+
+    def luminance(shade: str) -> float:
+        parts = [int(shade[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_picture_of_log_and_view_is_what_the_engine_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    drawn = importlib.import_module("pictures_views").views()
+    advice = "run: python scripts/pictures.py"
+    assert (ROOT / "docs" / "pictures" / "views.svg").read_text(encoding="utf-8") == drawn, advice
+
+
+@pytest.mark.timeout(400)
+def test_the_pictures_have_the_words_of_the_program() -> None:
+    """Drawn anew in a pseudo-terminal; numbers, ids and dates may differ."""
+    command = [sys.executable, str(SCRIPTS / "pictures.py"), "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

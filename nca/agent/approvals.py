@@ -64,7 +64,7 @@ class Permits:
     ) -> None:
         self.approver: Approver | None = None
         self.session_rules: list[PermissionRule] = []
-        self._toolbox = toolbox
+        self.toolbox = toolbox
         self._directory = directory.resolve()
         self._settings = settings
         self._keep = keep
@@ -74,7 +74,7 @@ class Permits:
     def for_tools(self, toolbox: Toolbox) -> Permits:
         """The same person, mode and rules for other tools, such as a task's."""
         other = copy.copy(self)
-        other._toolbox = toolbox
+        other.toolbox = toolbox
         return other
 
     @property
@@ -83,23 +83,23 @@ class Permits:
 
     async def refused(self, call: ToolCall) -> ToolOutcome | None:
         """Why the call does not run, for the model; None: it may."""
-        needed = self._toolbox.needs(call)
+        needed = self.toolbox.needs(call)
         if needed is None:
             return None
         if decide(self.mode, needed) == "deny":
-            return _refused(refusal(self.mode, needed, "deny"))
+            return _refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
         deny = [rule for rule in self._settings().permissions.deny if rule.tool in ("*", call.name)]
         if needed == "read" and not deny:
             return None
         try:
-            approval = await asyncio.to_thread(self._toolbox.approval, call)
+            approval = await asyncio.to_thread(self.toolbox.approval, call)
         except ToolError as error:
             if needed == "read":
                 approval = Approval()
             else:
                 return ToolOutcome(f"Error: {error}", is_error=True, summary=str(error))
         if found := matching(deny, call.name, self._subjects(call, approval), self._directory):
-            return _refused(RULE.format(rule=found))
+            return _refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
             return _refused(OWN_FILES.format(path=approval.path))
         is_unclear = any(rule.subject for rule in deny) and not (approval.path or approval.subject)
@@ -125,7 +125,7 @@ class Permits:
             call.id,
             call.name,
             needed,
-            self._toolbox.describe(call),
+            self.toolbox.describe(call),
             approval.path,
             approval.command,
             approval.diff,
@@ -145,7 +145,8 @@ class Permits:
         is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
-            return _refused(DENIED.format(word=f": {answer.word}" if answer.word else ""))
+            word = f": {answer.word}" if answer.word else ""
+            return _refused(DENIED.format(word=word), f"not allowed{word}")
         if answer.choice != "once":
             self._remember(self._rule(call, approval), for_good=answer.choice == "always")
         return None
@@ -169,7 +170,7 @@ class Permits:
 
     def _subjects(self, call: ToolCall, approval: Approval) -> set[str]:
         """Everything that a denial may name. Paths as written too: a tool that reads may not resolve them."""
-        written = (self._toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
+        written = (self.toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
         paths = [self._directory / Path(path).expanduser() for path in written if isinstance(path, str) and path]
         resolved = {form for path in paths if "\0" not in str(path) for form in _forms(path)}
         named = {approval.path, approval.command, approval.subject, *approval.names, *approval.parts}
@@ -205,5 +206,5 @@ def _forms(path: Path) -> tuple[str, str]:
     return os.path.normpath(path), os.path.realpath(path)
 
 
-def _refused(text: str) -> ToolOutcome:
-    return ToolOutcome(text, is_error=True, summary="not allowed")
+def _refused(text: str, summary: str = "not allowed") -> ToolOutcome:
+    return ToolOutcome(text, is_error=True, summary=summary)

@@ -6,12 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nca.agent.window import Window
+from nca.context.draft import Draft
+from nca.context.plan import is_answered
 from nca.context.put_back import block_of, hidden_item, put_back
-from nca.context.view import Marker, Range, Summary, ranges_of
+from nca.context.rules.untouchable import unseen, untouchable
+from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
+from nca.context.stages.deduplicate import superseded
+from nca.context.stages.prune import stub_text
+from nca.context.stages.truncate import cut_message
+from nca.context.view import Marker, Range, Summary, hidden_by, ranges_of
 from nca.errors import UsageError
 from nca.messages import Message
 from nca.sessions.views import CompactionRecord
 
+COLLAPSE = "collapse"
+"""The stage that a stub names which a person put there, and its record."""
+COLLAPSED_TOKENS = 32
+"""What is left of a message that is no tool result: its beginning."""
 PINS_RATIO = 0.5
 """The share of the budget that pins may take: half of it stays for the conversation."""
 
@@ -26,7 +37,7 @@ class Pin:
 
 
 class ByHand:
-    """Each change is on disk when its call returns; `undo` takes back what `expand` did."""
+    """Each change is on disk when its call returns; `undo` takes back what `expand` and `collapse` did."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -38,6 +49,40 @@ class ByHand:
         Raises UsageError where there is nothing of that name, or no room for it.
         """
         return self._show(self._ranges(wanted), "expand")
+
+    def collapse(self, seqs: Sequence[int]) -> CompactionRecord | None:
+        """Show these messages in short, as the stages would: a tool's result by its placeholder, an earlier read by a
+        pointer to the later one, anything else by its beginning. None where nothing becomes shorter by that.
+
+        Raises UsageError, and nothing has changed, where one of them is not shown or may not be touched.
+        """
+        window = self._window
+        draft = Draft(window.history, window.meter)
+        for seq in seqs:
+            self._check_collapsible(seq)
+        pointers = {one.seq: one.text for one in superseded(draft)}
+        for seq in seqs:
+            block = next(block for block in draft.blocks() if seq in block.seqs)
+            message = window.history.message(seq)
+            if message.role != "tool":
+                cut_message(draft, block, seq, COLLAPSED_TOKENS, COLLAPSE)
+                continue
+            text = pointers.get(seq) or stub_text(message, window.context.prune.placeholder)
+            if draft.saving(block, seq, text) > 0:
+                draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
+        view = draft.view()
+        if view == window.history.view:
+            return None
+        before, after = window.measure().used_tokens, window.meter.used_with(window.history, view)
+        return window.put_in_force(view, COLLAPSE, before, after)
+
+    def part(self, seq: int, *, is_later: bool) -> Range:
+        """The messages from `seq` on, or those before it, for a compaction of only these.
+
+        Raises UsageError where there is no such message, or it is hidden already.
+        """
+        self._check_shown(seq)
+        return (seq, self._window.history.head) if is_later else (1, seq - 1)
 
     def pins(self) -> list[Pin]:
         """What is pinned, oldest first."""
@@ -106,6 +151,28 @@ class ByHand:
     def _check(self, seq: int) -> None:
         if not 1 <= seq <= self._window.history.head:
             raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {self._window.history.head}.")
+
+    def _check_shown(self, seq: int) -> None:
+        self._check(seq)
+        item = hidden_by(self._window.history.view, seq)
+        if item is not None:
+            kind = "summary" if isinstance(item, Summary) else "marker"
+            raise UsageError(
+                f"Message {seq} is hidden already: {kind} {item.id} stands for it.",
+                advice=f"/context expand {seq} puts it back.",
+            )
+
+    def _check_collapsible(self, seq: int) -> None:
+        self._check_shown(seq)
+        history = self._window.history
+        if seq in history.pins:
+            raise UsageError(f"Message {seq} is pinned.", advice=f"/context unpin {seq} lets it go.")
+        kept = untouchable(history) | unseen(history)
+        if is_answered(history):
+            kept.discard(history.newest_user or 0)
+        if seq in kept:
+            why = "is a system message" if history.message(seq).role == "system" else "is still needed as it is"
+            raise UsageError(f"Message {seq} {why}.")
 
     def _tokens(self, seq: int) -> int:
         return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))

@@ -95,8 +95,9 @@ class Calls:
         async with self._places:
             shown = msgspec.structs.replace(call, id=self._within + call.id)
             self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
-            started = time.monotonic()
             outcome = await self._permits.refused(shown)
+            # How long a person took to answer is not what the tool took.
+            started = time.monotonic()
             if outcome is None:
                 self._begun.add(call.id)
                 outcome = await self._toolbox.run(call)

@@ -13,6 +13,7 @@ from nca.agent.window import Window
 from nca.context.plan import Proposal, compact
 from nca.context.stages.custom import StageRequest
 from nca.context.turns import has_too_many_turns
+from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener
 from nca.models.client import Model
@@ -103,10 +104,10 @@ class Compactor:
         outcome = await self.compact("overflow", target_tokens=target)
         return outcome.compacted or is_news
 
-    async def preview(self, focus: str = "") -> Preview:
+    async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
         """What a manual compaction would do, said as an event; nothing changes. Raises ContextDoesNotFit."""
         started = time.monotonic()
-        proposal = await self.plan("manual", focus=focus)
+        proposal = await self.plan("manual", focus=focus, only=only)
         seconds = time.monotonic() - started
         message = self._close(proposal, "manual", "preview", seconds).message
         price = self.window.facts.input_cost
@@ -123,21 +124,28 @@ class Compactor:
         proposal = replace(proposal, tokens_before=before, tokens_after=after)
         return self.take(proposal, "manual", preview.seconds, preview.cost)
 
-    async def compact(self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0) -> CompactionOutcome:
-        """Plan, summarize, commit. Raises ContextDoesNotFit; anything else that fails leaves the view as it was."""
+    async def compact(
+        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
+    ) -> CompactionOutcome:
+        """Plan, summarize, commit. Raises ContextDoesNotFit; anything else that fails leaves the view as it was.
+
+        only  the messages, first to last, that a person wants to go to one summary
+        """
         started = time.monotonic()
         if self.window.context.auto == "preview" and trigger != "manual":
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
             return self._close(proposal, trigger, "preview", time.monotonic() - started)
         self.say_starting(trigger)
         try:
-            proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
+            proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens, only=only)
             return self.finish(proposal, trigger, time.monotonic() - started)
         except BaseException as error:
             self.say_failed(trigger, str(error) if isinstance(error, NcaError) else "interrupted")
             raise
 
-    async def plan(self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0) -> Proposal:
+    async def plan(
+        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
+    ) -> Proposal:
         """A proposal, with its summary where it needs one: all that the summarizer is asked within one deadline."""
         self.summarizer.cost = None
         planning = compact(
@@ -151,6 +159,7 @@ class Compactor:
             is_manual=trigger == "manual",
             has_summarizer=self.summarizer.may_be_asked,
             summarizer_window=self.summarizer.window_tokens,
+            only=only,
         )
         deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
         try:
@@ -162,6 +171,9 @@ class Compactor:
                     request = planning.send(await self.summarizer.ask(request, deadline - time.monotonic()))
         except StopIteration as done:
             proposal: Proposal = done.value
+            if proposal.facts is not None:
+                # Now, where nobody may be waiting yet: a plan that is prepared is put in force before a request.
+                proposal.facts.count()
             return proposal
 
     def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:

@@ -21,11 +21,12 @@ from nca.agent.calls import Calls
 from nca.agent.compactor import CompactionOutcome, Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.incoming import Incoming
-from nca.agent.instructions import brief
+from nca.agent.instructions import Briefings
 from nca.agent.kept_rules import KeptRules
-from nca.agent.memory import Note, add_note, append_today, load_notes, notes_file
+from nca.agent.memory import Memory
 from nca.agent.offered import offered, own_toolbox
 from nca.agent.preview import Preview
+from nca.agent.remarks import CUT_OFF
 from nca.agent.spending import Spending
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.subtask import Parent, Subtasks
@@ -34,19 +35,22 @@ from nca.agent.turn import Turn
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
-from nca.context.view import Summary, View
+from nca.context.log import LogSoFar
+from nca.context.view import Range, Summary, View
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
+from nca.models.catalog import ModelFacts
 from nca.models.choose import named, open_model
 from nca.models.client import Model, ModelRequest
 from nca.models.secrets import known_secrets
 from nca.redact import Redactor
 from nca.sessions.hits import Hit
-from nca.sessions.session import Session, SessionInfo
+from nca.sessions.session import Kind, Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
 from nca.tools.mcp.servers import Servers
+from nca.tools.seen import SeenFiles
 from nca.tools.toolbox import Toolbox
 
 
@@ -66,26 +70,32 @@ class Conversation:
         toolbox: Toolbox | None,
         listener: Listener | None,
         prepares: bool,
+        told: set[str] | None,
     ) -> None:
         """For `open`, which programs call."""
         self.loaded = loaded
         self.store = store
         self.directory = directory
         self._session = session
-        self.archive = Archive(store, session, lambda: notes_file(self._window.settings.memory, directory))
+        self.memory = Memory(lambda: self._window.settings.memory, directory)
+        self.archive = Archive(store, session, lambda: self.memory.file)
         self._outputs = store.originals_of(session.info.id)
         settings = loaded.for_model(model.facts.name).settings
-        self._briefing = brief(settings, model.facts, directory, has_skills=toolbox is None)
-        self._own_tools = partial(own_toolbox, directory, self.archive, skills=self._briefing.skills)
+        self._briefings = Briefings(directory, has_skills=toolbox is None)
+        briefing = self._briefings.of(settings, model.facts)
+        self.told = set[str]() if told is None else told
+        """Notices that the person has had: nothing is told twice in a chat."""
+        seen = SeenFiles()
+        self._own_tools = partial(own_toolbox, directory, self.archive, skills=briefing.skills)
         subtasks = Subtasks(self._as_parent)
-        self._toolbox = toolbox or self._own_tools(lambda: self._window, lambda: self._outputs, subtasks=subtasks)
+        self._toolbox = toolbox or self._own_tools(
+            lambda: self._window, lambda: self._outputs, seen=seen, subtasks=subtasks
+        )
         self._listeners: list[Listener] = [listener] if listener else []
         offer = partial(offered, self._toolbox)
-        self._window: Window = Window(
-            store, session, loaded, model.facts, system_prompt=self._briefing.text, offer=offer
-        )
+        self._window: Window = Window(store, session, loaded, model.facts, system_prompt=briefing.text, offer=offer)
         self._redactor = Redactor(known_secrets(os.environ))
-        self._incoming = Incoming(self._window, directory, self._redactor, self._emit)
+        self._incoming = Incoming(self._window, directory, self._redactor, self._emit, seen)
         self.rules = KeptRules(lambda: self.loaded, self._use)
         """Permission rules that outlive the chat."""
         self.permits = Permits(self._toolbox, directory, lambda: self._window.settings, self.rules.keep, self._emit)
@@ -113,25 +123,34 @@ class Conversation:
         toolbox: Toolbox | None = None,
         prepares: bool = False,
         read_only: bool = False,
+        kind: Kind = "chat",
+        told: set[str] | None = None,
     ) -> Conversation:
         """Open `session` (an id or its beginning), or a new one; what was recovered or assumed goes to the listener.
 
         `prepares`: compaction is prepared in the background after a turn at `context.idle_threshold`, for programs
         in which a person reads and types between the turns.
         `read_only`: `session` as it is now, while another process may write it; what would change it raises StoreError.
+        `kind`: what makes a new session; an older one that is gone on with in a chat is a chat.
+        `told`: the one of the conversation before, in the same chat.
         Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         opened = (
             store.open_session(session, read_only=read_only)
             if session
-            else store.create(directory=str(directory), model=model.facts.name)
+            else store.create(directory=str(directory), model=model.facts.name, kind=kind)
         )
         try:
-            conversation = cls(loaded, store, opened, model, directory, toolbox, listener, prepares and not read_only)
+            if kind == "chat":
+                opened.become_chat()
+            prepares = prepares and not read_only
+            conversation = cls(loaded, store, opened, model, directory, toolbox, listener, prepares, told)
         except BaseException:
             opened.close()
             raise
         conversation._tell()
+        if opened.recovered:
+            conversation._emit(Notice(CUT_OFF))
         if session and not read_only and conversation._window.settings.session.restore == "text":
             restored = conversation._window.restore_text()
             if restored is not None:
@@ -143,12 +162,13 @@ class Conversation:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def send(self, text: str, *, attachments: Sequence[Path] = ()) -> TurnFinished:
+    async def send(self, text: str, *, attachments: Sequence[Path] = (), is_own: bool = True) -> TurnFinished:
         """Run one turn. The text is on disk before the model is asked.
 
         Errors of the model's side end the turn with reason "failed" and an ErrorRaised event; cancelling the task
         ends it with reason "interrupted". In both cases this returns, and the session can go on. A blank text without
-        attachments is refused in the same way, and nothing is stored.
+        attachments is refused in the same way, and nothing is stored. What a text that is not the person's own (a
+        server's prompt) names with @ does not come along.
         """
         parts = self._window, self._compactor, self._models, self.spending
         calls = Calls(self._window, self._toolbox, self.permits, self._redactor, self._emit, self._outputs)
@@ -161,9 +181,9 @@ class Conversation:
             self._session.refuse_reader()
             if self._background is not None:
                 await self._background.swap_in()
-            await take_up(self.servers, text, self._toolbox, self._window, self._incoming)
-            self._incoming.enter(text, attachments)
-            self._emit(TurnStarted(self.info.id, self.stats(with_scores=False).turns))
+            await take_up(self.servers, text if is_own else "", self._toolbox, self._window, self._incoming)
+            self._incoming.enter(text, attachments, is_own=is_own)
+            self._emit(TurnStarted(self.info.id, self._window.history.turns))
             finished = await turn.run()
         except NcaError as error:
             self._keep(turn)
@@ -186,9 +206,10 @@ class Conversation:
         """The chat's own model; while its provider is down another one may answer (`model.fallbacks`)."""
         return self._models.first
 
-    def stats(self, *, with_scores: bool = True) -> ContextStats:
-        """`with_scores=False` leaves out how much the heaviest items matter, which costs the most to find out."""
-        return stats_of(self._window, self._background, with_scores=with_scores)
+    def stats(self, *, with_details: bool = True) -> ContextStats:
+        """`with_details=False` leaves out the parts and what weighs, which costs a look at all that is shown."""
+        project = self._briefings.of(self._window.settings, self._window.facts).project
+        return stats_of(self._window, self._background, project=project, with_details=with_details)
 
     @property
     def is_read_only(self) -> bool:
@@ -203,16 +224,16 @@ class Conversation:
         """A compaction is being prepared in the background."""
         return self._background is not None and self._background.is_running
 
-    async def compact(self, focus: str = "") -> CompactionOutcome:
-        """Compact now, even below the threshold. Raises ContextDoesNotFit; StoreError for a reader."""
+    async def compact(self, focus: str = "", only: Range | None = None) -> CompactionOutcome:
+        """Compact now, or `only` these messages. Raises ContextDoesNotFit; StoreError for a reader."""
         self._session.refuse_reader()
         await self._stop_preparing()
-        return await self._compactor.compact("manual", focus=focus)
+        return await self._compactor.compact("manual", focus=focus, only=only)
 
-    async def preview(self, focus: str = "") -> Preview:
+    async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
         """What `compact` would do; nothing changes (a model may be asked for the summary)."""
         await self._stop_preparing()
-        return await self._compactor.preview(focus)
+        return await self._compactor.preview(focus, only)
 
     def accept(self, preview: Preview) -> CompactionOutcome:
         """Put a preview in force. Raises UsageError where the view has changed since, or it would save nothing."""
@@ -247,8 +268,8 @@ class Conversation:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """The whole log."""
-        return tuple(self._window.history.entries)
+        """The whole log, as it is now; what the view does not show is read where it is asked for."""
+        return LogSoFar(self._window.history.entries)
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """What of the whole log answers a question, best first, compacted away or not; notes come last.
@@ -264,15 +285,6 @@ class Conversation:
     def next_request(self) -> ModelRequest:
         """How the next request begins: what is there of it before the person has typed."""
         return ModelRequest(self._window.next_messages(), self._window.tools)
-
-    def notes(self) -> list[Note]:
-        """What was noted for later sessions here, oldest first. Raises ConfigError where the file cannot be used."""
-        return load_notes(notes_file(self._window.settings.memory, self.directory))
-
-    def note(self, text: str) -> list[Note]:
-        """Keep a note beyond this session, of all the newest `memory.max_notes`. Raises ConfigError."""
-        settings = self._window.settings.memory
-        return add_note(notes_file(settings, self.directory), text, at=time.time(), max_notes=settings.max_notes)
 
     def share(self, name: str, text: str) -> None:
         """Have a text come along with the next message, such as what a command said. Raises StoreError for a reader."""
@@ -292,61 +304,66 @@ class Conversation:
 
         Raises ConfigError, and nothing has changed.
         """
-        changed = self.loaded.with_value(name, value, "set in this chat")
-        facts = self._models.active.facts
-        self._window.use(changed, facts)
+        before = self.loaded
+        self._use(before.with_value(name, value, "set in this chat"))
         known = canonical(name)
         key = known.key if known else name
         refusal = self._window.provider_side_refusal
         if refusal and key == "context.provider_side":
-            self._window.use(self.loaded, facts)
+            self._use(before)
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
-        self.loaded = changed
         return key
+
+    def set_is_saved(self, key: str, origin: str) -> None:
+        """What was set for this session is in the project's file now."""
+        self.loaded = self.loaded.saved(key, origin)
 
     def rename(self, name: str) -> None:
         self._session.rename(name)
 
     async def use_model(self, model: Model) -> None:
-        """Go on with another model; a smaller window compacts before the next request."""
+        """Go on with another model; a smaller window cuts instructions and tools, and compacts before it is asked."""
         await self._stop_preparing()
         old = self._models.replace_first(model)
         if not self.is_read_only:
             self._session.set_model(model.facts.name)
-        self._tell_window()
+        self._tell()
         # What is due with this model's window is said now and not only when the person has typed.
         self._compactor.ladder.after_turn()
         await old.close()
 
-    async def close(self) -> None:
-        """Let go of the session and the model; a session without messages leaves nothing behind."""
+    async def close(self, *, keeps_model: bool = False) -> None:
+        """Let go of the session and, unless another conversation `keeps_model`, of the model, also when cancelled.
+
+        A session without messages leaves nothing behind.
+        """
         await self._stop_preparing()
-        await self.servers.close()
-        finishes = self._window.settings.memory.auto_compact_on_finish and not self.is_read_only
-        if finishes and self._window.history.head:
-            with contextlib.suppress(NcaError):
-                await self._compactor.compact("manual")
-        await self._compactor.close()
-        await self._models.close()
-        if self.is_read_only:
+        try:
+            await self.servers.close()
+            finishes = self._window.settings.memory.auto_compact_on_finish and not self.is_read_only
+            if finishes and self._window.history.head:
+                with contextlib.suppress(NcaError):
+                    await self._compactor.compact("manual")
+        finally:
+            await self._compactor.close()
+            await self._models.close(keeps_first=keeps_model)
+            session_id, is_empty = self.info.id, self._window.history.head == 0
             self._session.close()
-            return
-        session_id, is_empty = self._session.info.id, self._window.history.head == 0
-        self._session.close()
-        if is_empty:
+        if is_empty and not self.is_read_only:
             self.store.delete(session_id)
 
     def _answer_with(self, model: Model) -> None:
         """Ask this model from now on, in its own window. Raises ConfigError where that makes no budget."""
-        self._window.use(self.loaded, model.facts)
+        self._use(self.loaded, model.facts)
         self._compactor.use(model)
 
     def _as_parent(self) -> Parent:
         shared = self._models, self.spending, self.permits, self._redactor, self._emit, self._outputs
         return Parent(self.loaded, self._window, self._toolbox, *shared, self._own_tools)
 
-    def _use(self, loaded: LoadedSettings) -> None:
-        self._window.use(loaded, self._models.active.facts)
+    def _use(self, loaded: LoadedSettings, facts: ModelFacts | None = None) -> None:
+        facts = facts or self._models.active.facts
+        self._window.use(loaded, facts, self._briefings.of(loaded.for_model(facts.name).settings, facts).text)
         self.loaded = loaded
 
     async def _stop_preparing(self) -> None:
@@ -364,8 +381,7 @@ class Conversation:
 
     def _keep_trimmed(self, text: str) -> None:
         """Trimmed turns go to the day's memory file; the compaction stands whether or not that can be written."""
-        notes = notes_file(self._window.settings.memory, self.directory)
-        if problem := append_today(notes, text, heading=self.info.title):
+        if problem := self.memory.keep_trimmed(text, self.info.title):
             self._emit(Notice(problem))
 
     async def _open_model(self, name: str) -> Model:
@@ -373,15 +389,11 @@ class Conversation:
         return await open_model(settings, named(name, settings, os.environ), self._emit)
 
     def _tell(self) -> None:
-        for note in (*self.store.notes, *self.loaded.notes, *self._briefing.notices):
-            self._emit(Notice(note))
-        if self._session.recovered:
-            self._emit(Notice("The last turn was cut off; what was there of it is kept and marked as interrupted."))
-        self._tell_window()
-
-    def _tell_window(self) -> None:
-        for text in self._window.notices():
-            self._emit(Notice(text))
+        briefing = self._briefings.of(self._window.settings, self._window.facts)
+        for text in (*self.store.notes, *self.loaded.notes, *briefing.notices, *self._window.notices()):
+            if text not in self.told:
+                self.told.add(text)
+                self._emit(Notice(text))
 
     def _emit(self, event: Event) -> None:
         self._incoming.hear(event)

@@ -84,9 +84,9 @@ class Fallbacks:
         self._first_again_at = 0.0
         return before
 
-    async def close(self) -> None:
+    async def close(self, *, keeps_first: bool = False) -> None:
         """Close what was opened here and the first."""
-        for model in (*self._opened.values(), self.first):
+        for model in (*self._opened.values(), *([] if keeps_first else [self.first])):
             await model.close()
         self._opened.clear()
 

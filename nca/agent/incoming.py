@@ -16,6 +16,7 @@ from nca.errors import UsageError
 from nca.events import ContextCompaction, Event, Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text
 from nca.redact import Redactor
+from nca.tools.seen import SeenFiles
 
 
 class Incoming:
@@ -24,11 +25,12 @@ class Incoming:
     The person's own words stay as they are; keys are taken out of the files that come along.
     """
 
-    def __init__(self, window: Window, directory: Path, redactor: Redactor, emit: Listener) -> None:
+    def __init__(self, window: Window, directory: Path, redactor: Redactor, emit: Listener, seen: SeenFiles) -> None:
         self._window = window
         self._directory = directory
         self._redactor = redactor
         self._emit = emit
+        self._seen = seen
         shown = [entry.message for entry in window.history.visible()]
         self._shared: list[tuple[str, str]] = []
         self.servers: Collection[str] = ()
@@ -39,13 +41,15 @@ class Incoming:
         """What comes along with the next message, as a file of this name would."""
         self._shared.append((self._redactor.text(clean_text(name)), clean_text(text)))
 
-    def enter(self, text: str, attachments: Sequence[Path]) -> None:
+    def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
         """A turn's message, unless it is the one that a failed turn left unanswered.
 
+        is_own  the person wrote it: the files that it names come along
         Raises UsageError for a file that cannot be attached; then nothing is stored.
         """
         measured = self._window.measure()
-        message = self._with_files(text, attachments, measured)
+        named = mentioned(text, self._directory, self.servers) if is_own else []
+        message = self._with_files(text, [*named, *(path.resolve() for path in attachments)], measured)
         history = self._window.history
         # What the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None
@@ -65,7 +69,8 @@ class Incoming:
         if not text:
             return
         try:
-            message = self._with_files(text, (), self._window.measure())
+            named = mentioned(text, self._directory, self.servers)
+            message = self._with_files(text, named, self._window.measure())
         except UsageError as error:
             self._emit(Notice(str(error)))
             message = Message("user", clean_text(text))
@@ -81,8 +86,7 @@ class Incoming:
             usage = event.tokens_after / self._window.budget.budget_tokens
             self.reminders.observe(self._window.context.inject, used_tokens=event.tokens_after, usage_ratio=usage)
 
-    def _with_files(self, text: str, attachments: Sequence[Path], measured: Measurement) -> Message:
-        paths = [*mentioned(text, self._directory, self.servers), *(path.resolve() for path in attachments)]
+    def _with_files(self, text: str, paths: Sequence[Path], measured: Measurement) -> Message:
         budget = file_token_budget(
             self._window.budget.window_tokens,
             measured.used_tokens,
@@ -91,7 +95,13 @@ class Incoming:
         )
         raw_budget = int(budget / self._window.meter.calibration.ratio)
         message = with_attachments(
-            text, paths, self._directory, raw_budget, shared=self._shared, can_see=self._window.facts.can_see
+            text,
+            paths,
+            self._directory,
+            raw_budget,
+            shared=self._shared,
+            can_see=self._window.facts.can_see,
+            seen=self._seen,
         )
         if not isinstance(message.content, tuple):
             return message
@@ -108,6 +118,6 @@ class Incoming:
             self._emit(Notice(text))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
-        users = sum(e.message.role == "user" and not e.message.is_synthetic for e in self._window.history.entries)
+        turn = self._window.history.turns + 1
         used, usage = measured.used_tokens, measured.usage_ratio
-        return self.reminders.due(self._window.context.inject, turn=users + 1, used_tokens=used, usage_ratio=usage)
+        return self.reminders.due(self._window.context.inject, turn=turn, used_tokens=used, usage_ratio=usage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -50,11 +50,12 @@ def system_prompt(settings: Settings, directory: Path, *parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """text: the system prompt; notices: what of it a person should know, one line each."""
+    """text: the system prompt; project: what of it the project says; notices: for a person, one line each."""
 
     text: str
     skills: tuple[SkillFile, ...]
     notices: tuple[str, ...]
+    project: str = ""
 
 
 def brief(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills: bool = True) -> Briefing:
@@ -72,7 +73,25 @@ def brief(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills:
     text = system_prompt(settings, directory, project.text, listed)
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills were left out."]
-    return Briefing(text, tuple(skills), (*project.notices, *told, *problems))
+    return Briefing(text, tuple(skills), (*project.notices, *told, *problems), project.text)
+
+
+class Briefings:
+    """What a session begins with, cut for the model that answers: the same text as before with a window seen before."""
+
+    def __init__(self, directory: Path, *, has_skills: bool) -> None:
+        self._directory = directory
+        self._has_skills = has_skills
+        self._made: dict[Hashable, Briefing] = {}
+
+    def of(self, settings: Settings, facts: ModelFacts) -> Briefing:
+        """For a model with its own settings. Raises ConfigError for a section whose file cannot be used."""
+        limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
+        told = settings.context.max_tokens, settings.context.section, settings.agent.system_prompt
+        key = (*limits, *told, facts.can_use_tools)
+        if key not in self._made:
+            self._made[key] = brief(settings, facts, self._directory, has_skills=self._has_skills)
+        return self._made[key]
 
 
 def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[str]]:

@@ -1,7 +1,7 @@
 """What outlives a session: notes in `memory.file_path`, and a file for each day's trimmed turns beside it.
 
 The notes are one JSON object, {"notes": [{"text", "at"}]}, oldest first. A file that is anything else is not nca's, or
-was broken: it is left as it is, and said. What is not here is read from nowhere: the time comes from the caller.
+was broken: it is left as it is, and said.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import re
 import secrets
 import stat
+import time
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -38,6 +40,35 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Notes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     notes: list[Note]
+
+
+class Memory:
+    """The notes and the day's file of one project, where its settings say now."""
+
+    def __init__(self, settings: Callable[[], MemorySettings], directory: Path) -> None:
+        self._settings = settings
+        self._directory = directory
+
+    @property
+    def file(self) -> Path:
+        """Where the notes are. Raises ConfigError."""
+        return notes_file(self._settings(), self._directory)
+
+    def notes(self) -> list[Note]:
+        """What was noted for later sessions, oldest first. Raises ConfigError where the file cannot be used."""
+        return load_notes(self.file)
+
+    def note(self, text: str) -> list[Note]:
+        """Keep a note beyond this session, of all the newest `memory.max_notes`. Raises ConfigError."""
+        return add_note(self.file, text, at=time.time(), max_notes=self._settings().max_notes)
+
+    def keep_trimmed(self, text: str, heading: str) -> str:
+        """Add trimmed turns to today's file, which is only good to have; what is wrong as one line, or ""."""
+        try:
+            append_day(self.file, text, date.today(), heading=heading)
+        except ConfigError as error:
+            return str(error)
+        return ""
 
 
 def notes_file(settings: MemorySettings, directory: Path) -> Path:
@@ -89,15 +120,6 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
     except OSError as error:
         raise _left(notes, f"cannot be written ({error.strerror})") from error
     return kept
-
-
-def append_today(notes: Path, summary: str, *, heading: str = "") -> str:
-    """`append_day` of today, for whom it is only good to have; what is wrong as one line, or ""."""
-    try:
-        append_day(notes, summary, date.today(), heading=heading)
-    except ConfigError as error:
-        return str(error)
-    return ""
 
 
 def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:

@@ -17,6 +17,7 @@ from nca.errors import UsageError
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
 from nca.tools.files import listing
 from nca.tools.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
+from nca.tools.seen import SeenFiles
 from nca.tools.tool import ToolError
 from nca.tools.workspace import Workspace, open_own, shown
 
@@ -32,17 +33,29 @@ def mentioned(text: str, directory: Path, servers: Collection[str] = ()) -> list
     """
     found: list[Path] = []
     for match in _MENTION.finditer(text):
-        name = (match[1] or match[2]).rstrip(".:!?") or (match[1] or match[2])
+        whole = match[1] or match[2]
+        # Behind a name without quotes a sentence may end.
+        name = whole if match[1] else whole.rstrip(".:!?") or whole
         if name.partition(":")[0] in servers and ":" in name:
             continue
-        path = (directory / Path(name).expanduser()).resolve()
-        if not path.exists():
+        path = _existing(whole, directory) or _existing(name, directory)
+        if path is None:
             if _LOOKS_LIKE_A_FILE.search(name):
                 raise UsageError(f"@{name}: there is no such file in {directory}.", advice="Nothing was sent.")
             continue
         if path not in found:
             found.append(path)
     return found
+
+
+def _existing(name: str, directory: Path) -> Path | None:
+    try:
+        written = Path(name) if name.startswith("./") else Path(name).expanduser()
+        path = (directory / written).resolve()
+        return path if path.exists() else None
+    except (OSError, RuntimeError, ValueError):
+        # Too long for a name, links in a circle, the home of nobody: no file.
+        return None
 
 
 def with_attachments(
@@ -53,11 +66,13 @@ def with_attachments(
     *,
     shared: Sequence[tuple[str, str]] = (),
     can_see: bool = False,
+    seen: SeenFiles | None = None,
 ) -> Message:
     """The person's message with its files, cut to the budget where they must be; images only whole. Raises UsageError.
 
     shared   names and texts that come along like files, such as what a command said
     can_see  the model takes images
+    seen     learns which files came along in whole: the model may change those without reading them again
     """
     if not paths and not shared:
         return Message("user", clean_text(text))
@@ -74,6 +89,9 @@ def with_attachments(
         AttachmentPart(file.name, admitted.text, admitted.original_bytes, is_cut=admitted.is_cut)
         for file, admitted in zip(files, fitted, strict=True)
     )
+    for file, admitted in zip(files, fitted, strict=True):
+        if seen is not None and file.source is not None and not admitted.is_cut:
+            seen.note(*file.source)
     # Behind its name: the request has no other place for that.
     shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", is_synthetic=True), one.part))
     return Message("user", (TextPart(clean_text(text)), *attached, *shown_images))
@@ -81,11 +99,12 @@ def with_attachments(
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A file's text as far as it was read, of `size` bytes; or a directory's listing."""
+    """A file's text as far as it was read, of `size` bytes; or a directory's listing. `source`: file and bytes."""
 
     name: str
     text: str
     size: int
+    source: tuple[Path, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +126,16 @@ def _read(path: Path, name: str, *, can_see: bool) -> _Text | _Image:
     if kind := image_kind(raw):
         return _image(raw, kind, shown(name), size, can_see=can_see)
     if b"\0" in raw[:8192]:
-        raise UsageError(f"@{path.name}: is not a text file.", advice="Nothing was sent.")
-    return _Text(name, clean_text(raw.decode("utf-8", "replace")), size)
+        raise UsageError(f"@{path.name} is not a text file.", advice="Nothing was sent.")
+    return _Text(name, clean_text(raw.decode("utf-8", "replace")), size, (path, raw))
 
 
 def _image(raw: bytes, kind: str, name: str, size: int, *, can_see: bool) -> _Image:
     if not can_see:
-        said = f"@{name}: is an image ({kind}), and the model takes none, as far as is known."
+        said = f"@{name} is an image ({kind}), and the model takes none, as far as is known."
         raise UsageError(said, advice="Nothing was sent; /model switches to one that does.")
     if size > MAX_IMAGE_BYTES:
-        said = f"@{name}: is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}."
+        said = f"@{name} is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}."
         raise UsageError(said, advice="Nothing was sent.")
     if problem := image_problem(raw):
         raise UsageError(f"@{name}: the image {problem}.", advice="Nothing was sent.")

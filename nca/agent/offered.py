@@ -13,10 +13,11 @@ from nca.agent.calls import most_bytes
 from nca.agent.window import Window
 from nca.config.paths import data_dir, user_config_file
 from nca.context.budget import Budget
-from nca.context.todo import newest_list
 from nca.models.catalog import ModelFacts
+from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
 from nca.tools.runner import CommandRunner
+from nca.tools.seen import SeenFiles
 from nca.tools.skill import SkillFile
 from nca.tools.task import Subtasks
 from nca.tools.toolbox import Surroundings, Toolbox, default_toolbox
@@ -33,12 +34,14 @@ def own_toolbox(
     window: Callable[[], Window],
     outputs: Callable[[], Path | None],
     *,
+    seen: SeenFiles | None = None,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
 ) -> Toolbox:
     """nca's own tools; they ask the window when they run, which may then have another model or other settings.
 
     outputs  the folder for what a command says beyond what is shown; None: nowhere
+    seen     which files the model knows; None: none yet
     """
     return default_toolbox(
         directory,
@@ -46,7 +49,7 @@ def own_toolbox(
         Surroundings(
             can_see=lambda: window().facts.can_see,
             private_hosts=lambda: window().settings.tools.private_hosts,
-            last_todo=lambda: (newest_list(window().history.entries) or (0, {}))[1],
+            last_todo=lambda: (window().history.newest_list or (0, {}))[1],
             protected=_protected(directory),
             runner=CommandRunner(
                 directory,
@@ -54,6 +57,7 @@ def own_toolbox(
                 limits=lambda: replace(window().context.admission, max_bytes=most_bytes(window())),
                 outputs=outputs,
             ),
+            seen=seen,
             skills=skills,
             subtasks=subtasks,
         ),
@@ -67,16 +71,33 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget) -> list[dict[st
     """
     if not facts.can_use_tools:
         return []
+    definitions = {one["function"]["name"]: one for one in toolbox.definitions(budget.budget_tokens)}
+    by_server: dict[str, dict[str, int]] = {}
+    for tool in toolbox.outside:
+        size = len(json.dumps(definitions[tool.name]))
+        by_server.setdefault(server_of(tool.name), {})[tool.name] = size
     room = budget.budget_tokens // OUTSIDE_SHARE_OF_BUDGET * _CHARS_PER_TOKEN
-    outside = {tool.name for tool in toolbox.outside}
-    kept = []
-    for definition in toolbox.definitions(budget.budget_tokens):
-        if definition["function"]["name"] in outside:
-            room -= len(json.dumps(definition))
-            if room < 0:
+    left_out = _without_room(list(by_server.values()), room)
+    return [one for name, one in definitions.items() if name not in left_out]
+
+
+def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:
+    """The tools, given with their sizes for each server, that do not fit.
+
+    No server crowds out another: each has the same share, and what a small one leaves of it is for the larger ones.
+    """
+    left_out: set[str] = set()
+    for count, sizes in zip(
+        range(len(servers), 0, -1), sorted(servers, key=lambda one: sum(one.values())), strict=True
+    ):
+        share = room_chars // count
+        for name, size in sizes.items():
+            if size > share:
+                left_out.add(name)
                 continue
-        kept.append(definition)
-    return kept
+            share -= size
+            room_chars -= size
+    return left_out
 
 
 def _protected(directory: Path) -> list[Path]:

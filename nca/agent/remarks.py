@@ -12,6 +12,9 @@ FEWEST_CUT_TOKENS = 1_000
 _WHOLE = frozenset({"stop", "tool_calls", "refusal", "compaction"})
 _REASON_CHARS = 60
 
+CUT_OFF = "The last turn was cut off; what was there of it is kept and marked as interrupted."
+"""Of a session whose process ended in the middle of a turn."""
+
 
 def ending(reply: Reply, answer_tokens: int) -> str:
     """Why an answer ended where that was not its own end (F28), else nothing. `answer_tokens`: the room it had."""

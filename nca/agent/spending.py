@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from nca.agent.window import Window
 from nca.errors import CostLimitReached
 from nca.events import Listener, Notice
+from nca.messages import Usage
 from nca.models.costs import money
+from nca.sessions.usage import BESIDE
 
 WARNING_RATIO = 0.8
+ANSWERS_NAME = "answers"
+BESIDE_NAME = "beside them"
+"""Requests that are no step of the talk: summaries, tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some of a session's requests used; `name` says which."""
+
+    name: str
+    requests: int
+    usage: Usage
 
 
 class Spending:
@@ -28,6 +45,15 @@ class Spending:
         """US dollars for the last turn, or the one that runs; None before the first, and where no price is known."""
         total, before = self._window.session.totals().cost, self._spent_before
         return None if total is None or before is None else total - before
+
+    def by_model(self) -> list[Spent]:
+        """In the order in which they were first asked."""
+        return _grouped((row.model, row.usage) for row in self._window.session.usage())
+
+    def by_purpose(self) -> list[Spent]:
+        """Answers, and what was asked beside them: summaries, tasks, answers in several samplings."""
+        rows = self._window.session.usage()
+        return _grouped((BESIDE_NAME if row.seq == BESIDE else ANSWERS_NAME, row.usage) for row in rows)
 
     @property
     def limit(self) -> float:
@@ -57,3 +83,23 @@ class Spending:
         if spent >= WARNING_RATIO * self.limit:
             self._warned_of = self.limit
             self._emit(Notice(f"This session has cost {money(spent)} of {money(self.limit)} (session.max_cost)."))
+
+
+def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
+    groups: dict[str, list[Usage]] = {}
+    for name, usage in rows:
+        groups.setdefault(name, []).append(usage)
+    return [Spent(name, len(used), _sum(used)) for name, used in groups.items()]
+
+
+def _sum(used: list[Usage]) -> Usage:
+    """The cost is that of the requests whose price is known, None where none is."""
+    costs = [usage.cost for usage in used if usage.cost is not None]
+    return Usage(
+        sum(usage.prompt_tokens for usage in used),
+        sum(usage.completion_tokens for usage in used),
+        sum(usage.cache_read_tokens for usage in used),
+        sum(usage.cache_write_tokens for usage in used),
+        sum(usage.reasoning_tokens for usage in used),
+        sum(costs) if costs else None,
+    )

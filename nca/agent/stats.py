@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nca.agent.background import Background
+from nca.agent.weights import HeavyItem, RepeatedReads, Weights, weights_of
 from nca.agent.window import Window
-from nca.context.importance import importances
-from nca.context.rules.untouchable import newest_user
-from nca.context.view import Marker, Stub, Summary, Verbatim, seqs
-from nca.messages import Message
+from nca.context.budget import Measurement
+from nca.context.parts import parts_of, view_parts
+from nca.context.tokens import text_tokens, tools_tokens
+from nca.context.view import Marker, Stub, Summary
 from nca.models.costs import request_cost, saved_cost
-
-HEAVIEST = 5
-
-
-@dataclass(frozen=True, slots=True)
-class HeavyItem:
-    """A shown message or summary with its tokens.
-
-    score    how much it matters when older messages give way, 0 … 1; None for a summary, and where it was not asked
-    reasons  why, in a few words each, the strongest first
-    """
-
-    label: str
-    tokens: int
-    score: float | None = None
-    reasons: tuple[str, ...] = ()
+from nca.tools.mcp.tool import PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +33,10 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class ContextStats:
-    """Counts in tokens unless they say otherwise. `breakdown` sums to used_tokens; `model` is the one that answers."""
+    """Counts in tokens unless they say otherwise. `model` is the one that answers.
+
+    breakdown, parts  used_tokens in the measurement's five parts, and by kind (`nca.context.parts.KINDS`)
+    """
 
     model: str
     used_tokens: int
@@ -59,6 +46,7 @@ class ContextStats:
     target_tokens: int
     usage_ratio: float
     breakdown: dict[str, int]
+    parts: dict[str, int]
     messages: int
     turns: int
     hidden_messages: int
@@ -70,23 +58,28 @@ class ContextStats:
     next_rung: str
     heaviest: tuple[HeavyItem, ...]
     by_tool: tuple[tuple[str, int], ...]
+    by_file: tuple[tuple[str, int], ...]
+    repeated: tuple[RepeatedReads, ...]
     is_estimate: bool
     prices: Prices = field(default_factory=Prices)
 
 
-def stats_of(window: Window, background: Background | None = None, *, with_scores: bool = True) -> ContextStats:
-    """Costs a look at each shown message; `with_scores` two more.
+def stats_of(
+    window: Window, background: Background | None = None, *, project: str = "", with_details: bool = True
+) -> ContextStats:
+    """What `window` holds.
 
-    background   what prepares compactions of this window, if anything does
-    with_scores  False leaves out how much the heaviest items matter
+    background    what prepares compactions of this window, if anything does
+    project       what of the system prompt the project says
+    with_details  False leaves `parts` and what weighs empty: they cost a few looks at each shown message
     """
     measured = window.measure()
     history, budget = window.history, window.budget
     fixed = window.meter.total(window.meter.fixed_raw)
-    newest = newest_user(history.entries)
+    newest = history.newest_user
     if newest is not None:
         fixed += window.meter.scaled(history.run_tokens(newest, newest))
-    weights, by_tool = _weights(window)
+    weights = weights_of(window) if with_details else Weights()
     items = history.view.items
     return ContextStats(
         model=window.facts.name,
@@ -97,77 +90,52 @@ def stats_of(window: Window, background: Background | None = None, *, with_score
         target_tokens=budget.target_tokens(fixed, budget.aim_ratio(window.context)),
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
+        parts=_parts(window, measured, project) if with_details else {},
         messages=history.head,
-        turns=sum(entry.message.role == "user" and not entry.message.is_synthetic for entry in history.entries),
-        hidden_messages=sum(1 for item in items if isinstance(item, Summary | Marker) for _ in seqs(item.ranges)),
+        turns=history.turns,
+        hidden_messages=sum(
+            last - first + 1 for item in items if isinstance(item, Summary | Marker) for first, last in item.ranges
+        ),
         stubbed_messages=sum(isinstance(item, Stub) for item in items),
         summaries=sum(isinstance(item, Summary) for item in items),
         pinned_messages=len(history.pins),
         compact_at_tokens=budget.trigger_tokens(window.context),
         auto=window.context.auto,
         next_rung=_next_rung(window, measured.used_tokens, background),
-        heaviest=tuple(_heaviest(window, weights, with_scores=with_scores)),
-        by_tool=tuple(by_tool.most_common()),
+        heaviest=weights.heaviest,
+        by_tool=weights.by_tool,
+        by_file=weights.by_file,
+        repeated=weights.repeated,
         is_estimate=measured.is_estimate,
         prices=_prices(window, measured.used_tokens),
     )
 
 
 def _prices(window: Window, used_tokens: int) -> Prices:
-    standing = [record for record in window.session.compactions() if not record.undone]
-    costs = [record.cost for record in standing if record.cost is not None]
-    whole = used_tokens + sum(record.tokens_before - record.tokens_after for record in standing)
+    saved, cost = window.standing
+    whole = used_tokens + saved
     facts, is_shorter = window.facts, whole > used_tokens
     return Prices(
         request=request_cost(facts, used_tokens),
         request_cached=request_cost(facts, used_tokens, is_cached=True),
-        compactions=sum(costs) if costs else None,
+        compactions=cost,
         saves=saved_cost(facts, whole, used_tokens) if is_shorter else None,
         saves_cached=saved_cost(facts, whole, used_tokens, is_cached=True) if is_shorter else None,
     )
 
 
-def _heaviest(window: Window, weights: list[tuple[int, int, str]], *, with_scores: bool) -> Iterator[HeavyItem]:
-    history = window.history
-    found = importances(history.visible(), history.found, history.pins) if with_scores else {}
-    for cost, seq, label in weights[:HEAVIEST]:
-        importance = found.get(seq)
-        if importance is None:
-            yield HeavyItem(label, cost)
-        else:
-            yield HeavyItem(label, cost, importance.score, importance.reasons)
-
-
-def _weights(window: Window) -> tuple[list[tuple[int, int, str]], Counter[str]]:
-    """(tokens, seq, label) of the shown items, heaviest first, and the tokens of tool results by tool.
-
-    A summary's seq is 0.
-    """
-    history = window.history
-    found: list[tuple[int, int, str]] = []
-    by_tool: Counter[str] = Counter()
-    for item in (*history.view.items, Verbatim(history.view.tail, history.head)):
-        if isinstance(item, Verbatim):
-            for entry in history.entries[item.first - 1 : item.last]:
-                cost = window.meter.scaled(history.run_tokens(entry.seq, entry.seq))
-                found.append((cost, entry.seq, f"message {entry.seq}, {_label(entry.message)}"))
-                if entry.message.role == "tool":
-                    by_tool[entry.message.name or "tool"] += cost
-        else:
-            cost = window.meter.scaled(history.item_tokens(item))
-            if isinstance(item, Summary):
-                found.append((cost, 0, f"summary {item.id}"))
-    found.sort(key=lambda row: -row[0])
-    return found, by_tool
-
-
-def _label(message: Message) -> str:
-    if message.role == "tool":
-        return f"result of {message.name or 'a tool'}"
-    if message.attachments:
-        return "you: @" + " @".join(part.path for part in message.attachments)
-    who = "you" if message.role == "user" else message.role
-    return f"{who}: {_one_line(message.text)}" if message.text.strip() else who
+def _parts(window: Window, measured: Measurement, project: str) -> dict[str, int]:
+    meter = window.meter
+    of_project = min(meter.system_raw, text_tokens(project))
+    own = [tool for tool in window.tools if not tool["function"]["name"].startswith(PREFIX)]
+    own_raw = tools_tokens(own) if len(own) < len(window.tools) else meter.tools_raw
+    fixed = {
+        "system_prompt": meter.system_raw - of_project,
+        "instructions": of_project,
+        "tool_definitions": min(own_raw, meter.tools_raw),
+        "mcp_tools": max(0, meter.tools_raw - own_raw),
+    }
+    return parts_of(measured.breakdown, fixed, view_parts(window.history))
 
 
 def _next_rung(window: Window, used_tokens: int, background: Background | None) -> str:
@@ -194,8 +162,3 @@ def _next_rung(window: Window, used_tokens: int, background: Background | None) 
             f"compaction is prepared from {prepares_at:,} on" if is_ahead else "compaction is prepared after a turn"
         )
     return ", ".join([*rungs, f"{what} at {compacts_at:,} tokens"])
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text[:200].split())
-    return line if len(line) <= 40 else line[:39] + "…"

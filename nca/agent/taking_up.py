@@ -19,6 +19,9 @@ async def take_up(servers: Servers, text: str, toolbox: Toolbox, window: Window,
     if tools is not None:
         toolbox.take_outside(tools)
         window.take_tools()
+    if window.tools:
+        told = {tool["function"]["name"] for tool in window.tools}
+        servers.note_left_out(tool.name for tool in toolbox.outside if tool.name not in told)
     incoming.servers = servers.names
     for name, said in await servers.mentioned(text):
         incoming.share(name, said)

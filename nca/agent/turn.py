@@ -145,6 +145,14 @@ class Turn:
 
     async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
         """Whether less is asked now; None: there is no further round."""
+        before = self.window.budget.window_tokens
+        is_smaller = await self._asks_less(failure, share)
+        if (tokens := self.window.budget.window_tokens) < before:
+            name = self.model.facts.name
+            self.emit(Notice(f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} were assumed."))
+        return is_smaller
+
+    async def _asks_less(self, failure: ProviderFailure, share: float | None) -> bool:
         if failure.action == "lower_max_tokens" and share is not None:
             return self.window.shorten_answer(failure)
         if failure.action not in ("compact", "lower_max_tokens_then_compact") or not failure.is_overflow:

@@ -14,6 +14,8 @@ from nca.context.budget import REARM_RATIO, Budget, Measurement
 from nca.context.calibration import Calibration
 from nca.context.draft import Draft
 from nca.context.history import History
+from nca.context.log import Log
+from nca.context.mending import overheads
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.request import request_messages
@@ -25,15 +27,13 @@ from nca.models import provider_side
 from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
 from nca.sessions.store import Store
-from nca.sessions.usage import Learned, UsageRow
+from nca.sessions.usage import BESIDE, Learned, UsageRow
 from nca.sessions.views import CompactionRecord
 
 FEWEST_RESTORED_TURNS = 3
 """Seed 3: max(3, max_context_turns / 6) turns are restored."""
 Offer = Callable[[ModelFacts, Budget], Sequence[dict[str, Any]]]
 """The definitions of tools that a model with such a budget is told of."""
-BESIDE = 0
-"""The seq of a usage row that is about no request of a view: a summary, or an answer in several samplings."""
 MOST_TAKEN_UP = 500
 """The newest reports that a resumed session takes up: more than enough for a fit, in a few thousandths of a second."""
 
@@ -55,23 +55,28 @@ class Window:
         self.session = session
         self.system_prompt = system_prompt
         self._offer = offer
-        self.history = History(session.entries(), session.view(), session.pins())
+        self.history = History(Log(session), session.view(), session.pins())
         self.quiet_below = 0
         """No automatic compaction while `used` is below this: one has just happened, or a person undid one."""
         self.is_cut_told = False
         """The person knows that the provider leaves out a part of what it is sent."""
+        self._standing: tuple[int, float | None] | None = None
         self._most_answer_tokens = 0
         """What the provider allows for an answer, once it has refused more; 0: it has not."""
         self.meter = Meter()
         self.use(loaded, facts)
 
-    def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
-        """Take other settings or another model. Raises ConfigError where they make no budget."""
+    def use(self, loaded: LoadedSettings, facts: ModelFacts, system_prompt: str | None = None) -> None:
+        """Take other settings or another model, and what it is told first where that changes too.
+
+        Raises ConfigError where they make no budget, and nothing has changed.
+        """
         settings = loaded.for_model(facts.name).settings
         learned = self.store.learned(facts.name)
         limits = [facts.window_tokens, learned.window_tokens]
         window = settings.model.context_window or min(limit for limit in limits if limit)
         self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
+        self.system_prompt = self.system_prompt if system_prompt is None else system_prompt
         self.settings: Settings = settings
         self.facts = facts
         self.tools = list(self._offer(facts, self.budget))
@@ -158,6 +163,13 @@ class Window:
         # Ten calls at 0.1 are 0.9999999999999999, and they have cost a dollar.
         return round(self.session.totals().cost or 0.0, 9)
 
+    @property
+    def standing(self) -> tuple[int, float | None]:
+        """What the compactions that stand saved, in tokens, and cost in US dollars (None: no cost is known)."""
+        if self._standing is None:
+            self._standing = self.session.standing()
+        return self._standing
+
     def answer_tokens(self) -> int:
         """What the answer may cost: the reserve, within the model's own cap."""
         caps = (self.budget.reserve_tokens, self.facts.max_output_tokens, self._most_answer_tokens)
@@ -222,6 +234,7 @@ class Window:
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
         """Put a proposed view in force, on disk first."""
         committed = self.session.commit_view(proposal.view, record, expected_head=proposal.head)
+        self._stands(committed)
         self.meter.forget(proposal.view)
         self.history.view = proposal.view
         self.settle()
@@ -261,25 +274,40 @@ class Window:
         """A view that a person asked for, on disk first."""
         record = CompactionRecord(trigger="manual", stages=(stage,), tokens_before=before, tokens_after=after)
         committed = self.session.commit_view(view, record, expected_head=self.history.head)
+        self._stands(committed)
         self.history.view = view
         self.settle()
         return committed
 
+    def _stands(self, record: CompactionRecord) -> None:
+        """One compaction more that stands: the others need not be added up anew."""
+        if self._standing is not None:
+            saved, cost = self._standing
+            costs = [one for one in (cost, record.cost) if one is not None]
+            saved += record.tokens_before - record.tokens_after
+            self._standing = saved, sum(costs) if costs else None
+
     def _moved(self, record: CompactionRecord | None) -> CompactionRecord | None:
         if record is not None:
+            self._standing = None
             self.history.view = self.session.view()
             self.settle()
         return record
 
     def _take_up_reports(self) -> None:
         """A resumed session shows the number that it ended with, and has learned what its reports taught."""
-        rows = [row for row in self.session.usage() if row.seq != BESIDE]
-        ours = [row for row in rows[-MOST_TAKEN_UP:] if row.model == self.facts.name and row.seq <= self.history.head]
+        rows = self.session.reports(MOST_TAKEN_UP)
+        ours = [row for row in rows if row.model == self.facts.name and row.seq <= self.history.head]
         reports = []
         for view_id in dict.fromkeys(row.view_id for row in ours):
             of_view = [row for row in ours if row.view_id == view_id]
-            counts = self.history.counts_until(self.session.view(view_id), [row.seq for row in of_view])
-            reports += [(*count, row.usage.prompt_tokens) for count, row in zip(counts, of_view, strict=True)]
+            view, seqs = self.session.view(view_id), [row.seq for row in of_view]
+            counts = self.history.counts_until(view, seqs)
+            added = overheads(self.history, view, seqs, self.meter.provider)
+            reports += [
+                (text + mended, calls, row.usage.prompt_tokens)
+                for (text, calls), mended, row in zip(counts, added, of_view, strict=True)
+            ]
         self.meter.relearn(reports, self.history)
         self._restore_anchor(rows[-1] if rows else None)
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
 import sys
-import threading
-from typing import Any, NoReturn
 
 from nca import __version__
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --version`
+    from typing import Any, NoReturn
+
+CHAT = "loop"
 VERSION_FLAGS = ("--version", "-V")
 HELP_FLAGS = ("--help", "-h")
-EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
-"""Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 130 interrupted."""
+UTF_8 = "utf-8"
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_UNREAD = 1, 2, 130, 141
+"""Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 130 interrupted ·
+141 nobody reads."""
+_OF_WRITING = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ECONNRESET)
+"""Errors of a pipe that nobody reads, a full disk, a terminal that was closed."""
 
 
 def main() -> None:
@@ -21,9 +28,17 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in VERSION_FLAGS:
         # Before anything is imported: asking for the version is instant.
-        print(f"nca {__version__}")
+        try:
+            print(f"nca {__version__}", flush=True)
+        except OSError as error:
+            leave(_unwritten(error))
         return
-    leave(run(arguments))
+    _fill_streams()
+    try:
+        leave(run(arguments))
+    except KeyboardInterrupt:
+        # It came between two lines of this program, or to the last of its clearing away.
+        os._exit(EXIT_INTERRUPTED)
 
 
 def leave(code: int) -> NoReturn:
@@ -33,18 +48,52 @@ def leave(code: int) -> NoReturn:
     (the import of litellm, a blocked read of standard input) that aborts the whole process: pthread_exit cannot unwind
     through Rust or C++. And to take litellm apart, object by object, takes a second that a person waits for the shell.
     """
+    import contextlib
+    import threading
+
+    from nca.groups import end_all
+
+    end_all()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if code:  # said already
+            sys.stdout = None
+        else:
+            code = _unwritten(error)
     if "litellm" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
-        for stream in (sys.stdout, sys.stderr):
-            # A reader that is gone, or a full disk: there is nobody left to tell.
-            with contextlib.suppress(AttributeError, OSError, ValueError):
-                stream.flush()
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
+    from nca.terminal import signals
+
+    if any(stream and (stream.encoding or UTF_8).lower() != UTF_8 for stream in (sys.stdout, sys.stderr)):
+        from nca.terminal.glyphs import carry
+
+        carry(sys.stdout, sys.stderr)
+    words = _with_command(arguments)
+    if words[0] != CHAT:
+        with signals.raised():
+            return _explained(words)
+    import gc
+
+    # Looked through again and again while hundreds of modules are made, for garbage that there is none of; the chat
+    # takes it up again when it is open.
+    gc.disable()
+    with signals.at_once():
+        return _explained(words)
+
+
+def _explained(arguments: list[str]) -> int:
+    """The exit code; what went wrong is one line."""
     from nca.errors import NcaError
 
+    output = sys.stdout
     try:
         return _dispatch(arguments)
     except NcaError as error:
@@ -53,13 +102,51 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("nca: interrupted.", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output is gone; say nothing, and keep Python from complaining at exit.
-        sys.stdout = None
-        return EXIT_FAILED
+    except SystemExit as ending:
+        if sys.stdout is not output:  # Typer's way to say that nobody reads
+            return EXIT_UNREAD
+        return ending.code if isinstance(ending.code, int) else EXIT_FAILED
+    except OSError as error:
+        return _unwritten(error)
+
+
+def _fill_streams() -> None:
+    """Put nothing where a standard stream was closed (`<&-`), or the next file opened would be taken for it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
+
+
+def _unwritten(error: OSError) -> int:
+    """The exit code for output that could not be written; raises what is another error."""
+    from nca.terminal.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
+
+    if error.errno not in _OF_WRITING:
+        raise error
+    # Or Python would try again at its end, and complain.
+    sys.stdout = None
+    if is_unread(error):
+        return BROKEN_PIPE_EXIT_CODE
+    print(f"nca: {unwritten_line(error)}", file=sys.stderr)
+    return UNWRITTEN_EXIT_CODE
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments[0] == CHAT:
+        from nca.cli.words import read_words
+
+        if (chat := read_words(arguments[1:])) is not None:
+            from nca.cli.chat import open_chat
+
+            return open_chat(chat)
+    return _with_typer(arguments)
+
+
+def _with_typer(arguments: list[str]) -> int:
     import typer
 
     from nca.cli.commands import build
@@ -67,9 +154,11 @@ def _dispatch(arguments: list[str]) -> int:
     # Typer brings click inside itself or beside itself, depending on its version; this is the class it raises.
     wrong_words: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
     try:
-        result = build()(args=_with_command(arguments), prog_name="nca", standalone_mode=False)
+        result = build()(args=arguments, prog_name="nca", standalone_mode=False)
     except wrong_words as error:
-        print(f"nca: {_plain(error.format_message())} Try 'nca --help'.", file=sys.stderr)
+        place = getattr(error, "ctx", None)
+        command = place.command_path if place else "nca"
+        print(f"nca: {_plain(error.format_message())} Try '{command} --help'.", file=sys.stderr)
         return EXIT_USAGE
     except typer.Abort:
         print("nca: interrupted.", file=sys.stderr)
@@ -82,7 +171,7 @@ def _dispatch(arguments: list[str]) -> int:
 def _with_command(arguments: list[str]) -> list[str]:
     """`nca` alone and `nca -m MODEL` are `nca loop`."""
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in HELP_FLAGS):
-        return ["loop", *arguments]
+        return [CHAT, *arguments]
     return arguments
 
 

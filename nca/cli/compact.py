@@ -43,12 +43,12 @@ def compact(
         stages=stages,
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
-    transcript = read_transcript(_read(file), "standard input" if file == "-" else file)
+    transcript = read_transcript(read_input(file), "standard input" if file == "-" else file)
     result = compact_loaded(
         transcript.messages,
         loaded,
         model=model,
-        summarizer=_summarizer(loaded),
+        summarizer=summarizer_of(loaded),
         focus=focus,
         tools=transcript.tools,
     )
@@ -58,7 +58,8 @@ def compact(
     return 0
 
 
-def _read(file: str) -> bytes:
+def read_input(file: str) -> bytes:
+    """A file's bytes, or those of standard input. Raises UsageError."""
     import sys
 
     from nca.errors import UsageError
@@ -77,13 +78,14 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
     import msgspec
 
     from nca.errors import NcaError
+    from nca.terminal.sanitize import json_to_terminal
 
     if as_json:
         data = msgspec.json.encode(result) + b"\n"
     else:
         data = b"".join(msgspec.json.encode(row) + b"\n" for row in result.messages)
     if out is None:
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(json_to_terminal(data))
         sys.stdout.buffer.flush()
         return
     try:
@@ -107,7 +109,7 @@ def _say(result: CompactionResult) -> None:
     typer.echo(" ".join([line, *map(one_line, result.notices)]), err=True)
 
 
-def _summarizer(loaded: LoadedSettings) -> Summarizer | None:
+def summarizer_of(loaded: LoadedSettings) -> Summarizer | None:
     """A filter asks no model unless one is named."""
     name = loaded.settings.model.summarizer
     if not name or name == "none":

@@ -1,6 +1,7 @@
 """`nca doctor`: what was found on this machine, one line each, and what to do about what is wrong.
 
-Nothing is written, and no connection is opened, except to the usual ports of this machine with --probe.
+Nothing is written, and no connection is opened; with --probe to the usual ports of this machine, and to an endpoint
+that is set.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Finding:
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: ok, and the findings.")] = False,
-    probe: Annotated[bool, typer.Option("--probe", help="Ask this machine's ports for model servers.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask this machine's ports, and an endpoint that is set, for models.")
+    ] = False,
 ) -> int:
     """What was found: Python, settings, data, keys (names only), models. Exits 1 if something is broken."""
     findings = list(_examine(probe=probe))
@@ -71,7 +74,7 @@ def _examine(*, probe: bool) -> Iterator[Finding]:
         _keys,
         lambda: _servers(probe=probe),
         _embedded,
-        _model,
+        lambda: _model(probe=probe),
     )
     for check in checks:
         yield from check()
@@ -214,8 +217,24 @@ def _runtime() -> Finding:
     return Finding("embedded", "ok", f"xllamacpp {_version('xllamacpp')}")
 
 
-def _model() -> Iterator[Finding]:
-    """What `nca loop` would talk to, as far as that can be told without asking anyone."""
+_ENDPOINT_SECONDS = 2.0
+"""It may be far, unlike this machine's ports."""
+
+
+def _endpoint(base: str) -> Finding:
+    """What an endpoint of the person's own lists."""
+    from nca.models.local_servers import list_models
+    from nca.models.providers import key_of
+
+    key = key_of("openai", os.environ)[1]
+    if listed := list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS):
+        return Finding("model", "ok", f"what the endpoint {base} offers: {', '.join(listed[:5])}")
+    advice = "Is it running, and the address right (model.api_base, OPENAI_API_BASE)? Else name a model with -m."
+    return Finding("model", "warn", f"the endpoint {base} lists no models.", advice)
+
+
+def _model(*, probe: bool) -> Iterator[Finding]:
+    """What `nca loop` would talk to, as far as that can be told, without --probe without asking anyone."""
     from nca.cli.opening import load_settings
     from nca.errors import NcaError
     from nca.models.choose import choose
@@ -224,7 +243,7 @@ def _model() -> Iterator[Finding]:
         settings = load_settings({}, None).settings.model
         base = settings.api_base or os.environ.get("OPENAI_API_BASE", "") or os.environ.get("OPENAI_BASE_URL", "")
         if base and not settings.name:
-            yield Finding("model", "ok", f"what the endpoint {base} offers")
+            yield _endpoint(base) if probe else Finding("model", "ok", f"what the endpoint {base} offers; --probe asks")
             return
         choice = choose(settings, os.environ, servers=())
     except NcaError:

@@ -49,18 +49,20 @@ def with_weights(choice: Choice) -> Choice | None:
 
 
 def banner(choice: Choice, facts: ModelFacts, *, is_first: bool) -> list[str]:
-    """At most five lines; the first start says more than later ones."""
+    """Five lines at the first start: which model, why, how to have another, what to type, how to leave. Later one, or
+    two where the model has something to be known of it."""
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.window_is_assumed else "")
     first = f"nca · {choice.model} · window {window}"
-    lines = [first if is_first else f"{first} · /help"]
-    if facts.note:
-        lines.append(facts.note)
-    if is_first:
-        others = f" Also here: {', '.join(choice.alternatives[:3])}." if choice.alternatives else ""
-        lines.append(f"Why this model: {choice.why}.{others}")
-        lines.append("Another one: /model NAME, or for good: /config model.name NAME --save.")
-        lines.append("/help shows what can be typed, Ctrl-C stops an answer, Ctrl-D leaves.")
-    return lines
+    if not is_first:
+        return [f"{first} · /help", *([facts.note] if facts.note else [])]
+    others = f" Also here: {', '.join(choice.alternatives[:3])}." if choice.alternatives else ""
+    return [
+        first,
+        f"Why this model: {choice.why}. {facts.note}".rstrip() + others,
+        "Another one: /model NAME. To keep it: /config model.name NAME --save.",
+        "Type what you want done, with @path to bring a file in. /help shows all that can be typed.",
+        "Ctrl-C stops an answer. Ctrl-D or /exit leaves; nca loop --continue goes on where you were.",
+    ]
 
 
 def _require_runtime() -> None:
@@ -100,6 +102,7 @@ def _wanted(choice: Choice) -> str | None:
             return None
         if answer in ("", "1", "2", "3"):
             return {"2": small, "3": None}.get(answer, recommended)
+        print("Type 1, 2 or 3, or Enter for 1. Ctrl-C leaves, and nothing is fetched.")
 
 
 def _size(count: int) -> str:

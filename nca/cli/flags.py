@@ -7,9 +7,11 @@ is valid.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from nca.cli import opening
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")]
 CompactThreshold = Annotated[str | None, typer.Option(help="The usage at which compaction happens: 0.8, 80 or 80%.")]
@@ -19,15 +21,10 @@ MaxOutputTokens = Annotated[str | None, typer.Option(help="Room kept for the ans
 Permission = Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")]
 MaxCost = Annotated[str | None, typer.Option(help="What the session may cost in US dollars before nothing is sent.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Take over what this project's settings would run, this once.")]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="Plain lines: no colours, nothing that moves; for a screen reader.")
+]
 Profile = Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")]
 Config = Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")]
 
-
-def settings_of(*, disable_compaction: bool = False, **given: str | None) -> dict[str, Any]:
-    """Settings by name from flags by parameter (`compact_threshold` is --compact-threshold), None where not given."""
-    from nca.config.layers import FLAGS
-
-    keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}
-    return {"context.auto": "off" if disable_compaction else None} | {
-        keys[parameter]: value for parameter, value in given.items()
-    }
+settings_of = opening.settings_of

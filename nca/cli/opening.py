@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
     from nca.events import Listener
     from nca.models.choose import Choice
+    from nca.sessions.session import Kind
     from nca.sessions.store import Store
 
 
@@ -28,6 +29,16 @@ def load_settings(
 
     decide = trusts(by_flag=trust, asks=asks)
     return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file, trusts=decide)
+
+
+def settings_of(*, disable_compaction: bool = False, **given: str | None) -> dict[str, Any]:
+    """Settings by name from flags by parameter (`compact_threshold` is --compact-threshold), None where not given."""
+    from nca.config.layers import FLAGS
+
+    keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}
+    return {"context.auto": "off" if disable_compaction else None} | {
+        keys[parameter]: value for parameter, value in given.items()
+    }
 
 
 def store_path() -> Path:
@@ -52,7 +63,8 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
     except (StoreTooNew, StoreDamaged):
         raise
     except StoreError as error:
-        listener(Notice(f"{error.message} This session is kept in memory only and will be gone when you leave."))
+        said = error.message[:1].upper() + error.message[1:].rstrip(".")
+        listener(Notice(f"{said}. This session is kept in memory only and will be gone when you leave."))
         return Store.open(None)
     settings = loaded.settings.session
     removed = store.expire(settings.retention_days, settings.max_sessions)
@@ -77,6 +89,7 @@ async def open_conversation(
     session: str | None = None,
     prepares: bool = False,
     read_only: bool = False,
+    kind: Kind = "chat",
 ) -> Conversation:
     """The conversation with the chosen model. Raises ModelUnavailable, SessionNotFound, SessionLocked."""
     from nca.agent.conversation import Conversation
@@ -94,6 +107,7 @@ async def open_conversation(
             listener=listener,
             prepares=prepares,
             read_only=read_only,
+            kind=kind,
         )
     except BaseException:
         await model.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nca.cli import flags
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
     from nca.events import ApprovalAsked, Event, TurnFinished
@@ -78,21 +80,33 @@ def _text(prompt: str | None) -> str:
 
 async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json: bool, stream: str | None) -> int:
     import asyncio
-    import signal
 
     from nca.cli.opening import open_conversation, open_store
+    from nca.terminal.signals import INTERRUPTED_EXIT_CODE, Interrupts
 
     watch = _Watch(as_json, stream)
     with open_store(loaded, watch.listen) as store:
-        conversation = await open_conversation(loaded, store, watch.listen, session=session)
+        conversation = await open_conversation(loaded, store, watch.listen, session=session, kind="run")
         try:
             sending = asyncio.ensure_future(conversation.send(text))
-            for name in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(name, sending.cancel)
-            finished = await sending
+            interrupts = Interrupts(
+                on_interrupt=lambda: interrupts.end(INTERRUPTED_EXIT_CODE),
+                on_end=sending.cancel,
+                is_working=lambda: False,
+            )
+            # What nobody reads, nobody is to pay for.
+            watch.on_unwritten = interrupts.end
+            with interrupts.handled():
+                finished = await sending
             watch.close(conversation, finished)
+        except asyncio.CancelledError:
+            # Ended before the turn had begun.
+            if interrupts.exit_code is None:
+                raise
         finally:
             await conversation.close()
+    if interrupts.exit_code is not None:
+        return interrupts.exit_code
     if finished.reason == "failed":
         return watch.exit_code
     return EXIT_CODES[finished.reason] or (UNFINISHED if watch.unanswered else 0)
@@ -109,17 +123,15 @@ class _Watch:
         from nca.terminal.plain import PlainDraw
 
         self.exit_code = 1
+        self.on_unwritten: Callable[[int], None] = lambda exit_code: None
         self.unanswered: list[ApprovalAsked] = []
         self._asked: ApprovalAsked | None = None
+        self._is_stopped = False
         self._as_json = as_json
         self._stream = stream
         self._draw = PlainDraw(io.StringIO() if as_json else sys.stdout, sys.stderr, os.environ)
 
     def listen(self, event: Event) -> None:
-        import sys
-
-        import msgspec
-
         from nca.events import ApprovalAsked, ApprovalGiven, ErrorRaised
 
         if isinstance(event, ErrorRaised):
@@ -129,16 +141,31 @@ class _Watch:
         if isinstance(event, ApprovalGiven) and event.decision == "unanswered" and self._asked is not None:
             self.unanswered.append(self._asked)
         if self._stream:
-            sys.stdout.buffer.write(msgspec.json.encode(event) + b"\n")
-            sys.stdout.buffer.flush()
+            try:
+                _write_json(event)
+            except OSError as error:
+                self._stop(error)
         else:
             self._draw.on_event(event)
+            if self._draw.is_gone:
+                self._stop(self._draw.failure, is_told=True)
+
+    def _stop(self, failure: OSError | None, *, is_told: bool = False) -> None:
+        """Standard output takes nothing more."""
+        import sys
+
+        from nca.terminal.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
+
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if failure is not None and not is_unread(failure) and not is_told:
+            print(f"nca: {unwritten_line(failure)}", file=sys.stderr)
+        self.on_unwritten(BROKEN_PIPE_EXIT_CODE if is_unread(failure) else UNWRITTEN_EXIT_CODE)
 
     def close(self, conversation: Conversation, finished: TurnFinished) -> None:
         """After everything else: what nobody could approve; with --json, the one object."""
         import sys
-
-        import msgspec
 
         from nca.terminal.wording import unanswered_line
 
@@ -161,5 +188,16 @@ class _Watch:
             "context": stats,
             "compactions": conversation.history(),
         }
-        sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")
-        sys.stdout.buffer.flush()
+        _write_json(summary)
+
+
+def _write_json(value: Any) -> None:
+    """One line on standard output, which may be a terminal."""
+    import sys
+
+    import msgspec
+
+    from nca.terminal.sanitize import json_to_terminal
+
+    sys.stdout.buffer.write(json_to_terminal(msgspec.json.encode(value)) + b"\n")
+    sys.stdout.buffer.flush()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -62,6 +61,8 @@ def read_document(path: Path) -> Document | None:
     raw = _read_bytes(path)
     if raw is None:
         return None
+    import tomllib
+
     where = shown_path(path)
     try:
         text = raw.decode("utf-8-sig")

@@ -9,14 +9,13 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from nca.config.names import SEEDS, Seed
 from nca.config.profiles import PROFILES
-from nca.config.schema import KEYS, Key, Settings, walk
+from nca.config.schema import KEYS, Key, about_section, walk
 from nca.config.tables import Row
 
 EXAMPLE_FILE = Path(".nca", "config.toml.example")
@@ -55,7 +54,7 @@ Later wins:
 7. flags, such as `--compact-threshold 0.7`
 8. `/config KEY VALUE` in the chat, for this session
 
-`nca config show` lists every value and its origin, `nca config path` both files.
+`nca config show` lists every value and its origin, `nca config get KEY` prints one, `nca config path` both files.
 `nca config set KEY VALUE` writes the project's file, with `--user` yours; `nca config init` writes
 the commented example.
 Saving keeps all keys but no comments; a file that has some is first copied to `config.toml.bak` beside it.
@@ -90,7 +89,8 @@ protect_tokens = 4_000
 ## Settings
 """
 
-_TABLE_HEAD = "| key | default | valid | meaning |\n| --- | --- | --- | --- |\n"
+_TABLE_HEAD = "| key | default | valid | meaning | environment |\n| --- | --- | --- | --- | --- |\n"
+_FIELDS_HEAD = "| key | default | valid | meaning |\n| --- | --- | --- | --- |\n"
 
 _REFERENCE_PROFILES = """\
 ## Profiles
@@ -119,7 +119,7 @@ def render_example() -> str:
     parts = [_EXAMPLE_HEAD]
     for section, keys in _sections():
         if section:
-            parts.append(f"\n\n# {_about(section)}.\n[{section}]\n")
+            parts.append(f"\n\n# {about_section(section)}.\n[{section}]\n")
         parts += [_example_entry(key) for key in keys]
     return "".join(parts) + "\n\n" + _EXAMPLE_TAIL
 
@@ -128,13 +128,13 @@ def render_reference() -> str:
     """The text of `docs/configuration.md`."""
     parts = [_REFERENCE_HEAD]
     for section, keys in _sections():
-        title = f"### `[{section}]`\n\n{_about(section)}." if section else "### Above all tables"
+        title = f"### `[{section}]`\n\n{about_section(section)}." if section else "### Above all tables"
         parts.append(f"\n{title}\n\n{_TABLE_HEAD}")
-        parts += [_reference_row(key) for key in keys]
+        parts += [f"{_reference_row(key)} {_variable(key)} |\n" for key in keys]
         for key in keys:
             if key.kind.row is not None:
-                parts.append(f"\n#### `{_table_head(key)}`\n\n{key.about}\n\n{_TABLE_HEAD}")
-                parts += [_reference_row(field) for field in walk(key.kind.row)]
+                parts.append(f"\n#### `{_table_head(key)}`\n\n{key.about}\n\n{_FIELDS_HEAD}")
+                parts += [f"{_reference_row(field)}\n" for field in walk(key.kind.row)]
     parts += ["\n", _REFERENCE_PROFILES, *_profile_rows()]
     parts += ["\n", _REFERENCE_SEEDS]
     parts += [_seed_row(seed) for seed in SEEDS]
@@ -183,15 +183,6 @@ def _sections() -> Iterator[tuple[str, list[Key]]]:
         yield section, list(keys)
 
 
-def _about(section: str) -> str:
-    node: Any = Settings
-    about = ""
-    for name in section.split("."):
-        item = next(item for item in fields(node) if item.name == name)
-        node, about = item.default_factory, str(item.metadata["about"])
-    return about
-
-
 def _example_entry(key: Key) -> str:
     unit = f" In {key.unit}." if key.unit else ""
     own = " Only your own file may set it." if key.trusted else " From a project once you trust it." if key.acts else ""
@@ -213,7 +204,12 @@ def _table_head(key: Key) -> str:
 def _reference_row(key: Key) -> str:
     unit = f" {key.unit}" if key.unit else ""
     own = " *Yours only.*" if key.trusted else " *Once trusted.*" if key.acts else ""
-    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.kind.valid} | {key.about}{own} |\n"
+    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.kind.valid} | {key.about}{own} |"
+
+
+def _variable(key: Key) -> str:
+    """Its name in the environment; tables stand in files only."""
+    return "" if key.kind.row is not None else f"`NCA_{key.name.upper().replace('.', '__')}`"
 
 
 def _profile_rows() -> Iterator[str]:

@@ -37,6 +37,7 @@ FLAGS = MappingProxyType(
         "agent.max_steps": "--max-steps",
         "agent.permission": "--permission",
         "session.max_cost": "--max-cost",
+        "terminal.plain": "--plain",
     }
 )
 """Which flag sets a key; only the origin's text depends on it."""

@@ -15,7 +15,7 @@ from typing import Any
 from nca.config.names import canonical, is_section
 from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS, Settings
-from nca.config.wishes import Placed, Rank, Wish, apply_wishes, resolve, said
+from nca.config.wishes import UNSET, Placed, Rank, Wish, apply_wishes, resolve, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class LoadedSettings:
     patterns: tuple[Pattern, ...] = ()
     model: str = ""
     notes: tuple[str, ...] = ()
+    covered: Mapping[str, Placed] = field(default_factory=dict)
+    """What lies below the values that were set in the chat."""
     effective: Mapping[str, Placed] = field(init=False)
     settings: Settings = field(init=False)
 
@@ -64,7 +66,12 @@ class LoadedSettings:
         return self.effective[resolve(key, "").key].value
 
     def with_value(self, name: str, raw: Any, origin: str) -> LoadedSettings:
-        """The same settings with one value set over everything else. Raises ConfigError; the original stays."""
+        """The same settings with one value set over everything else; UNSET takes back what was set so.
+
+        Raises ConfigError; the original stays.
+        """
+        if raw is UNSET:
+            return self._without(resolve(name, "").key)
         return self.with_values({name: raw}, origin)
 
     def with_values(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
@@ -84,7 +91,31 @@ class LoadedSettings:
         # What a person sees in `effective` is what a switch such as enablePruning starts from.
         base = dict(self.base)
         notes = apply_wishes(wishes, base, Rank.CHAT, current=self.effective)
-        return replace(self, base=MappingProxyType(profiled(base)), notes=merged_notes(self.notes, notes))
+        below = {key: self.base[key] for key, placed in base.items() if placed.rank == Rank.CHAT}
+        covered = {key: self.covered.get(key, placed) for key, placed in below.items()}
+        profile = MappingProxyType(profiled(base))
+        return replace(self, base=profile, notes=merged_notes(self.notes, notes), covered=MappingProxyType(covered))
+
+    def _without(self, key: str) -> LoadedSettings:
+        """As if this had not been set in the chat."""
+        if key not in self.covered:
+            return self
+        base = {**self.base, key: self.covered[key]}
+        covered = {name: placed for name, placed in self.covered.items() if name != key}
+        return replace(self, base=MappingProxyType(profiled(base)), covered=MappingProxyType(covered))
+
+    def saved(self, key: str, origin: str) -> LoadedSettings:
+        """What was set in the chat stands in the project's file now, and comes from there; the values stay.
+
+        Where something stronger than that file is below it, the chat's word has to stay as well.
+        """
+        below = self.covered.get(key)
+        if below is None or below.rank > Rank.PROJECT:
+            return self
+        base = {**self.base, key: replace(self.base[key], origin=origin, rank=Rank.PROJECT)}
+        covered = {name: placed for name, placed in self.covered.items() if name != key}
+        kept = replace(self, base=MappingProxyType(base), covered=MappingProxyType(covered))
+        return kept if kept.settings == self.settings else self
 
     def for_model(self, name: str) -> LoadedSettings:
         """The settings for this model: files' pattern tables count, what env, flags and chat say stays stronger."""

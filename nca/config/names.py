@@ -7,7 +7,6 @@ case, `_` and `-`, so `contextCompaction.enablePruning`, `context_compaction.ena
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +62,8 @@ def is_section(name: str) -> bool:
 
 def nearest(name: str) -> str | None:
     """The canonical or seed name that was probably meant, or None where none is near."""
+    import difflib
+
     wanted = name.strip().lower()[:_LONGEST_NAME_CHARS]
     last = wanted.rpartition(".")[2]
     same_end = [key for key in KEYS if key.rpartition(".")[2] == last]

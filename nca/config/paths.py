@@ -10,8 +10,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import platformdirs
-
 from nca.errors import ConfigError
 
 FILE_NAME = "config.toml"
@@ -25,6 +23,8 @@ def user_config_file(env: Mapping[str, str]) -> Path:
     if base := _absolute(env.get("XDG_CONFIG_HOME", "")):
         return base / "nca" / FILE_NAME
     if sys.platform == "win32":
+        import platformdirs
+
         return platformdirs.user_config_path("nca", appauthor=False) / FILE_NAME
     return _home(env) / ".config" / "nca" / FILE_NAME
 
@@ -36,6 +36,8 @@ def data_dir(env: Mapping[str, str]) -> Path:
     if base := _absolute(env.get("XDG_DATA_HOME", "")):
         return base / "nca"
     if sys.platform in ("win32", "darwin"):
+        import platformdirs
+
         return platformdirs.user_data_path("nca", appauthor=False)
     return _home(env) / ".local" / "share" / "nca"
 

@@ -14,12 +14,14 @@ from nca.config.kinds import Misfit
 from nca.config.loaded import defaults
 from nca.config.schema import KEYS
 from nca.config.tables import Row
-from nca.config.wishes import resolve
+from nca.config.wishes import UNSET, resolve
 from nca.errors import ConfigError
 
 
 def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -> str:
     """Write `name = raw` to the settings file and return the canonical name; the file is made where there is none.
+
+    UNSET takes the setting out of the file.
 
     name          canonical or a seed's; the canonical one is written
     is_users_own  the user's file, which may hold what a project's may not, and may be a link
@@ -38,15 +40,13 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
     if is_users_own:
         path = path.resolve()
     document = read_document(path)
-    value = _beside(document).with_value(name, raw, "").value(key)
-    confine = KEYS[key].kind.confine
-    if confine is not None and not is_users_own:
-        try:
-            confine(value)
-        except Misfit as misfit:
-            raise ConfigError(f"{key}{misfit}") from None
     data = document.data if document is not None else {}
-    _put(data, key, _plain(value), path)
+    if raw is UNSET and document is None:
+        return key
+    if raw is UNSET:
+        _drop(data, key)
+    else:
+        _put(data, key, _checked(document, name, raw, key, is_users_own=is_users_own), path)
     # Imported here: only saving needs it.
     import tomli_w
 
@@ -58,6 +58,33 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
     except OSError as error:
         raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror}).") from error
     return key
+
+
+def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:
+    """The value as it is written. Raises ConfigError."""
+    value = _beside(document).with_value(name, raw, "").value(key)
+    confine = KEYS[key].kind.confine
+    if confine is not None and not is_users_own:
+        try:
+            confine(value)
+        except Misfit as misfit:
+            raise ConfigError(f"{key}{misfit}") from None
+    return _plain(value)
+
+
+def _drop(data: dict[str, Any], key: str) -> None:
+    """Take a setting out; a table that is empty then goes too."""
+    section, _, last = key.rpartition(".")
+    tables = [data]
+    for name in section.split(".") if section else ():
+        table = tables[-1].get(name)
+        if not isinstance(table, dict):
+            return
+        tables.append(table)
+    tables[-1].pop(last, None)
+    for above, name in zip(reversed(tables[:-1]), reversed(section.split(".")), strict=False):
+        if not above[name]:
+            del above[name]
 
 
 def _beside(document: Document | None) -> Any:

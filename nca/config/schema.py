@@ -264,7 +264,16 @@ class SessionSettings:
 class TerminalSettings:
     theme: str = setting("auto", choice("auto", "dark", "light"), "Colours that suit the background.")
     keys: str = setting("emacs", choice("emacs", "vi"), "The editing keys of the prompt.")
-    show_reasoning: bool = setting(False, boolean(), "Show what the model thinks, in grey.")
+    show_reasoning: bool = setting(False, boolean(), "Show what the model thinks, in grey; else one line counts it.")
+    plain: bool = setting(
+        False, boolean(), "Plain lines without escape codes, for screen readers; counts at the start."
+    )
+    notify_seconds: float = setting(
+        20.0,
+        number(0, 86_400),
+        "An answer or a question that comes after so long rings the bell; 0 never.",
+        unit="seconds",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +317,16 @@ def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
             default_factory: Any = item.default_factory
             if isinstance(default_factory, type):
                 yield from walk(default_factory, f"{name}.")
+
+
+def about_section(section: str) -> str:
+    """What a table of settings is about: `context.prune`."""
+    node: Any = Settings
+    about = ""
+    for name in section.split("."):
+        item = next(item for item in fields(node) if item.name == name)
+        node, about = item.default_factory, str(item.metadata["about"])
+    return about
 
 
 KEYS: dict[str, Key] = {key.name: key for key in walk()}

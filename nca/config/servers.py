@@ -6,7 +6,6 @@ person trusts exactly what stands there (nca.config.trust). A later layer's serv
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -78,6 +77,8 @@ class McpServer(Row):
     @property
     def digest(self) -> str:
         """Of what it is: a rule that allows its tools speaks of this one and of no other under the same name."""
+        import hashlib
+
         what = (self.command, self.args, self.env, self.environment, self.cwd, self.url, self.headers)
         written = json.dumps((*what, self.token_variable))
         return hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()[:12]

@@ -6,7 +6,6 @@ come from one place. A list of a later layer replaces an earlier one as a whole.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -127,6 +126,8 @@ def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
     values: dict[str, Any] = {}
     for name, value in raw.items():
         if name not in known:
+            import difflib
+
             near = difflib.get_close_matches(str(name)[:80], known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"valid: {', '.join(known)}."
             raise Misfit(f" {number}: there is no field {shown_name(str(name))}; {hint}", str(number), str(name))

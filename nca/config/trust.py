@@ -9,10 +9,8 @@ settings; nothing inside the project is consulted (no .git, no link), and any ch
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +43,8 @@ class Acting:
 
     @property
     def digest(self) -> str:
+        import hashlib
+
         written = json.dumps(self.settings, sort_keys=True, default=str)
         return hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()
 
@@ -113,6 +113,8 @@ class TrustStore:
         return projects if isinstance(projects, dict) else {}
 
     def _write(self, projects: dict[str, Any]) -> None:
+        import secrets
+
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         temporary = self._path.with_name(f".{FILE_NAME}.{secrets.token_hex(4)}.tmp")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -39,6 +39,13 @@ class Placed:
     rank: Rank
 
 
+class Unset:
+    """In the place of a value: take back what was set, and leave the one below in force."""
+
+
+UNSET = Unset()
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """One `name = raw` as someone wrote it.
@@ -118,7 +125,8 @@ def resolve(written: str, place: str) -> Name:
         raise ConfigError(f"{prefix(place)}{rows.name} is a list of tables; write [[{rows.name}]] above {shown}.")
     near = nearest(written)
     hint = f"Did you mean {near}?" if near else "`nca config show` lists them all."
-    raise ConfigError(f"{prefix(place)}there is no setting {shown}.", advice=hint)
+    there = f"{place}: there" if place else "There"
+    raise ConfigError(f"{there} is no setting {shown}.", advice=hint)
 
 
 def said(text: str) -> Callable[..., str]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from nca.context.far import far_stretches
 from nca.context.history import History
 from nca.context.importance import Importance, importances
 from nca.context.meter import Meter
 from nca.context.rules import BLOCK_REPAIRS
-from nca.context.rules.arguments import ValidArguments
 from nca.context.rules.cut_points import blocks
-from nca.context.rules.untouchable import newest_user, unseen, untouchable
-from nca.context.tokens import message_tokens
+from nca.context.rules.regular import regular_spans
+from nca.context.rules.untouchable import unseen, untouchable
+from nca.context.tokens import content_tokens
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
 from nca.messages import Entry, Message
 
@@ -32,6 +33,10 @@ class Block:
     is_unseen: bool = False
     """Locked only because the model has not seen its results yet: at last their contents may be cut."""
     stubs: dict[int, Stub] = field(default_factory=dict)
+    is_sound: bool = False
+    """Sent as it is, its stubs included: its cost is the sum of its messages, without repairing it to see."""
+    far_turns: int = 0
+    """Above 0 for a stretch of so many turns or more that is certain to go (`nca.context.far`): nothing looks in."""
 
     @property
     def seqs(self) -> range:
@@ -44,14 +49,23 @@ Part = Block | Summary | Marker
 class Draft:
     """Starts as the history's view; stages change it; `view()` is what came out."""
 
-    def __init__(self, history: History, meter: Meter) -> None:
+    def __init__(self, history: History, meter: Meter, *, keeps_newest: bool = True, near_raw: int = 0) -> None:
+        """A draft of the history's view.
+
+        keeps_newest  False where the newest user message has its answer, and may go as others may
+        near_raw      raw tokens that the newest messages must hold before older ones are taken as certain to go;
+                      0: all are looked at
+        """
         self.history = history
         self.meter = meter
-        self.locked = untouchable(history.entries, history.pins)
-        self.unseen = unseen(history.entries)
-        self.newest_user = newest_user(history.entries)
+        self.locked = untouchable(history)
+        self.unseen = unseen(history)
+        self.newest_user = history.newest_user
+        if not keeps_newest and self.newest_user not in history.pins:
+            self.locked.discard(self.newest_user or 0)
         self.parts: list[Part] = []
         self._turn = 0
+        self._near_raw = near_raw
         self._importances: dict[int, Importance] = {}
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
@@ -71,6 +85,10 @@ class Draft:
 
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]
+
+    def near(self) -> list[Block]:
+        """The shown blocks but for those that are certain to go: what stages look into."""
+        return [part for part in self.parts if isinstance(part, Block) and not part.far_turns]
 
     def turns(self) -> list[list[Block]]:
         """The shown blocks by turn, oldest first; what stands before the first user message is no turn."""
@@ -103,8 +121,8 @@ class Draft:
         """Raw tokens saved by showing message `seq` as a stub; 0 or less where the stub is not smaller."""
         stub = block.stubs.get(seq)
         message = self.history.message(seq)
-        now = message_tokens(msgspec.structs.replace(message, content=stub.text)) if stub else message_tokens(message)
-        return now - message_tokens(msgspec.structs.replace(message, content=text))
+        now = content_tokens(message.role, stub.text if stub else message.content)
+        return now - content_tokens(message.role, text)
 
     def settle(self) -> int:
         """Count the draft's view exactly, repairs between its parts included; returns the tokens."""
@@ -113,13 +131,17 @@ class Draft:
         self.raw = exact
         return self.tokens
 
-    def put_stub(self, block: Block, seq: int, text: str, stage: str) -> int:
-        """Show message `seq` as `text`. Returns the raw tokens saved."""
+    def put_stub(self, block: Block, seq: int, text: str, stage: str, saved: int | None = None) -> int:
+        """Show message `seq` as `text`; `saved` is its `saving`, where that is known. Returns the raw tokens saved."""
         before = block.raw
-        block.stubs[seq] = Stub(seq, text, stage)
-        block.raw = self._block_raw(block)
+        self._stub(block, Stub(seq, text, stage), self.saving(block, seq, text) if saved is None else saved)
         self.raw += block.raw - before
         return before - block.raw
+
+    def _stub(self, block: Block, stub: Stub, saved: int) -> None:
+        block.stubs[stub.seq] = stub
+        block.is_sound = block.is_sound and bool(stub.text.strip())
+        block.raw = block.raw - saved if block.is_sound else self._block_raw(block)
 
     def replace(self, gone: Iterable[Part], item: Summary | Marker) -> None:
         """Put `item` where the first of `gone` stood, and take all of `gone` out."""
@@ -158,7 +180,7 @@ class Draft:
         stubs: dict[int, Stub] = {}
         for item in (*self.history.view.items, Verbatim(self.history.view.tail, self.history.head)):
             if isinstance(item, Verbatim):
-                self._extend(run, stubs, self.history.entries[item.first - 1 : item.last])
+                self._extend_near(run, stubs, item)
             elif isinstance(item, Stub):
                 stubs[item.seq] = item
                 self._extend(run, stubs, self.history.entries[item.seq - 1 : item.seq])
@@ -166,6 +188,21 @@ class Draft:
                 self._close(run, stubs)
                 self.parts.append(item)
         self._close(run, stubs)
+
+    def _extend_near(self, run: list[Entry], stubs: dict[int, Stub], item: Verbatim) -> None:
+        """What of the newest messages is certain to go becomes a block without being looked into."""
+        first = item.first
+        if self._near_raw and item.last == self.history.head:
+            for stretch in far_stretches(self.history, first, self._near_raw, self.locked):
+                self._extend(run, stubs, self.history.entries[first - 1 : stretch.first - 1])
+                self._close(run, stubs)
+                self._turn += 1
+                raw = self.history.run_tokens(stretch.first, stretch.last)
+                far_turns = max(1, stretch.turns)
+                block = Block(stretch.first, stretch.last, self._turn, raw, is_locked=False, far_turns=far_turns)
+                self.parts.append(block)
+                first = stretch.last + 1
+        self._extend(run, stubs, self.history.entries[first - 1 : item.last])
 
     def _extend(self, run: list[Entry], stubs: dict[int, Stub], entries: Sequence[Entry]) -> None:
         if run and entries and entries[0].seq != run[-1].seq + 1:
@@ -177,34 +214,26 @@ class Draft:
 
     def _close(self, run: list[Entry], stubs: dict[int, Stub]) -> None:
         """Turn a run of neighbouring messages into blocks."""
-        for start, end in blocks([entry.message for entry in run]):
+        messages = [entry.message for entry in run]
+        regular = regular_spans(messages)
+        for start, end in regular if regular is not None else blocks(messages):
             first, last = run[start].seq, run[end].seq
-            message = run[start].message
+            message = messages[start]
             if message.role == "user" and not message.is_synthetic:
                 self._turn += 1
             block = Block(first, last, self._turn, self.history.run_tokens(first, last), is_locked=False)
-            is_locked = any(seq in self.locked for seq in block.seqs)
-            block.is_unseen = not is_locked and any(seq in self.unseen for seq in block.seqs)
+            is_locked = not self.locked.isdisjoint(block.seqs)
+            block.is_unseen = not is_locked and not self.unseen.isdisjoint(block.seqs)
             block.is_locked = is_locked or block.is_unseen
-            block.stubs.update({seq: stubs[seq] for seq in block.seqs if seq in stubs})
-            if block.stubs or not _is_sound([entry.message for entry in run[start : end + 1]]):
+            block.is_sound = regular is not None or regular_spans(messages[start : end + 1]) is not None
+            if not block.is_sound:
                 block.raw = self._block_raw(block)
+            for seq in block.seqs if stubs else ():
+                if seq in stubs:
+                    self._stub(block, stubs[seq], self.saving(block, seq, stubs[seq].text))
             self.parts.append(block)
         run.clear()
         stubs.clear()
-
-
-def _is_sound(messages: Sequence[Message]) -> bool:
-    """Whether the block is sent as it is: its cost is then the sum of its messages, without repairing it to see."""
-    first, *results = messages
-    if not isinstance(first.content, str | None) or not (first.content or first.tool_calls):
-        return False
-    if first.role == "tool" or len(results) != len(first.tool_calls):
-        return False
-    return all(
-        result.role == "tool" and result.tool_call_id == call.id and isinstance(result.content, str) and result.content
-        for call, result in zip(first.tool_calls, results, strict=True)
-    ) and ValidArguments.holds(first)
 
 
 def covered(parts: Iterable[Part]) -> tuple[Range, ...]:
@@ -216,6 +245,13 @@ def covered(parts: Iterable[Part]) -> tuple[Range, ...]:
 
 
 def _add_block(items: list[Item], block: Block) -> None:
+    if not block.stubs:
+        previous = items[-1] if items else None
+        if isinstance(previous, Verbatim) and previous.last == block.first - 1:
+            items[-1] = Verbatim(previous.first, block.last)
+        else:
+            items.append(Verbatim(block.first, block.last))
+        return
     for seq in block.seqs:
         previous = items[-1] if items else None
         if seq in block.stubs:

@@ -99,27 +99,29 @@ def _use_of(name: str, text: str) -> FileUse | None:
 
 def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
     """Reads (successful ones, at their result) and writes (at their call) in the order of the log."""
-    waiting: dict[str, ToolCall] = {}
+    waiting: dict[str, FileUse] = {}
     for entry in entries:
         message = entry.message
         for call in message.tool_calls:
-            use = file_use(call, entry.seq)
+            use = file_use(call)
             if use is not None and use.is_write:
-                yield use
+                yield replace(use, seq=entry.seq)
             elif use is not None:
-                waiting[call.id] = call
+                waiting[call.id] = use
         if message.role == "tool" and message.tool_call_id in waiting:
-            use = file_use(waiting.pop(message.tool_call_id), entry.seq)
-            if use is not None and not message.is_error:
-                yield _as_shown(use, message.text)
+            use = waiting.pop(message.tool_call_id)
+            if not message.is_error:
+                yield _as_shown(use, entry.seq, message.text)
 
 
-def _as_shown(use: FileUse, text: str) -> FileUse:
+def _as_shown(use: FileUse, seq: int, text: str) -> FileUse:
     """A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
+    first, last = use.first_line, use.last_line
     page = _PAGE.match(text)
     if page:
-        use = replace(use, first_line=int(page[1]), last_line=int(page[2]))
-    return replace(use, is_partial=True) if _CUT.search(text) else use
+        first, last = int(page[1]), int(page[2])
+    may_be_cut = " truncated from " in text or text.startswith("[")
+    return FileUse(seq, use.path, False, first, last, is_partial=may_be_cut and bool(_CUT.search(text)))
 
 
 def _lines(arguments: dict[str, Any]) -> tuple[int, int | None]:

@@ -1,23 +1,30 @@
-"""A log and its view in memory, with running counts: a check costs what was added, not what is there."""
+"""A log and its view, with running counts: a check costs what was added, not what is there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import Any
 
 import msgspec
 
+from nca.context.landmarks import Landmarks
 from nca.context.ledger import Known
+from nca.context.log import Log
 from nca.context.tokens import message_tokens
-from nca.context.view import Marker, Stub, Summary, Verbatim, View
+from nca.context.view import Marker, Stub, Summary, Verbatim, View, ranges_of
 from nca.messages import Entry, Message
 
 
 class History:
-    """`entries[i]` has seq i+1. Counts are raw tokens (see `nca.context.calibration`)."""
+    """`entries[i]` has seq i+1. Counts are raw tokens (see `nca.context.calibration`).
 
-    def __init__(self, entries: Iterable[Entry] = (), view: View | None = None, pins: Iterable[int] = ()) -> None:
-        self.entries: list[Entry] = []
+    entries  all in memory, or a `Log`, which reads what is asked for
+    """
+
+    def __init__(self, entries: Iterable[Entry] | Log = (), view: View | None = None, pins: Iterable[int] = ()) -> None:
+        self._log = entries if isinstance(entries, Log) else None
+        self._list: list[Entry] = []
         self.pins = frozenset(pins)
         self.found: Known = {}
         """What the ledger found in each message, by identity: looked for once in a session."""
@@ -25,15 +32,18 @@ class History:
         """Raw tokens of each tool call beside its text: what a model's reports teach about its call syntax."""
         self._sums = [0]
         self._calls = [0]
-        self._load(entries)
+        if self._log is None:
+            self._load(entries)
+        self.entries: Sequence[Entry] = self._list if self._log is None else self._log
+        self._landmarks = Landmarks(self.entries)
         self._view = View()
         self._items = (0, 0)
         if view is not None:
             self.view = view
 
     def _load(self, entries: Iterable[Entry]) -> None:
-        """Append many: a resumed session may have a hundred thousand, so nothing is looked up twice."""
-        self.entries = loaded = list(entries)
+        """Append many: there may be a hundred thousand, so nothing is looked up twice."""
+        self._list = loaded = list(entries)
         for position, entry in enumerate(loaded, 1):
             if entry.seq != position:
                 raise ValueError(f"message {entry.seq} does not follow message {position - 1}")
@@ -45,7 +55,10 @@ class History:
         """Raises ValueError where the log would have a gap."""
         if entry.seq != len(self.entries) + 1:
             raise ValueError(f"message {entry.seq} does not follow message {len(self.entries)}")
-        self.entries.append(entry)
+        if self._log is not None:
+            self._log.append(entry)
+            return
+        self._list.append(entry)
         self._sums.append(self._sums[-1] + message_tokens(entry.message))
         self._calls.append(self._calls[-1] + len(entry.message.tool_calls))
 
@@ -62,12 +75,34 @@ class History:
     def view(self, view: View) -> None:
         self._items = self._count(view)
         self._view = view
+        if self._log is not None and self._log.release(self._shown_ranges()):
+            # What the ledger found goes with its messages; it is found again where they are read again.
+            held = {id(entry.message) for entry in self._log.in_memory()}
+            self.found = {key: known for key, known in self.found.items() if key in held}
+
+    @property
+    def turns(self) -> int:
+        """How many messages of the log a person wrote."""
+        return self._landmarks.turns
+
+    @property
+    def newest_user(self) -> int | None:
+        """The seq of the newest message that a person wrote."""
+        return self._landmarks.newest_user
+
+    @property
+    def newest_list(self) -> tuple[int, dict[str, Any]] | None:
+        """The newest list of what is to be done, as `nca.context.todo.newest_list` finds it in the whole log."""
+        return self._landmarks.newest_list
 
     def message(self, seq: int) -> Message:
         return self.entries[seq - 1].message
 
     def run_tokens(self, first: int, last: int) -> int:
         """Raw tokens of the messages first … last as they are."""
+        if self._log is not None:
+            text, calls = self._log.run(first, last)
+            return text + self.call_raw * calls
         calls = self._calls[last] - self._calls[first - 1]
         return self._sums[last] - self._sums[first - 1] + self.call_raw * calls
 
@@ -83,27 +118,32 @@ class History:
     def view_tokens(self) -> int:
         """Raw tokens of all that the view shows."""
         text, calls = self._items
-        tail = self._view.tail - 1
-        return text + self._sums[-1] - self._sums[tail] + self.call_raw * (calls + self._calls[-1] - self._calls[tail])
+        later, later_calls = self._run(self._view.tail, self.head)
+        return text + later + self.call_raw * (calls + later_calls)
 
     @property
     def view_calls(self) -> int:
         """How many tool calls the view shows."""
-        return self._items[1] + self._calls[-1] - self._calls[self._view.tail - 1]
+        return self._items[1] + self._run(self._view.tail, self.head)[1]
 
     def tokens_of(self, view: View) -> int:
         """Raw tokens of all that another view would show."""
         text, calls = self._count(view)
-        tail = view.tail - 1
-        return text + self._sums[-1] - self._sums[tail] + self.call_raw * (calls + self._calls[-1] - self._calls[tail])
+        later, later_calls = self._run(view.tail, self.head)
+        return text + later + self.call_raw * (calls + later_calls)
 
     def counts_until(self, view: View, seqs: Iterable[int]) -> list[tuple[int, int]]:
         """What a view showed when the log ended at each of `seqs`: raw tokens without what calls add, and calls."""
         text, calls = self._count(view)
-        tail = view.tail - 1
-        return [
-            (text + self._sums[seq] - self._sums[tail], calls + self._calls[seq] - self._calls[tail]) for seq in seqs
-        ]
+        later = (self._run(view.tail, seq) for seq in seqs)
+        return [(text + more, calls + more_calls) for more, more_calls in later]
+
+    def _run(self, first: int, last: int) -> tuple[int, int]:
+        """Raw tokens of the messages first … last without what each call adds, and their calls."""
+        if self._log is not None:
+            return self._log.run(first, last)
+        before, last = first - 1, max(first - 1, last)
+        return self._sums[last] - self._sums[before], self._calls[last] - self._calls[before]
 
     def _count(self, view: View) -> tuple[int, int]:
         """Raw tokens of a view's items without what each call adds, and their calls."""
@@ -112,8 +152,7 @@ class History:
 
     def _count_item(self, item: Verbatim | Stub | Summary | Marker) -> tuple[int, int]:
         if isinstance(item, Verbatim):
-            first, last = item.first - 1, item.last
-            return self._sums[last] - self._sums[first], self._calls[last] - self._calls[first]
+            return self._run(item.first, item.last)
         shown = self.shown(item)
         return (message_tokens(shown), len(shown.tool_calls)) if shown is not None else (0, 0)
 
@@ -137,3 +176,10 @@ class History:
             elif isinstance(item, Stub):
                 yield self.entries[item.seq - 1]
         yield from self.entries[self._view.tail - 1 :]
+
+    def _shown_ranges(self) -> Iterator[tuple[int, int]]:
+        for item in self._view.items:
+            if isinstance(item, Verbatim | Stub):
+                yield from ranges_of(item)
+        if self._view.tail <= self.head:
+            yield self._view.tail, self.head

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nca.context.file_reads import arguments_of, file_use
 from nca.context.summary import cut_text
 from nca.context.tokens import text_tokens
-from nca.messages import Message, ToolCall
+from nca.messages import AttachmentPart, Message, ToolCall
 
 Ledger = dict[str, list[str]]
 """Category → facts, oldest first, each once."""
@@ -40,6 +40,9 @@ FIRST_TAKEN = (
     (COMMANDS, 0.5),
 )
 """The order in which categories take their room, and the largest share of the whole that each may have."""
+BETWEEN = "; "
+"""Stands between the facts of a category as rendered, and WORD before each of the person's turns."""
+WORD = "- "
 MAX_FACT_CHARS = 160
 DECISIONS = (
     "decided",
@@ -136,7 +139,9 @@ def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
         if message.role == "user" and not message.is_synthetic and message.text.strip():
             facts[USER_WORDS][message.text.strip()] = None
         facts[RULES].update(dict.fromkeys(found.rules))
-        facts[READ].update(dict.fromkeys(part.path for part in message.attachments))
+        for part in message.attachments:
+            category, fact = _of_attachment(part)
+            facts[category][fact] = None
         for call in message.tool_calls:
             category, fact = _of_call(call, outcomes.get(call.id))
             if fact:
@@ -190,7 +195,7 @@ def within(ledger: Ledger, words_tokens: int) -> Ledger:
 
 def words_tokens(ledger: Mapping[str, Sequence[str]]) -> int:
     """What the user's words cost in full, as they are rendered."""
-    return sum(text_tokens(f"- {turn}") + 1 for turn in ledger.get(USER_WORDS, ()))
+    return sum(text_tokens(f"{WORD}{turn}") + 1 for turn in ledger.get(USER_WORDS, ()))
 
 
 def facts_of(ledger: Mapping[str, Sequence[str]]) -> list[str]:
@@ -211,14 +216,14 @@ def render(ledger: Mapping[str, Sequence[str]], max_tokens: int) -> str:
         taken: list[str] = []
         cost = text_tokens(f"{category}: ") + 1
         for fact in reversed(facts):
-            cost += text_tokens(f"{fact}; ")
+            cost += text_tokens(f"{fact}{BETWEEN}")
             if cost > most:
                 break
             taken.append(fact)
         if taken:
             chosen[category] = taken[::-1]
-            left -= sum(text_tokens(f"{fact}; ") for fact in taken) + text_tokens(f"{category}: ") + 1
-    return "\n".join(f"{name}: {'; '.join(chosen[name])}" for name in CATEGORIES if name in chosen)
+            left -= sum(text_tokens(f"{fact}{BETWEEN}") for fact in taken) + text_tokens(f"{category}: ") + 1
+    return "\n".join(f"{name}: {BETWEEN.join(chosen[name])}" for name in CATEGORIES if name in chosen)
 
 
 def render_user_words(words: Sequence[str], max_tokens: int) -> str:
@@ -226,7 +231,7 @@ def render_user_words(words: Sequence[str], max_tokens: int) -> str:
     lines: list[str] = []
     left = max_tokens
     for turn in reversed(words):
-        line = f"- {turn}"
+        line = f"{WORD}{turn}"
         cost = text_tokens(line) + 1
         if cost > max(left, 0) or cost > max_tokens // 2:
             room = min(left, max_tokens // 4)
@@ -242,6 +247,9 @@ def render_user_words(words: Sequence[str], max_tokens: int) -> str:
 def _of_call(call: ToolCall, result: Message | None) -> tuple[str, str]:
     """The category and the fact of one call; an empty fact where it has none."""
     use = file_use(call)
+    if use is not None and use.is_write and result is not None and result.is_error:
+        # Refused or failed: the file is as it was; what went wrong stands among the errors.
+        return MODIFIED, ""
     if use is not None:
         return (MODIFIED if use.is_write else READ), use.path[:MAX_FACT_CHARS]
     arguments = arguments_of(call)
@@ -251,9 +259,19 @@ def _of_call(call: ToolCall, result: Message | None) -> tuple[str, str]:
     return COMMANDS, f"`{command.strip().splitlines()[0][:100]}` → {_outcome(result)}"
 
 
+def _of_attachment(part: AttachmentPart) -> tuple[str, str]:
+    """A file that came with a message, or a command that the person ran: `$ command` stands for its name then."""
+    if not part.path.startswith("$ "):
+        return READ, part.path
+    match = _EXIT.search(part.text[-400:])
+    return COMMANDS, f"`{part.path[2:102]}` → {f'exit {match[1]}' if match else 'ok'}"
+
+
 def _outcome(result: Message | None) -> str:
     if result is None:
         return "no result"
+    if result.is_error and result.text.startswith("[not run"):
+        return "not run"
     match = _EXIT.search(result.text[-400:])
     if match:
         return f"exit {match[1]}"

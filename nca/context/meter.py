@@ -19,8 +19,9 @@ from nca.context.calibration import (
     tokens_used,
 )
 from nca.context.history import History
-from nca.context.request import repair, resolve
-from nca.context.rules.untouchable import newest_user
+from nca.context.mending import Mending, repair_overhead
+from nca.context.request import resolve
+from nca.context.rules.empty import is_full
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens
 from nca.context.view import View
 from nca.messages import Message, Usage
@@ -51,7 +52,7 @@ class Meter:
         self.system_raw = message_tokens(Message("system", system_prompt)) if system_prompt else 0
         self.tools_raw = tools_tokens(tools)
         self._identity = (system_prompt, len(tools), self.tools_raw)
-        self._overhead: tuple[View, int, int] | None = None
+        self._mending = Mending(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
         """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
@@ -64,7 +65,7 @@ class Meter:
 
     def raw(self, history: History) -> int:
         """Raw tokens of the next request."""
-        return self.fixed_raw + history.view_tokens + self._repair_raw(history)
+        return self.fixed_raw + history.view_tokens + self._mending.raw(history)
 
     def raw_with(self, history: History, view: View) -> int:
         """Raw tokens of the next request with another view."""
@@ -101,8 +102,11 @@ class Meter:
     def answered(self, history: History, message: Message, usage: Usage) -> None:
         """Take a provider's count of its answer, which is the log's newest message and a part of the next request.
 
-        A count that cannot be about this text (an aborted stream, thoughts that were not told apart) is not taken.
+        A count that cannot be about this text (an aborted stream, thoughts that were not told apart) is not taken, and
+        none of an answer that says nothing: it is no part of any request.
         """
+        if not is_full(message):
+            return
         # Thoughts are sent again only where they came signed.
         thoughts = usage.reasoning_tokens if message.extra else 0
         tokens = usage.completion_tokens - usage.reasoning_tokens + thoughts
@@ -122,8 +126,8 @@ class Meter:
     def relearn(self, reports: Iterable[tuple[int, int, int]], history: History) -> None:
         """Take the reports that a session had before it was opened again, as `learn` took them one by one.
 
-        Each as the view's raw tokens without what calls add, its calls, and the reported tokens. The ratio stays: it is
-        the one that was learned last, and what came after the anchor is counted with it.
+        Each as the view's raw tokens with repairs and without what calls add, its calls, and the reported tokens. The
+        ratio stays: it is the one that was learned last, and what came after the anchor is counted with it.
         """
         lessons = self.calibration.lessons
         for view_raw, calls, reported_tokens in reports:
@@ -169,7 +173,7 @@ class Meter:
     def measure(self, history: History, budget: Budget) -> Measurement:
         used, extra = self.used(history), self.calibration.extra_tokens
         attachments = input_raw = 0
-        newest = newest_user(history.entries)
+        newest = history.newest_user
         if newest is not None and newest == history.head:
             attachments = attachment_tokens(history.message(newest))
             input_raw = history.run_tokens(newest, newest) - attachments
@@ -204,36 +208,3 @@ class Meter:
         others = [self.anchor, *self._earlier] if self.anchor is not None else self._earlier
         self._earlier = [other for other in others if other.subject != anchor.subject][:KEPT_ANCHORS]
         self.anchor = anchor
-
-    def _repair_raw(self, history: History) -> int:
-        """What repairs of a broken log add (or take away): counted once up to the newest turn, which may still grow."""
-        turn = _newest_turn(history)
-        if not turn:
-            return repair_overhead(resolve(history), self.provider)
-        view, until, known = self._overhead or (None, 0, 0)
-        if view is not history.view or until > turn:
-            known = repair_overhead(resolve(history)[: turn - 1 - history.head], self.provider)
-        elif until < turn:
-            known += repair_overhead([entry.message for entry in history.entries[until - 1 : turn - 1]], self.provider)
-        self._overhead = (history.view, turn, known)
-        return known + repair_overhead([entry.message for entry in history.entries[turn - 1 :]], self.provider)
-
-
-def _newest_turn(history: History) -> int:
-    """The seq of the newest user message behind a plain answer, where no repair reaches across; 0 for none."""
-    for seq in range(history.head, history.view.tail, -1):
-        before, message = history.message(seq - 1), history.message(seq)
-        is_answer = before.role == "assistant" and before.text.strip() and not before.tool_calls
-        if is_answer and message.role == "user" and message.text.strip():
-            return seq
-    return 0
-
-
-def repair_overhead(messages: Sequence[Message], provider: str) -> int:
-    """Raw tokens that the repair of these messages adds; none for a conversation that has not begun."""
-    if all(message.role == "system" for message in messages):
-        return 0
-    repaired = repair(messages, provider)
-    before, after = {id(message) for message in messages}, {id(message) for message in repaired}
-    added = sum(message_tokens(message) for message in repaired if id(message) not in before)
-    return added - sum(message_tokens(message) for message in messages if id(message) not in after)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from nca.config.schema import ContextSettings
-from nca.context import ledger as facts
 from nca.context.budget import Budget
 from nca.context.draft import Draft
+from nca.context.far import near_raw
 from nca.context.history import History
+from nca.context.kept import KeptFacts
 from nca.context.landing import fit_or_refuse, land, marker_id, truncate_to
 from nca.context.meter import Meter
-from nca.context.request import resolve
 from nca.context.stages.condense import condense
 from nca.context.stages.custom import StageReply, StageRequest, Strategy, act, consult
 from nca.context.stages.deduplicate import deduplicate, mend_pointers
@@ -27,9 +27,8 @@ from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import FEWEST_TURNS, trim
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.turns import has_too_many_turns
-from nca.context.view import Verbatim, View, ranges_of, seqs
+from nca.context.view import Range, View
 from nca.context.writing import BY_CODE, NO_SUMMARIZER
-from nca.messages import AttachmentPart
 
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
@@ -56,8 +55,7 @@ class Proposal:
     budget_tokens: int
     target_tokens: int
     saved_by_stage: dict[str, int] = field(default_factory=dict)
-    kept_facts: int = 0
-    total_facts: int = 0
+    facts: KeptFacts | None = field(default=None, compare=False, repr=False)
     made_by: str = ""
     """Who wrote the summary, where there is one: a model's name, "extract", or both where code went on."""
     failures: tuple[str, ...] = ()
@@ -70,6 +68,15 @@ class Proposal:
     @property
     def tokens_saved(self) -> int:
         return self.tokens_before - self.tokens_after
+
+    @property
+    def kept_facts(self) -> int:
+        """Facts of the messages that are shown no longer which can still be read in the new view."""
+        return self.facts.count()[0] if self.facts else 0
+
+    @property
+    def total_facts(self) -> int:
+        return self.facts.count()[1] if self.facts else 0
 
     @property
     def stage_notices(self) -> tuple[str, ...]:
@@ -97,6 +104,7 @@ def compact(
     is_manual: bool = False,
     summarizer_window: int = 0,
     has_summarizer: bool = True,
+    only: Range | None = None,
 ) -> Compacting:
     """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
 
@@ -105,8 +113,11 @@ def compact(
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: no question is put together, summaries are extracts made by code
+    only               a person chose: messages first … last go to one summary, all others stay as they are
     """
-    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, has_summarizer)
+    aim = (target_ratio or settings.target_ratio, target_tokens)
+    near = near_raw(history, meter, budget, settings, *aim) if only is None else 0
+    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, has_summarizer, only, near)
     planning.aim(target_tokens, target_ratio, is_manual=is_manual)
     yield from planning.work()
     return planning.proposal()
@@ -124,6 +135,8 @@ class _Planning:
         focus: str,
         summarizer_window: int,
         has_summarizer: bool,
+        only: Range | None,
+        near_raw: int,
     ) -> None:
         self.history = history
         self.meter = meter
@@ -131,7 +144,9 @@ class _Planning:
         self.settings = settings
         self.focus = focus
         self.has_summarizer = has_summarizer
-        self.draft = Draft(history, meter)
+        self.only = only
+        keeps_newest = only is None or not is_answered(history)
+        self.draft = Draft(history, meter, keeps_newest=keeps_newest, near_raw=near_raw)
         self.before = meter.used(history)
         self.before_raw = meter.raw(history)
         self.target = self.limit = 0
@@ -155,6 +170,11 @@ class _Planning:
 
     def work(self) -> Asking[None]:
         """Trim where there are too many turns, then stage after stage while it is over the target, then land."""
+        if self.only is not None:
+            yield from self._measured("summarize", self._summarize_only(*self.only))
+            mend_pointers(self.draft)
+            self.draft.settle()
+            return
         if has_too_many_turns(self.history, self.settings.max_turns):
             yield from self._measured("trim", self._trim(most=self.settings.max_turns))
         elif self.draft.tokens <= self.target:
@@ -179,7 +199,6 @@ class _Planning:
             numbers = (self.before, self.before, budget, self.target)
             return Proposal(history.view, False, history.head, (), *numbers, stage_failures=tuple(self.stage_failures))
         view = self.draft.view()
-        kept, total = kept_facts(history, history.view, view)
         return Proposal(
             view,
             True,
@@ -190,8 +209,7 @@ class _Planning:
             budget,
             self.target,
             saved_by_stage=self.saved,
-            kept_facts=kept,
-            total_facts=total,
+            facts=KeptFacts(history, history.view, view),
             made_by=self.written.made_by if self.written else "",
             failures=tuple(self.failures),
             stage_failures=tuple(self.stage_failures),
@@ -233,6 +251,22 @@ class _Planning:
                 truncate_to(draft, self.settings, self.target, self.budget)
             case _:
                 self.stage_failures += filter(None, [(yield from act(draft, stage))])
+
+    def _summarize_only(self, first: int, last: int) -> Asking[None]:
+        """A block goes where its last message lies between the two: a call goes with its results."""
+        chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
+        written = yield from summarize(
+            self.draft,
+            self.settings,
+            # Room is not what this is about: the summary may be as long as its settings allow.
+            target_tokens=self.budget.budget_tokens,
+            budget_tokens=self.budget.budget_tokens,
+            focus=self.focus,
+            input_tokens=self.input_tokens,
+            older=chosen,
+            has_summarizer=self.has_summarizer,
+        )
+        self._take(written)
 
     def _trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
         done = yield from trim(
@@ -289,27 +323,13 @@ def run(
         return proposal
 
 
+def is_answered(history: History) -> bool:
+    """Whether the newest turn is over: nothing waits for the model."""
+    if not history.head:
+        return False
+    newest = history.message(history.head)
+    return newest.role == "assistant" and not newest.tool_calls
+
+
 def no_summarizer(_: SummaryRequest) -> SummaryFailure:
     return SummaryFailure(NO_SUMMARIZER, is_final=True)
-
-
-def kept_facts(history: History, before: View, after: View) -> tuple[int, int]:
-    """(facts still in the new view, facts of the messages that it shows no longer)."""
-    shown_before, shown_after = _verbatim(history, before), _verbatim(history, after)
-    lost = [history.message(seq) for seq in sorted(shown_before - shown_after)]
-    wanted = facts.facts_of(facts.extract(lost, history.found))
-    pieces = []
-    for message in resolve(history, after):
-        pieces.append(message.text)
-        pieces.extend(part.text for part in message.attachments if isinstance(part, AttachmentPart))
-        pieces.extend(call.arguments for call in message.tool_calls)
-    text = "\n".join(pieces)
-    return sum(fact in text for fact in wanted), len(wanted)
-
-
-def _verbatim(history: History, view: View) -> set[int]:
-    shown = set(range(view.tail, history.head + 1))
-    for item in view.items:
-        if isinstance(item, Verbatim):
-            shown.update(seqs(ranges_of(item)))
-    return shown

@@ -17,8 +17,9 @@ from nca.context import ledger as facts
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.history import History
+from nca.context.kept import KeptFacts
 from nca.context.meter import Meter
-from nca.context.plan import Proposal, kept_facts
+from nca.context.plan import Proposal
 from nca.context.stages.summarize import compose, newest_steps, sizes
 from nca.context.summary import Written, clean_prose
 from nca.context.view import Marker, Summary
@@ -50,7 +51,6 @@ def adopt(
     after = meter.used_with(history, view)
     if after >= before:
         return unchanged
-    kept, total = kept_facts(history, history.view, view)
     return Proposal(
         view,
         True,
@@ -61,8 +61,7 @@ def adopt(
         budget.budget_tokens,
         target,
         saved_by_stage={STAGE: before - after},
-        kept_facts=kept,
-        total_facts=total,
+        facts=KeptFacts(history, history.view, view),
         made_by=summary.made_by,
     )
 

@@ -28,14 +28,33 @@ from nca.context.view import (
     seqs,
     without_ranges,
 )
+from nca.messages import Message
+
+NEAR = 64
+"""Messages to both sides of one that are looked at first: a log may have a million, and a call's results are near."""
 
 
 def block_of(history: History, seq: int) -> Range:
     """The smallest stretch around a message that may stand by itself: a call comes with its results."""
-    for start, end in blocks([entry.message for entry in history.entries]):
-        if start < seq <= end + 1:
-            return start + 1, end + 1
-    raise ValueError(f"the log has no message {seq}")
+    head = history.head
+    if not 1 <= seq <= head:
+        raise ValueError(f"the log has no message {seq}")
+    reach = NEAR
+    while True:
+        before, until = max(0, seq - 1 - reach), min(head, seq + reach)
+        messages = [entry.message for entry in history.entries[before:until]]
+        start, end = next(span for span in blocks(messages) if span[0] <= seq - 1 - before <= span[1])
+        is_all = before == 0 and until == head
+        is_inside = (start > 0 or before == 0) and (end < len(messages) - 1 or until == head)
+        if is_all or (is_inside and _is_closed(messages[start : end + 1])):
+            return before + start + 1, before + end + 1
+        reach *= 4
+
+
+def _is_closed(messages: Sequence[Message]) -> bool:
+    """Whether calls and results of a stretch belong together: then nothing far from it is a part of it."""
+    calls = sorted(call.id for message in messages for call in message.tool_calls)
+    return calls == sorted(message.tool_call_id for message in messages if message.role == "tool")
 
 
 def put_back(

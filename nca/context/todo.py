@@ -31,9 +31,6 @@ def newest_list(entries: Sequence[Entry]) -> tuple[int, dict[str, Any]] | None:
     return None
 
 
-def open_list(entries: Sequence[Entry]) -> int | None:
-    """The seq of the call that holds the list, None where nothing on it is left to do."""
-    found = newest_list(entries)
-    if found is None or not (found[1].get("doing") or found[1].get("open")):
-        return None
-    return found[0]
+def is_open(arguments: dict[str, Any]) -> bool:
+    """Whether something on a list is left to do."""
+    return bool(arguments.get("doing") or arguments.get("open"))

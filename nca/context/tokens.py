@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from nca.messages import AttachmentPart, MediaPart, Message, TextPart
+from nca.messages import AttachmentPart, MediaPart, Message, Part, Role, TextPart, ToolCall
 
 PROSE_CHARS_PER_TOKEN = 4.0
 """Seed 2, CHARS_PER_TOKEN."""
@@ -69,7 +69,13 @@ def message_tokens(message: Message) -> int:
     if type(content) is str and not calls and content.isascii():
         # By far the most messages: a session of 100,000 is counted in a few hundredths of a second.
         return MESSAGE_TOKENS + ceil(len(content) / density)
-    total = MESSAGE_TOKENS
+    return MESSAGE_TOKENS + content_tokens(message.role, content) + sum(map(call_tokens, calls))
+
+
+def content_tokens(role: Role, content: str | tuple[Part, ...] | None) -> int:
+    """Raw tokens of a message's content, without its framing and its calls."""
+    density = RESULT_CHARS_PER_TOKEN if role == "tool" else PROSE_CHARS_PER_TOKEN
+    total = 0
     if isinstance(content, str):
         total += text_tokens(content, density)
     elif content is not None:
@@ -79,11 +85,18 @@ def message_tokens(message: Message) -> int:
                     total += text_tokens(text, density)
                 case AttachmentPart(path, text):
                     total += text_tokens(text, RESULT_CHARS_PER_TOKEN) + frame_tokens(path)
-                case MediaPart(kind):
-                    total += IMAGE_TOKENS if kind == "image" else DOCUMENT_TOKENS
-    for call in calls:
-        total += MESSAGE_TOKENS + text_tokens(call.name) + text_tokens(call.arguments, CODE_CHARS_PER_TOKEN)
+                case MediaPart():
+                    total += media_tokens(part)
     return total
+
+
+def call_tokens(call: ToolCall) -> int:
+    """Raw tokens of one tool call: its frame, name and arguments."""
+    return MESSAGE_TOKENS + text_tokens(call.name) + text_tokens(call.arguments, CODE_CHARS_PER_TOKEN)
+
+
+def media_tokens(part: MediaPart) -> int:
+    return IMAGE_TOKENS if part.kind == "image" else DOCUMENT_TOKENS
 
 
 def frame_tokens(path: str) -> int:

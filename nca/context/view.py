@@ -29,7 +29,7 @@ class Stub(msgspec.Struct, frozen=True, tag_field="type", tag="stub"):
     seq: int
     text: str
     stage: str
-    """Which stage put it there: prune, deduplicate, truncate (cut contents) or recovery (size caps)."""
+    """What put it there: prune, deduplicate, truncate (cut contents), recovery (size caps), or collapse (a person)."""
 
 
 class Summary(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):

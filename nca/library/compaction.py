@@ -117,14 +117,14 @@ def compact_loaded(
         budget,
         context,
         focus=read_text(focus, "focus"),
-        summarizer_window=_summarizer_window(loaded),
+        summarizer_window=summarizer_window(loaded),
         has_summarizer=summarizer is not None,
     )
     proposal = run(planning, ask, stages.__getitem__)
     return _result(history, proposal, facts, proposal.notices if summarizer is not None else proposal.stage_notices)
 
 
-def _summarizer_window(loaded: LoadedSettings) -> int:
+def summarizer_window(loaded: LoadedSettings) -> int:
     """Tokens: the window of the model that model.summarizer names; 0, which stands for the budget's own, for none."""
     name = loaded.settings.model.summarizer
     return describe(name).window_tokens if name not in ("", "none") else 0

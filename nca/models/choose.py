@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from nca.config.schema import ModelSettings
 from nca.errors import ModelUnavailable
-from nca.models import price_map
-from nca.models.catalog import describe
-from nca.models.client import LitellmModel
-from nca.models.local_servers import LOCAL_SERVERS, LocalServer, find_servers, list_models
-from nca.models.model import Model
 from nca.models.providers import PROVIDERS, key_of, provider_of
-from nca.models.retry import OnRetry
+
+if TYPE_CHECKING:
+    from nca.models.local_servers import LocalServer
+    from nca.models.model import Model
+    from nca.models.retry import OnRetry
 
 EMBEDDED = "embedded"
 _BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
@@ -48,10 +48,11 @@ class Choice:
         return self.model.startswith(f"{EMBEDDED}/")
 
 
-def choose(
-    settings: ModelSettings, env: Mapping[str, str], *, servers: Sequence[LocalServer] = LOCAL_SERVERS
-) -> Choice:
-    """The model to talk to. Local servers are asked only where nothing is configured and no key is there."""
+def choose(settings: ModelSettings, env: Mapping[str, str], *, servers: Sequence[LocalServer] | None = None) -> Choice:
+    """The model to talk to. Local servers are asked only where nothing is configured and no key is there.
+
+    servers: those that may be there; None: the usual ones.
+    """
     if settings.name:
         return named(settings.name, settings, env, why="configured (model.name)")
     base, base_origin = _base(settings, env)
@@ -59,7 +60,9 @@ def choose(
         return _at_endpoint(base, base_origin, env)
     if (keyed := _by_keys(env)) is not None:
         return keyed
-    found = find_servers(servers)
+    from nca.models.local_servers import LOCAL_SERVERS, find_servers
+
+    found = find_servers(LOCAL_SERVERS if servers is None else servers)
     if found:
         first = found[0]
         others = tuple(f"{first.server.prefix}/{name}" for name in first.models[1:4])
@@ -96,6 +99,10 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
             choice.model, settings.context_window, settings=settings, on_retry=on_retry
         )
         return opened
+    # What speaks to providers is not needed before somebody is spoken to.
+    from nca.models.catalog import describe
+    from nca.models.client import LitellmModel
+
     _require_key(choice)
     facts = describe(choice.model, context_window=settings.context_window)
     return LitellmModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
@@ -125,13 +132,21 @@ def _base(settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
 def _provider(name: str) -> str:
     """Whose model a name means: its prefix where that is a provider, else its maker's, "" where nobody knows."""
     if "/" not in name:
+        from nca.models.catalog import describe
+
         return describe(name).provider
     first = name.split("/", 1)[0].lower()
-    return first if provider_of(name) or first in price_map.providers() else ""
+    if provider_of(name):
+        return first
+    from nca.models import price_map
+
+    return first if first in price_map.providers() else ""
 
 
 def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
     """The endpoint's own first model, or OpenAI's usual one where the endpoint lists it or does not say."""
+    from nca.models.local_servers import list_models
+
     variable, key = key_of("openai", env)
     listed = list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_LIST_SECONDS)
     usual = PROVIDERS["openai"].model
@@ -141,7 +156,7 @@ def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
         api_base=base,
         api_key=key,
         api_key_variable=variable if key else "",
-        why=f"the endpoint {base} is set ({origin})",
+        why=f"the endpoint {base} is set ({origin})" + ("" if listed else "; it lists no models"),
         alternatives=tuple(f"openai/{name}" for name in listed[:4] if not is_usual)[1:],
     )
 

@@ -26,7 +26,7 @@ from nca.models.routes import Route, route
 from nca.models.stream import AnswerStream, as_dict
 
 if TYPE_CHECKING:
-    from nca.models.endpoint import Endpoint
+    from nca.models.endpoint import Endpoint, OwnHandler
 
 __all__ = ["Delta", "LitellmModel", "Model", "ModelRequest", "OnDelta", "Reply", "warm"]
 
@@ -58,7 +58,7 @@ class LitellmModel:
         self._api_base = api_base or settings.api_base
         self._api_key = api_key
         self._route: Route | None = None
-        self._endpoint: Endpoint | None = None
+        self._endpoint: Endpoint | OwnHandler | None = None
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         """One answer, streamed. See Model.ask."""
@@ -121,7 +121,7 @@ class LitellmModel:
             self._wire_name, api_base=self._api_base, api_key=self._api_key, env=os.environ, litellm=litellm
         )
         self._route = way
-        if way.is_direct and self._endpoint is None:
+        if self._endpoint is None:
             self._endpoint = self._open(way)
         temperature = self._settings.temperature if request.temperature is None else request.temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
@@ -149,11 +149,15 @@ class LitellmModel:
         }
         return arguments | {name: value for name, value in optional.items() if value is not None}
 
-    def _open(self, way: Route) -> Endpoint:
+    def _open(self, way: Route) -> Endpoint | OwnHandler | None:
+        """None: litellm's way to this provider takes no client of ours."""
         # httpx and openai come with litellm, and like it only when first needed.
-        from nca.models.endpoint import Endpoint
+        from nca.models.endpoint import Endpoint, OwnHandler
 
-        return Endpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=self._settings.total_seconds)
+        seconds = self._settings.total_seconds
+        if way.is_direct:
+            return Endpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
+        return OwnHandler(seconds) if way.provider == "anthropic" else None
 
     def _with_cost(self, reply: Reply) -> Reply:
         if reply.usage is None:

@@ -90,6 +90,23 @@ class Endpoint:
         await self._http.aclose()
 
 
+class OwnHandler:
+    """litellm's HTTP client for providers that it speaks to itself, for one model alone.
+
+    The one that litellm keeps for all models is closed by nobody while the program runs, and not with its event loop.
+    """
+
+    def __init__(self, total_seconds: float) -> None:
+        from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+        self.client = AsyncHTTPHandler(
+            timeout=httpx.Timeout(total_seconds, connect=min(_CONNECT_SECONDS, total_seconds))
+        )
+
+    async def close(self) -> None:
+        await self.client.close()
+
+
 class _Client(openai.AsyncOpenAI):
     """Raises a status of 422 under its general name.
 

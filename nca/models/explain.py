@@ -145,7 +145,7 @@ def _unreachable(failure: ProviderFailure, model: str, api_base: str) -> Provide
     error = _passing(
         failure,
         f"Nothing answers at {where}.",
-        "Check the address (model.api_base), the network, or choose another model with /model.",
+        "Check the address (model.api_base), the network, or choose another model with /model or --model.",
     )
     error.most_retries = UNREACHABLE_TRIES
     return error

@@ -97,14 +97,17 @@ def load() -> dict[str, PriceEntry]:
     if path is None:
         return {}
     try:
-        raw = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        # One model at a time: all of them at once would be six times as much memory, which is never given back.
+        raw = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+        return {name.lower(): _entry(name, values) for name, row in raw.items() if (values := _chat(row)) is not None}
     except (OSError, msgspec.MsgspecError):
         return {}
-    return {
-        name.lower(): _entry(name, values)
-        for name, values in raw.items()
-        if isinstance(values, dict) and values.get("mode") in _CHATS
-    }
+
+
+def _chat(row: msgspec.Raw) -> dict[str, Any] | None:
+    """The values of a model that chats. Raises MsgspecError."""
+    values = msgspec.json.decode(row)
+    return values if isinstance(values, dict) and values.get("mode") in _CHATS else None
 
 
 @cache

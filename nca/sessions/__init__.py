@@ -1,5 +1,6 @@
 """Sessions on disk: log, views, summaries, usage, locks. The only room that speaks SQL."""
 
+from nca.sessions.glance import Glance
 from nca.sessions.hits import Beside, Hit, SessionHit
 from nca.sessions.log import Partial
 from nca.sessions.session import Session, SessionInfo
@@ -10,6 +11,7 @@ from nca.sessions.views import CompactionRecord
 __all__ = [
     "Beside",
     "CompactionRecord",
+    "Glance",
     "Hit",
     "Learned",
     "Partial",

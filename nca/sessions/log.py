@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import apsw
@@ -13,12 +13,14 @@ import msgspec
 from nca.messages import Entry, Message
 from nca.sessions.database import Database
 from nca.sessions.encoding import decode, encode
+from nca.sessions.schema import SAID, TODO_RESULT
 
 OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 """The result of a tool call whose process died before it answered (reliability F2)."""
 
 _TITLE_CHARS = 120
 _MANY_ROWS = 1_000
+_MOST = 2**62
 
 _message_decoder = msgspec.json.Decoder(Message)
 
@@ -34,19 +36,47 @@ class Partial(msgspec.Struct, frozen=True):
 _partial_decoder = msgspec.json.Decoder(Partial)
 
 
+_HEAD = "SELECT max(seq) FROM messages WHERE session = ?"
+
+
 def head(connection: apsw.Connection, session: int) -> int:
-    """The last seq; 0 for an empty log."""
-    number = connection.execute("SELECT max(seq) FROM messages WHERE session = ?", (session,)).get
-    return int(number or 0)
+    """The last seq, inside the caller's transaction; 0 for an empty log."""
+    return int(connection.execute(_HEAD, (session,)).get or 0)
 
 
-def entries(database: Database, session: int, first: int = 1) -> list[Entry]:
-    """All messages with seq >= first. Raises StoreDamaged for one that cannot be read."""
+def length(database: Database, session: int) -> int:
+    """How many messages there are, which is the last seq."""
+    row = database.row(_HEAD, (session,))
+    return int(row[0] or 0) if row else 0
+
+
+def entries(database: Database, session: int, first: int = 1, last: int | None = None) -> list[Entry]:
+    """The messages first … last, without a last one all from `first` on. Raises StoreDamaged for one that cannot be
+    read."""
     rows = database.rows(
-        "SELECT seq, body, at FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", (session, first)
+        "SELECT seq, body, at FROM messages WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+        (session, first, _MOST if last is None else last),
     )
     with _collector_paused(len(rows) > _MANY_ROWS):
         return [Entry(seq, decode(body, _message_decoder, f"message {seq}"), at) for seq, body, at in rows]
+
+
+def said(database: Database, session: int, last: int) -> tuple[int, int]:
+    """How many of the messages 1 … last a person wrote, and the seq of the newest of them; 0 for none."""
+    row = database.row(
+        f"SELECT count(*), coalesce(max(seq), 0) FROM messages WHERE session = ? AND seq <= ? AND {SAID}",  # noqa: S608
+        (session, last),
+    )
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+def todo_results(database: Database, session: int) -> list[int]:
+    """The seqs of what may be results of the todo tool, newest first."""
+    rows = database.rows(
+        f"SELECT seq FROM messages WHERE session = ? AND {TODO_RESULT} ORDER BY seq DESC",  # noqa: S608
+        (session,),
+    )
+    return [seq for (seq,) in rows]
 
 
 def append(database: Database, session: int, messages: Sequence[Message]) -> list[Entry]:
@@ -67,10 +97,10 @@ def append(database: Database, session: int, messages: Sequence[Message]) -> lis
 
 def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -> None:
     """The whole log of a session that is being copied, inside the caller's transaction."""
-    _insert(connection, [(session, one.seq, one.at, one.message.role, encode(one.message)) for one in copied])
+    _insert(connection, ((session, one.seq, one.at, one.message.role, encode(one.message)) for one in copied))
 
 
-def _insert(connection: apsw.Connection, rows: Sequence[tuple[int, int, float, str, str]]) -> None:
+def _insert(connection: apsw.Connection, rows: Iterable[tuple[int, int, float, str, str]]) -> None:
     connection.executemany("INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)", rows)
 
 

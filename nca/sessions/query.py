@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from nca.messages import clean_text
 from nca.sessions.language import STOP_WORDS, forms_of, near_words
-from nca.sessions.passages import BY, CAMEL, CAMEL_PART, CJK_RUN, SAYS_HOW_MANY, SAYS_WHEN, pairs
+from nca.sessions.marks import SAYS_HOW_MANY, SAYS_WHEN
+from nca.sessions.passages import BY, CAMEL, CAMEL_PART, CJK_RUN, pairs
 
 MAX_CHARS = 2_000
 """More of a question is left out: a pasted file is no question."""

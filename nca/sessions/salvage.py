@@ -38,6 +38,8 @@ _KEYED = {"pins": "session, seq", "learned": "model, ratio, window_tokens, sampl
 
 _FOLDER = ".salvage-"
 _SESSION_PLACES = ", ".join("?" * 11)
+_KINDS = "kinds"
+"""The kind of each session by its number, read apart: a file of an older schema has none."""
 
 
 class Salvaged(NamedTuple):
@@ -78,6 +80,7 @@ def _read_tables(path: Path) -> dict[str, list[Row]]:
             tables[table] = [found[rowid] for rowid in sorted(found)]
         for table, columns in _KEYED.items():
             tables[table] = [row for _, row in _until_damage(connection, f"SELECT 0, {columns} FROM {table}")]  # noqa: S608
+        tables[_KINDS] = [row for _, row in _until_damage(connection, "SELECT 0, number, kind FROM sessions")]
     finally:
         with suppress(apsw.Error):
             connection.close()
@@ -121,7 +124,12 @@ class _Rebuild:
         log = sorted((message for message in self._of("messages", number) if _is_whole(message)), key=lambda m: m[1])
         is_gapless = all(message[1] == place for place, message in enumerate(log, 1))
         with self._target.transaction() as connection:
-            connection.execute(f"INSERT INTO sessions VALUES ({_SESSION_PLACES})", (*row[:10], 0))  # noqa: S608
+            connection.execute(
+                f"INSERT INTO sessions ({_COLUMNS['sessions']}) VALUES ({_SESSION_PLACES})",  # noqa: S608
+                (*row[:10], 0),
+            )
+            for _, kind in self._of(_KINDS, number):
+                connection.execute("UPDATE sessions SET kind = ? WHERE number = ?", (kind, number))
             connection.executemany(
                 "INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)",
                 [(number, place, *message[2:]) for place, message in enumerate(log, 1)],

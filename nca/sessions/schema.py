@@ -155,7 +155,26 @@ FROM messages, json_each(nca_passages(messages.body)) ORDER BY messages.id, key;
 """
 """What `nca_passages` gives, and why, says nca.sessions.passages."""
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _PASSAGES)
+_KINDS = """
+ALTER TABLE sessions ADD COLUMN kind TEXT NOT NULL DEFAULT 'chat';
+"""
+"""`chat` or `run`. What an older nca made may be either; it counts as a chat, so that nobody misses one."""
+
+SAID = "role = 'user' AND iif(json_valid(body), body ->> 'is_synthetic', 0) IS NULL"
+"""Which rows of `messages` a person wrote. A query that says it in these words finds them in their index."""
+TODO_RESULT = """role = 'tool' AND instr(body, '"name":"todo"') > 0"""
+"""Which rows may be results of the todo tool: all of them are among these, and hardly another."""
+
+_LONG_LOGS = f"""
+CREATE INDEX messages_said ON messages (session, seq) WHERE {SAID};
+CREATE INDEX messages_of_todo ON messages (session, seq) WHERE {TODO_RESULT};
+CREATE INDEX usage_session ON usage (session);
+CREATE INDEX summaries_size ON summaries (session, length(body));
+CREATE INDEX sessions_directory ON sessions (directory, touched);
+"""
+"""What opening a session, a turn and a compaction look up, however long the log is and however many sessions."""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _PASSAGES, _KINDS, _LONG_LOGS)
 """Script n leads from schema n to n + 1. Only ever add one: what was released is in people's files."""
 
 TABLES = frozenset(

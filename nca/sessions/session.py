@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import Literal
 
 import msgspec
 
@@ -21,6 +22,9 @@ from nca.sessions.views import CompactionRecord
 
 _NAME_CHARS = 200
 
+Kind = Literal["chat", "run"]
+"""What made a session: a chat, in which a person goes on, or `nca run`, which asks once."""
+
 
 class SessionInfo(msgspec.Struct, frozen=True):
     """A session in a list. Times are seconds since the epoch; `title` is what the person said first, on one line."""
@@ -34,11 +38,13 @@ class SessionInfo(msgspec.Struct, frozen=True):
     messages: int
     is_pinned: bool
     title: str
+    kind: Kind = "chat"
 
 
 INFO = (
     "SELECT id, name, directory, model, created_at, updated_at,"
-    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title FROM sessions"
+    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title, kind"
+    " FROM sessions"
 )
 
 
@@ -61,6 +67,7 @@ class Session:
         self._on_close: Callable[[], None] | None = on_close
         self.is_read_only = is_read_only
         self.recovered: tuple[Entry, ...] = ()
+        self._totals: Usage | None = None
 
     @property
     def info(self) -> SessionInfo:
@@ -71,9 +78,22 @@ class Session:
 
     # The log
 
-    def entries(self, first: int = 1) -> list[Entry]:
-        """All messages with seq >= first, in order."""
-        return log.entries(self._database, self._number, first)
+    @property
+    def head(self) -> int:
+        """The newest seq; 0 for an empty log."""
+        return log.length(self._database, self._number)
+
+    def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
+        """The messages first … last in order; without a last one, all from `first` on."""
+        return log.entries(self._database, self._number, first, last)
+
+    def said(self, last: int) -> tuple[int, int]:
+        """How many of the messages 1 … last a person wrote, and the seq of the newest of them; 0 for none."""
+        return log.said(self._database, self._number, last)
+
+    def todo_results(self) -> list[int]:
+        """The seqs of what may be results of the todo tool, newest first."""
+        return log.todo_results(self._database, self._number)
 
     def append(self, messages: Sequence[Message]) -> list[Entry]:
         """All or none of them; the partial answer goes in the same transaction."""
@@ -134,6 +154,10 @@ class Session:
     def can_redo(self) -> bool:
         return views.redoable(self._database, self._number) is not None
 
+    def standing(self) -> tuple[int, float | None]:
+        """What the compactions that stand saved in tokens, and cost in US dollars (None: no cost is known)."""
+        return views.standing(self._database, self._number)
+
     def compactions(self) -> list[CompactionRecord]:
         """All that ever were, oldest first, undone ones too."""
         return views.compactions(self._database, self._number)
@@ -162,12 +186,24 @@ class Session:
     def record_usage(self, seq: int, model: str, used: Usage, view_id: int) -> None:
         """What the provider reported for one request, sent with the view `view_id` when the log ended at `seq`."""
         usage.record(self._writable(), self._number, seq, model, used, view_id)
+        if self._totals is not None:
+            self._totals = usage.added(self._totals, used)
 
     def usage(self) -> list[UsageRow]:
         return usage.rows(self._database, self._number)
 
+    def reports(self, newest: int) -> list[UsageRow]:
+        """The newest so many of `usage` that are about requests of a view, oldest first."""
+        return usage.reports(self._database, self._number, newest)
+
     def totals(self) -> Usage:
-        return usage.totals(self._database, self._number)
+        """The sums over the whole session. Who writes it adds to what was summed up once: nobody else does."""
+        if self._totals is not None:
+            return self._totals
+        totals = usage.totals(self._database, self._number)
+        if not self.is_read_only:
+            self._totals = totals
+        return totals
 
     # The session itself
 
@@ -177,6 +213,11 @@ class Session:
 
     def set_model(self, model: str) -> None:
         self._update("model", clean_text(model))
+
+    def become_chat(self) -> None:
+        """A person goes on with it in a chat, whatever made it; a reader changes nothing."""
+        if not self.is_read_only and self.info.kind != "chat":
+            self._update("kind", "chat")
 
     def set_pinned(self, is_pinned: bool) -> None:
         """A pinned session is never removed by age or number."""

@@ -13,10 +13,11 @@ from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
 from nca.sessions import hits, originals, transfer, usage, views
 from nca.sessions.database import Database
+from nca.sessions.glance import Glance, glance
 from nca.sessions.hits import Hit, SessionHit
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
-from nca.sessions.session import INFO, Session, SessionInfo, as_info, as_name
+from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
 
@@ -51,7 +52,7 @@ class Store:
         path = path.absolute()
         return cls(open_for_reading(path) if read_only else open_for_writing(path), path, is_read_only=read_only)
 
-    def create(self, *, directory: str, model: str, name: str = "") -> Session:
+    def create(self, *, directory: str, model: str, name: str = "", kind: Kind = "chat") -> Session:
         """A new session, open for writing."""
         self._refuse_reader()
         session_id = self._new_id()
@@ -60,9 +61,9 @@ class Store:
         try:
             with self._database.transaction() as connection:
                 number = connection.execute(
-                    "INSERT INTO sessions (id, name, directory, model, created_at, updated_at, touched) VALUES"
-                    " (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
-                    (session_id, clean_text(name), clean_text(directory), clean_text(model), now, now),
+                    "INSERT INTO sessions (id, name, directory, model, kind, created_at, updated_at, touched) VALUES"
+                    " (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
+                    (session_id, as_name(name), clean_text(directory), clean_text(model), kind, now, now),
                 ).get
                 views.create_first(connection, number)
         except BaseException:
@@ -94,9 +95,10 @@ class Store:
         return [as_info(row) for row in rows]
 
     def latest(self, directory: str | None = None) -> SessionInfo | None:
-        """The session with messages that was used last, in a directory or anywhere."""
+        """The session with messages that was used last, in a directory or anywhere; a chat before what `run` made."""
         row = self._database.row(
-            f"{INFO} WHERE messages > 0 AND (?1 IS NULL OR directory = ?1) ORDER BY touched DESC LIMIT 1",
+            f"{INFO} WHERE messages > 0 AND (?1 IS NULL OR directory = ?1)"
+            " ORDER BY kind <> 'chat', touched DESC LIMIT 1",
             (None if directory is None else clean_text(directory),),
         )
         return as_info(row) if row else None
@@ -107,6 +109,10 @@ class Store:
         if row is None:
             raise SessionNotFound(f"session {prefix} has just been removed")
         return as_info(row)
+
+    def glance(self, id_or_prefix: str) -> Glance:
+        """Where a session ended, and how large it is. Raises SessionNotFound."""
+        return glance(self._database, self._find(id_or_prefix)[1])
 
     def search(self, question: str, limit: int = 10) -> Hits:
         """The messages of all sessions that answer best, best first. Any text is a question."""

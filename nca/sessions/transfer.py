@@ -49,8 +49,11 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
         """A view with its summaries. Raises StoreError where there is none."""
         for copy in self.views:
             if copy.number == number:
-                return View(tuple(self._item(item) for item in copy.items), copy.tail)
+                return self.shown_by(copy)
         raise StoreError(f"there is no view {number}")
+
+    def shown_by(self, copy: ViewCopy) -> View:
+        return View(tuple(self._item(item) for item in copy.items), copy.tail)
 
     def _item(self, item: Verbatim | Stub | SummaryPlace | Marker) -> Verbatim | Stub | Summary | Marker:
         if not isinstance(item, SummaryPlace):
@@ -143,7 +146,7 @@ def check(copy: SessionCopy) -> None:
             raise StoreError(f"view {view.number} has no view before it, or a number that another one has")
         numbers.add(view.number)
         try:
-            check_partition(copy.view(view.number))
+            check_partition(copy.shown_by(view))
         except ValueError as error:
             raise StoreError(f"view {view.number}: {error}") from error
         if view.tail > head + 1:
@@ -163,11 +166,11 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
     info, now = copy.info, time.time()
     title = log.title_of([entry.message for entry in copy.entries])
     number = connection.execute(
-        "INSERT INTO sessions (id, name, directory, model, title, is_pinned, created_at, updated_at, touched) VALUES"
-        " (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
+        "INSERT INTO sessions (id, name, directory, model, title, is_pinned, kind, created_at, updated_at, touched)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
         (
             *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), title),
-            *(int(info.is_pinned), info.created_at, now),
+            *(int(info.is_pinned), info.kind, info.created_at, now),
         ),
     ).get
     log.insert(connection, number, copy.entries)

@@ -11,6 +11,9 @@ import msgspec
 from nca.messages import Usage, clean_text
 from nca.sessions.database import Database
 
+BESIDE = 0
+"""The seq of a row that is about no request of a view: a summary, or an answer in several samplings."""
+
 
 class UsageRow(msgspec.Struct, frozen=True):
     """One call: `seq` is the last message when it was recorded, `view_id` the view that was sent."""
@@ -44,7 +47,7 @@ _INSERT = (
 )
 _SELECT = (
     "SELECT seq, model, view, at, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,"
-    " reasoning_tokens, cost FROM usage WHERE session = ? ORDER BY id"
+    " reasoning_tokens, cost FROM usage WHERE session = ?"
 )
 _SUM = (
     "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), coalesce(sum(cache_read_tokens), 0),"
@@ -69,8 +72,27 @@ def insert(connection: apsw.Connection, session: int, calls: Iterable[UsageRow])
 
 def rows(database: Database, session: int) -> list[UsageRow]:
     """Oldest first."""
-    found = database.rows(_SELECT, (session,))
+    return _read(database, f"{_SELECT} ORDER BY id", (session,))
+
+
+def reports(database: Database, session: int, newest: int) -> list[UsageRow]:
+    """The newest so many that are about requests of a view, oldest first."""
+    found = _read(database, f"{_SELECT} AND seq <> {BESIDE} ORDER BY id DESC LIMIT ?", (session, newest))
+    return found[::-1]
+
+
+def _read(database: Database, sql: str, bindings: tuple[int, ...]) -> list[UsageRow]:
+    found = database.rows(sql, bindings)
     return [UsageRow(seq, model, Usage(*counts), view, at) for seq, model, view, at, *counts in found]
+
+
+def added(total: Usage, one: Usage) -> Usage:
+    """The sums with one call more, as `totals` would give them."""
+    costs = [cost for cost in (total.cost, one.cost) if cost is not None]
+    counts = {
+        name: getattr(total, name) + getattr(one, name) for name in Usage.__struct_fields__ if name.endswith("_tokens")
+    }
+    return Usage(**counts, cost=sum(costs) if costs else None)
 
 
 def totals(database: Database, session: int) -> Usage:

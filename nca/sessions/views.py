@@ -171,6 +171,18 @@ def compactions(database: Database, session: int) -> list[CompactionRecord]:
     return [_as_record(row, undone=row[10] not in in_force) for row in rows]
 
 
+def standing(database: Database, session: int) -> tuple[int, float | None]:
+    """What the compactions that stand saved together, in tokens, and cost in US dollars; None: no cost is known."""
+    row = database.row(
+        "WITH RECURSIVE line (number) AS (SELECT head_view FROM sessions WHERE number = ?1 UNION ALL"
+        " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
+        " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
+        " FROM compactions JOIN line ON view = number WHERE session = ?1",
+        (session,),
+    )
+    return (int(row[0]), row[1]) if row else (0, None)
+
+
 def summaries(database: Database, session: int) -> dict[int, Summary]:
     """All that ever were, those of undone compactions too, oldest first, by their rows."""
     rows = database.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number", (session,))
@@ -212,7 +224,10 @@ def insert_summary(connection: apsw.Connection, session: int, summary: Summary) 
     """The row of a summary, inside the caller's transaction; the one that is there, where an equal one is."""
     body = encode(summary)
     row = (
-        connection.execute("SELECT number FROM summaries WHERE session = ? AND body = ?", (session, body)).get
+        connection.execute(
+            "SELECT number FROM summaries WHERE session = ?1 AND length(body) = length(?2) AND body = ?2",
+            (session, body),
+        ).get
         or connection.execute(
             "INSERT INTO summaries (session, body) VALUES (?, ?) RETURNING number", (session, body)
         ).get

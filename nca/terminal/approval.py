@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
-from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
-from nca.terminal.diffs import diff_lines, left_out
-from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.approval_panel import panel, rule_of
+from nca.terminal.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.terminal.draw import Draw
     from nca.terminal.prompt import Prompt
 
-DIFF_LINES = 200
-COMMAND_LINES = 60
 _MOST_REASON_CHARS = 400
 
 
@@ -36,7 +33,7 @@ class TerminalApprover:
     async def ask(self, asked: ApprovalAsked) -> Answer:
         """The answer; cancelled with the turn for Escape, Ctrl-C and the end of the input."""
         await self._prompt.pause()
-        question = Question(has_rule=bool(asked.subject), rule=f"{asked.name} {asked.subject}")
+        question = Question(has_rule=bool(asked.subject), rule=rule_of(asked))
         given: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
         def take(key: KeyPress | None) -> None:
@@ -86,7 +83,7 @@ class Question:
             return Text(f"No. Why, for the model? Enter sends: {one_line(self._reason)}▏", style="notice")
         keys = [("y", "once")]
         if self._has_rule:
-            keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 80)}")]
+            keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 160)}")]
         keys += [("n", "no"), ("Esc", "no, and stop")]
         line = Text("Allow it?", style="notice")
         for key, about in keys:
@@ -105,28 +102,3 @@ class Question:
             case str() as character if not isinstance(character, Keys):
                 self._reason = (reason + character)[:_MOST_REASON_CHARS]
         return None
-
-
-def panel(asked: ApprovalAsked) -> RenderableType:
-    """What the call would do, as far as a screen can hold it; what is left out is said."""
-    verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
-    parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
-    if asked.path:
-        parts.append(Text(f"  {one_line(asked.path, 4_000)}", style="accent"))
-    if asked.command:
-        parts += _command(asked.command)
-    if asked.directory:
-        parts.append(Text(f"  in {one_line(asked.directory, 4_000)}", style="quiet"))
-    if asked.diff:
-        parts += diff_lines(asked.diff, DIFF_LINES)
-    if not (asked.path or asked.command or asked.diff):
-        parts.append(Text(f"  {one_line(asked.summary, 400)}"))
-    if asked.warning:
-        parts.append(Text(one_line(asked.warning, 600), style="failure"))
-    return Group(*parts)
-
-
-def _command(command: str) -> list[RenderableType]:
-    lines = to_terminal(command).rstrip("\n").split("\n")
-    shown = [Text(f"  {line}", style="accent") for line in lines[:COMMAND_LINES]]
-    return [*shown, *left_out(len(lines) - COMMAND_LINES)]

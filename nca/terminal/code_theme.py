@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from rich.style import Style
-from rich.syntax import ANSI_DARK, ANSI_LIGHT, ANSISyntaxTheme, SyntaxTheme
+import os
+from collections.abc import Mapping
 
-# Keys are Pygments' token types, which are tuples of names.
-# Magenta, green and cyan keep their contrast on both backgrounds; yellow and blue each fail on one.
-_ANY_BACKGROUND: SyntaxTheme = ANSISyntaxTheme(
-    {
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, SyntaxTheme
+
+from nca.terminal.theme import PALETTES, background
+
+
+def code_theme(theme: str, environment: Mapping[str, str] = os.environ) -> SyntaxTheme:
+    """The colours of code for the setting terminal.theme: auto, dark or light."""
+    colours = PALETTES[background(theme, environment)]
+    # Keys are Pygments' token types, which are tuples of names.
+    styles = {
         (): Style(),
         ("Comment",): Style(dim=True, italic=True),
-        ("Keyword",): Style(color="magenta"),
-        ("Operator", "Word"): Style(color="magenta"),
-        ("Name", "Function"): Style(color="cyan"),
-        ("Name", "Class"): Style(color="cyan", bold=True),
-        ("Name", "Decorator"): Style(color="cyan"),
-        ("Name", "Tag"): Style(color="magenta"),
-        ("Name", "Attribute"): Style(color="cyan"),
-        ("Literal", "Number"): Style(color="cyan"),
-        ("Literal", "String"): Style(color="green"),
-        ("Generic", "Inserted"): Style(color="green"),
-        ("Generic", "Deleted"): Style(color="red"),
+        ("Keyword",): Style(color=colours.keyword),
+        ("Operator", "Word"): Style(color=colours.keyword),
+        ("Name", "Function"): Style(color=colours.accent),
+        ("Name", "Class"): Style(color=colours.accent, bold=True),
+        ("Name", "Decorator"): Style(color=colours.accent),
+        ("Name", "Tag"): Style(color=colours.keyword),
+        ("Name", "Attribute"): Style(color=colours.accent),
+        ("Literal", "Number"): Style(color=colours.notice),
+        ("Literal", "String"): Style(color=colours.added),
+        ("Generic", "Inserted"): Style(color=colours.added),
+        ("Generic", "Deleted"): Style(color=colours.failure),
         ("Generic", "Heading"): Style(bold=True),
-        ("Generic", "Subheading"): Style(color="cyan"),
+        ("Generic", "Subheading"): Style(color=colours.accent),
     }
-)
-
-
-def code_theme(name: str) -> SyntaxTheme:
-    """The colours of code for the setting terminal.theme: auto, dark or light."""
-    if name == "dark":
-        return ANSISyntaxTheme(ANSI_DARK)
-    if name == "light":
-        return ANSISyntaxTheme(ANSI_LIGHT)
-    return _ANY_BACKGROUND
+    return ANSISyntaxTheme(styles)

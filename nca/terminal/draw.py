@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -30,20 +31,23 @@ from nca.events import (
 )
 from nca.terminal import wording
 from nca.terminal.diffs import diff_lines
-from nca.terminal.sanitize import StreamSanitizer, one_line
+from nca.terminal.notify import Notifier, codes
+from nca.terminal.recent import Recent
+from nca.terminal.running import RunningCalls, is_nested
+from nca.terminal.sanitize import one_line
 from nca.terminal.screen import Screen
+from nca.terminal.theme import theme_for
+from nca.terminal.thoughts import FoldedThoughts, Thoughts
 
 if TYPE_CHECKING:
+    from nca.config.schema import TerminalSettings
     from nca.terminal.markdown_stream import MarkdownStream
 
 FRAME_SECONDS = 0.08
 """At most this often the tail is drawn again."""
 
-MAX_LINE_CHARS = 8_000
-"""A longer line of reasoning leaves in pieces."""
-
 DIFF_LINES = 40
-"""Of a change that was made without asking; the whole is in the file."""
+"""Of a change that was made without asking; /show has the whole."""
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -51,30 +55,49 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class Draw:
     """Listens to a conversation and draws on a `Screen`. Never raises, never waits."""
 
-    def __init__(self, screen: Screen, *, theme: str = "auto", show_reasoning: bool = False) -> None:
+    def __init__(
+        self, screen: Screen, *, theme: str = "auto", show_reasoning: bool = False, notify_seconds: float = 0
+    ) -> None:
         self.screen = screen
-        self.show_reasoning = show_reasoning
+        self.recent = Recent()
         self.typed_ahead: Callable[[], str] = str
         """What the person typed while nca works; shown below everything."""
         self.question: Text | None = None
         """While the person is asked something: what they may answer, in place of the status."""
+        self._show_reasoning = show_reasoning
         self._theme = theme
+        self._notifier = Notifier(lambda message: screen.send_codes(codes(message, os.environ)), notify_seconds)
         self._answer: MarkdownStream | None = None
-        self._thoughts: _Thoughts | None = None
+        self._unfed: list[str] = []
+        """Text of the answer that came since the last frame."""
+        self._thoughts: Thoughts | FoldedThoughts | None = None
         self._section = ""
         self._status = ""
         self._status_since = 0.0
-        self._running: dict[str, str] = {}
+        self._running = RunningCalls()
         self._asked: set[str] = set()
         """Calls that the person was asked about: they have seen the change."""
         self._last_frame = 0.0
         self._is_at_work = False
+
+    def apply(self, settings: TerminalSettings) -> None:
+        if settings.theme != self._theme:
+            self.screen.console.push_theme(theme_for(settings.theme))
+        self._theme = settings.theme
+        self._show_reasoning = settings.show_reasoning
+        self._notifier.after_seconds = settings.notify_seconds
+
+    @property
+    def failure(self) -> OSError | None:
+        return self.screen.failure
 
     @property
     def is_gone(self) -> bool:
         return self.screen.is_gone
 
     def on_event(self, event: Event) -> None:
+        self.recent.on_event(event)
+        self._notifier.on_event(event)
         match event:
             case TextDelta():
                 self._on_text(event.text)
@@ -84,8 +107,8 @@ class Draw:
                 self._set_status("Thinking")
             case ToolStarted():
                 self._end_stream()
-                self._running[event.call_id] = wording.tool_started_line(event)
-                self._set_status(", ".join(self._running.values()))
+                self._running.begin(event)
+                self._set_status(self._running.line(), goes_on=is_nested(event.call_id))
             case ToolFinished():
                 self._on_tool_finished(event)
             case ContextWarning():
@@ -106,6 +129,10 @@ class Draw:
                 self._on_turn_finished(event)
             case _:
                 pass
+
+    def send_codes(self, codes: str) -> bool:
+        self.screen.send_codes(codes)
+        return not self.screen.is_gone
 
     def show(self, answer: RenderableType | str) -> None:
         self._end_stream()
@@ -158,6 +185,7 @@ class Draw:
         while True:
             await asyncio.sleep(FRAME_SECONDS)
             self._frame()
+            self._notifier.look()
 
     def _on_text(self, text: str) -> None:
         if self._thoughts is not None:
@@ -168,8 +196,8 @@ class Draw:
             self._begin("answer")
             self._answer = self._new_answer()
             self._status = ""
-        finished = self._answer.feed(text)
-        self._frame(finished, only_when_due=True)
+        self._unfed.append(text)
+        self._frame(only_when_due=True)
 
     def _new_answer(self) -> MarkdownStream:
         # Imported here: parser and lexers are not needed before the first answer.
@@ -179,22 +207,26 @@ class Draw:
         return MarkdownStream(code_theme(self._theme))
 
     def _on_reasoning(self, text: str) -> None:
-        if not self.show_reasoning:
-            return
         if self._answer is not None:
             self._end_stream()
         if self._thoughts is None:
-            self._begin("reasoning")
-            self._thoughts = _Thoughts()
+            if not text.strip():
+                return
+            if self._show_reasoning:
+                self._begin("reasoning")
+            self._thoughts = Thoughts() if self._show_reasoning else FoldedThoughts()
         self._frame(self._thoughts.feed(text), only_when_due=True)
 
     def _on_tool_finished(self, event: ToolFinished) -> None:
-        started = self._running.pop(event.call_id, "")
-        mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
-        self._line(f"{mark} {wording.tool_finished_line(started, event)}", style, section="tools")
-        if event.diff and event.call_id not in self._asked:
-            self.screen.print(*diff_lines(event.diff, DIFF_LINES))
-        self._set_status(", ".join(self._running.values()) or "Thinking")
+        started = self._running.end(event.call_id)
+        is_change = bool(event.diff) and event.call_id not in self._asked
+        # What a task does on its way is told while it does it; what it changed is told for good.
+        if is_change or not is_nested(event.call_id):
+            mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
+            self._line(f"{mark} {wording.tool_finished_line(started, event)}", style, section="tools")
+        if is_change:
+            self.screen.print(*diff_lines(event.diff, DIFF_LINES, "· /show has the whole"))
+        self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:
         if event.phase == "starting":
@@ -231,15 +263,20 @@ class Draw:
         self._section = section
 
     def _end_stream(self) -> None:
+        fed = self._fed()
         stream, self._answer = self._answer, None
         thoughts, self._thoughts = self._thoughts, None
+        if isinstance(thoughts, FoldedThoughts):
+            self._begin("tools")
         finished = stream.finish() if stream else thoughts.finish() if thoughts else []
-        if finished:
-            self._frame(finished)
+        if fed or finished:
+            self._frame([*fed, *finished])
 
-    def _set_status(self, status: str) -> None:
+    def _set_status(self, status: str, *, goes_on: bool = False) -> None:
+        """goes_on: the work that it is about began earlier, under other words."""
         if status != self._status:
-            self._status, self._status_since = status, time.monotonic()
+            self._status_since = self._status_since if goes_on else time.monotonic()
+            self._status = status
         if self._is_at_work:
             self._frame(only_when_due=True)
 
@@ -250,12 +287,20 @@ class Draw:
         if only_when_due and not is_due and not finished:
             return
         self._last_frame = now
-        self.screen.draw(finished or [], self._tail(now) if self._is_at_work else None)
+        self.screen.draw([*self._fed(), *(finished or [])], self._tail(now) if self._is_at_work else None)
+
+    def _fed(self) -> list[RenderableType]:
+        """What has become finished by the text since the last frame: many small pieces are taken at once."""
+        if self._answer is None or not self._unfed:
+            return []
+        text = "".join(self._unfed)
+        self._unfed.clear()
+        return self._answer.feed(text)
 
     def _tail(self, now: float) -> RenderableType | None:
         parts: list[RenderableType] = []
         stream = self._answer or self._thoughts
-        if stream is not None and stream.tail is not None:
+        if stream is not None and not isinstance(stream, FoldedThoughts) and stream.tail is not None:
             parts.append(stream.tail)
         elif self.question is not None:
             parts.append(self.question)
@@ -270,26 +315,3 @@ class Draw:
         mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
         waited = f" {elapsed:.0f} s · Ctrl-C stops" if elapsed >= 2 else ""
         return Text(f"{mark} {self._status}…{waited}", style="quiet", no_wrap=True, overflow="ellipsis")
-
-
-class _Thoughts:
-    """Reasoning as it comes: whole lines leave, the last one is the tail."""
-
-    def __init__(self) -> None:
-        self._sanitizer = StreamSanitizer()
-        self._partial = ""
-
-    def feed(self, chunk: str) -> list[RenderableType]:
-        *lines, self._partial = (self._partial + self._sanitizer.feed(chunk)).split("\n")
-        if len(self._partial) > MAX_LINE_CHARS:
-            lines, self._partial = [*lines, self._partial], ""
-        return [Text(line, style="quiet") for line in lines]
-
-    def finish(self) -> list[RenderableType]:
-        rest = self._partial + self._sanitizer.finish()
-        self._partial = ""
-        return [Text(rest, style="quiet")] if rest.strip() else []
-
-    @property
-    def tail(self) -> RenderableType | None:
-        return Text(self._partial[-2_000:], style="quiet") if self._partial.strip() else None

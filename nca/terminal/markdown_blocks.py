@@ -2,6 +2,8 @@
 
 The cut depends on the text alone, never on how it was chunked. Each character is looked at a fixed number of times,
 so the cost is linear in the text, and no block is larger than a fixed size, so that no answer freezes the terminal.
+Code leaves line by line as it comes, a list a few items at a time, so that no answer is longer unfinished than it must
+be; a table leaves as a whole, because its last row may widen its first column.
 """
 
 from __future__ import annotations
@@ -16,25 +18,59 @@ MAX_BLOCK_CHARS = 24_000
 MAX_LINE_CHARS = 8_000
 """A line that grows longer (one line of base64, say) is drawn in pieces, as plain text."""
 
-CODE_PIECE_LINES = 60
-"""Code is drawn in pieces: at the first blank line after this many lines, or at twice as many."""
+LIST_PIECE_LINES = 8
+"""A list leaves with the first item that begins after so many lines: to draw each alone takes four times as long."""
 
-_FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
-_LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-_INDENTED = re.compile(r"(?: {2,}|\t)")
+MOST_TABLE_PIECES = 4
+"""A table too large for one block is drawn in so many under the same heading; what comes then is plain text."""
+
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_ITEM = re.compile(r"( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=[^ ])|[ \t]|$)")
+_ITEM_FENCE = re.compile(r"(?:`{3,}(?=[^`]*$)|~{3,})")
+_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+
+_CONTINUES_FROM = 2
+"""Columns before a line that still belongs to a list item after an empty line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """A stretch of Markdown that can be drawn by itself.
 
-    `language` is that of code; `is_joined`: it goes on from the block before, with no empty line between.
+    language   of code
+    is_joined  it goes on from the block before, with no empty line between
+    indent     the columns of the list item that it belongs to, taken off its lines already
+    fence      counts code blocks from 1: the pieces of one have the same number
+    number     the number of the list item that it begins with; 0: what is written
+    head       the first two lines of a table, for who shows only the end of it
     """
 
     kind: Literal["markdown", "code", "plain"]
     text: str
     language: str = ""
     is_joined: bool = False
+    indent: int = 0
+    fence: int = 0
+    number: int = 0
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    marker: str
+    language: str
+    indent: int
+    number: int
+
+
+@dataclass(slots=True)
+class _Item:
+    """The list item at the margin that is being written: where its text begins, and its number if it has one."""
+
+    content_indent: int
+    written: int | None
+    drawn: int = 0
 
 
 class BlockSplitter:
@@ -45,9 +81,14 @@ class BlockSplitter:
         self._chars = 0
         self._partial: list[str] = []
         self._partial_chars = 0
-        self._fence: tuple[str, str] | None = None
+        self._fence: _Fence | None = None
+        self._fences = 0
         self._inner_fence = ""
-        self._is_list = False
+        self._item: _Item | None = None
+        self._number = 0
+        self._indent = 0
+        self._head = ""
+        self._table_pieces = 0
         self._after_blank = False
         self._is_joined = False
         self._is_overlong = False
@@ -61,6 +102,8 @@ class BlockSplitter:
             self._end_line()
             self._add_partial(piece)
         self._end_block_early()
+        if self._fence and self._lines:
+            self._emit(joined=True)
         return self._take()
 
     def finish(self) -> list[Block]:
@@ -74,12 +117,23 @@ class BlockSplitter:
     @property
     def tail(self) -> Block | None:
         """What is not finished yet, at most about MAX_BLOCK_CHARS long."""
-        text = "\n".join([*self._lines, "".join(self._partial)])
-        if not text.strip():
-            return None
+        partial = "".join(self._partial)
         if self._fence:
-            return Block("code", text, self._fence[1], self._is_joined)
-        return Block("plain" if self._is_overlong else "markdown", text, "", self._is_joined)
+            partial = _dedented(partial, self._fence.indent)
+            mark = partial.strip()
+            # What may become the closing fence is no code yet.
+            return self._code(partial) if mark and not _closes(self._fence.marker, mark) else None
+        text = "\n".join([*self._lines, _dedented(partial, self._indent)])
+        return self._text(text) if text.strip() else None
+
+    def _code(self, text: str) -> Block:
+        assert self._fence
+        fence = self._fence
+        return Block("code", text, fence.language, self._is_joined, fence.indent, fence.number)
+
+    def _text(self, text: str) -> Block:
+        kind: Literal["markdown", "plain"] = "plain" if self._is_overlong else "markdown"
+        return Block(kind, text, "", self._is_joined, self._indent, number=self._number, head=self._head)
 
     def _take(self) -> list[Block]:
         done, self._done = self._done, []
@@ -99,9 +153,9 @@ class BlockSplitter:
         if not self._after_blank or not self._partial or self._fence or self._inner_fence or self._is_overlong:
             return
         first = self._partial[0][0]
-        may_belong_to_list = self._is_list and (first in "-*+" or first.isdigit())
+        may_belong_to_list = self._item is not None and (first in "-*+" or first.isdigit())
         if not first.isspace() and not may_belong_to_list:
-            self._emit()
+            self._leave_list()
             self._after_blank = False
 
     def _flush_overlong(self, line: str) -> None:
@@ -119,7 +173,7 @@ class BlockSplitter:
         if self._is_overlong:
             self._end_overlong(line)
         elif self._fence is not None:
-            self._code_line(line, self._fence[0])
+            self._code_line(line, self._fence)
         elif self._inner_fence:
             self._add_line(line)
             if _closes(line, self._inner_fence):
@@ -134,18 +188,17 @@ class BlockSplitter:
             if self._chars > MAX_LINE_CHARS:
                 self._emit(joined=True)
         else:
-            self._emit()
-            self._is_overlong = self._is_joined = False
+            self._leave_list()
+            self._is_overlong = False
 
-    def _code_line(self, line: str, fence: str) -> None:
-        if _closes(line, fence):
-            self._emit()
+    def _code_line(self, line: str, fence: _Fence) -> None:
+        if _closes(line, fence.marker):
+            self._emit(joined=self._item is not None)
             self._fence = None
+            self._indent = self._item.content_indent if self._item else 0
             return
-        self._add_line(line)
-        count = len(self._lines)
-        is_good_place = count >= CODE_PIECE_LINES and not line.strip()
-        if is_good_place or count >= 2 * CODE_PIECE_LINES or self._chars > MAX_BLOCK_CHARS:
+        self._add_line(_dedented(line, fence.indent))
+        if self._chars > MAX_BLOCK_CHARS:
             self._emit(joined=True)
 
     def _text_line(self, line: str) -> None:
@@ -154,22 +207,75 @@ class BlockSplitter:
             if self._lines:
                 self._add_line("")
             return
-        fence = _FENCE.match(line)
-        is_item = _LIST_ITEM.match(line) is not None
-        if self._after_blank and not (self._is_list and (is_item or _INDENTED.match(line))):
+        indent = _indentation(line)
+        if found := self._begins_item(line, indent):
+            self._begin_item(found)
+        elif self._item and indent < _CONTINUES_FROM and (self._after_blank or self._indent):
+            self._leave_list()
+        elif self._after_blank and not self._item:
             self._emit()
         self._after_blank = False
-        if fence and not (self._is_list and len(fence[1]) >= 2) and len(fence[1]) <= 3:
-            self._emit()
-            self._fence = (fence[2], fence[3].partition(" ")[0].strip())
+        fence = _FENCE.match(line)
+        if fence and (indent < 4 or self._item):
+            self._open_fence(fence, indent)
             return
-        if fence:
-            self._inner_fence = fence[2]
-        if self._chars > MAX_BLOCK_CHARS:
-            self._emit(joined=is_item)
-            self._is_overlong = not is_item
-        self._is_list = self._is_list or is_item
-        self._add_line(line)
+        self._keep_in_bounds(line)
+        if self._lines and "|" in self._lines[-1] and _TABLE_RULE.match(line):
+            self._head, self._table_pieces = f"{self._lines[-1]}\n{line}", 0
+        self._add_line(_dedented(line, self._indent))
+
+    def _open_fence(self, fence: re.Match[str], indent: int) -> None:
+        is_inner = self._item is not None and indent >= _CONTINUES_FROM
+        if is_inner:
+            self._emit(joined=True)
+        else:
+            self._leave_list()
+        self._fences += 1
+        language = fence[3].strip().partition(" ")[0]
+        self._fence = _Fence(fence[2], language, indent if is_inner else 0, self._fences)
+
+    def _begins_item(self, line: str, indent: int) -> re.Match[str] | None:
+        """An item at the margin; what is further in belongs to the one that is being written."""
+        found = _ITEM.match(line)
+        if found is None or _RULE.match(line) or (self._item and indent >= self._item.content_indent):
+            return None
+        is_in_paragraph = self._item is None and bool(self._lines) and not self._after_blank
+        if is_in_paragraph and (not line[found.end() :].strip() or found[3] not in (None, "1")):
+            return None  # what Markdown does not let interrupt a paragraph
+        return found
+
+    def _begin_item(self, found: re.Match[str]) -> None:
+        before, written = self._item, int(found[3]) if found[3] else None
+        is_next = before is not None and (before.written is None) == (written is None)
+        is_long = len(self._lines) >= LIST_PIECE_LINES or bool(self._indent)
+        if (is_long or not is_next) if before is not None else self._after_blank:
+            self._emit(joined=is_next)
+        item = _Item(len(found[1]) + len(found[2]) + len(found[4] or " "), written, written or 0)
+        if is_next and before is not None and before.written == written:
+            item.drawn = before.drawn + 1  # 1. 1. 1. counts
+        self._item, self._indent = item, 0
+        if not self._lines:
+            self._number = item.drawn
+        if fence := _ITEM_FENCE.match(found.string, found.end()):
+            self._inner_fence = fence[0]
+
+    def _leave_list(self) -> None:
+        self._emit()
+        self._item, self._indent, self._is_joined = None, 0, False
+
+    def _keep_in_bounds(self, line: str) -> None:
+        if self._chars <= MAX_BLOCK_CHARS:
+            return
+        head = self._head
+        self._emit(joined=True)
+        if head and "|" in line and self._table_pieces < MOST_TABLE_PIECES:
+            # A table goes on under its heading.
+            self._table_pieces += 1
+            self._head = head
+            for one in head.split("\n"):
+                self._add_line(one)
+        elif self._item is None:
+            self._is_overlong = True
 
     def _add_line(self, line: str) -> None:
         self._lines.append(line)
@@ -179,20 +285,33 @@ class BlockSplitter:
         """What is collected becomes a block; `joined`: what follows belongs to it."""
         text = "\n".join(self._lines)
         if self._fence is not None:
-            if text or self._lines:
-                self._done.append(Block("code", text, self._fence[1], self._is_joined))
+            if self._lines:
+                self._done.append(self._code(text))
         elif text.strip():
-            kind: Literal["markdown", "plain"] = "plain" if self._is_overlong else "markdown"
-            self._done.append(Block(kind, text.rstrip("\n"), "", self._is_joined))
+            self._done.append(self._text(text.rstrip("\n")))
         else:
             joined = joined or (self._is_joined and not self._lines)
         self._lines, self._chars = [], 0
         self._is_joined = joined
-        self._is_list = False
-        self._inner_fence = ""
+        self._number = 0
+        self._head = self._inner_fence = ""
 
 
 def _closes(line: str, fence: str) -> bool:
     """A closing fence is at least as long as the opening one, of the same character, and alone."""
     stripped = line.strip()
     return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
+
+
+def _indentation(line: str) -> int:
+    """The columns before the text; a tab reaches to the next multiple of four."""
+    blank = line[: len(line) - len(line.lstrip(" \t"))]
+    return len(blank.expandtabs(4))
+
+
+def _dedented(line: str, columns: int) -> str:
+    """The line without its first blank columns, as many as there are of them."""
+    if not columns:
+        return line
+    text = line.lstrip(" \t")
+    return " " * max(_indentation(line) - columns, 0) + text

@@ -26,17 +26,23 @@ def is_capable(environment: Mapping[str, str] = os.environ) -> bool:
 
 def open_output(settings: TerminalSettings, environment: Mapping[str, str] = os.environ) -> Output:
     """The listener for standard output."""
-    return open_draw(settings) if is_capable(environment) else open_plain(settings, environment)
+    if settings.plain or not is_capable(environment):
+        return open_plain(settings, environment)
+    return open_draw(settings)
 
 
 def open_draw(settings: TerminalSettings) -> Draw:
     from nca.terminal.draw import Draw
     from nca.terminal.screen import Screen
 
-    return Draw(Screen(sys.stdout), theme=settings.theme, show_reasoning=settings.show_reasoning)
+    draw = Draw(Screen(sys.stdout))
+    draw.apply(settings)
+    return draw
 
 
 def open_plain(settings: TerminalSettings, environment: Mapping[str, str]) -> PlainDraw:
     from nca.terminal.plain import PlainDraw
 
-    return PlainDraw(sys.stdout, sys.stderr, environment, show_reasoning=settings.show_reasoning)
+    draw = PlainDraw(sys.stdout, sys.stderr, environment)
+    draw.apply(settings)
+    return draw

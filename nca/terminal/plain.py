@@ -1,6 +1,7 @@
-"""Line mode: no terminal, or one that can do nothing. Lines in, lines out, not one escape code.
+"""Line mode: no terminal, one that can do nothing, or a screen reader. Lines in, lines out, not one escape code.
 
-The answer's text and a command's answer go to standard output; everything said beside them to standard error.
+The answer's text and a command's answer go to standard output; everything said beside them to standard error. Each line
+says in words what it is, nothing moves, and nothing is drawn twice.
 """
 
 from __future__ import annotations
@@ -28,10 +29,20 @@ from nca.events import (
     TurnFinished,
 )
 from nca.terminal import wording
+from nca.terminal.glyphs import carried
+from nca.terminal.notify import BELL, Notifier
+from nca.terminal.output import is_unread, unwritten_line
+from nca.terminal.recent import Recent
+from nca.terminal.running import RunningCalls, is_nested
 from nca.terminal.sanitize import StreamSanitizer, one_line, to_terminal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from nca.config.schema import TerminalSettings
+
+SIGN_OF_LIFE_SECONDS = 15.0
+"""A person at a terminal, who may not see it, hears this often that work goes on."""
 
 
 class PlainDraw:
@@ -40,8 +51,13 @@ class PlainDraw:
     def __init__(
         self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, show_reasoning: bool = False
     ) -> None:
-        self.show_reasoning = show_reasoning
+        self.recent = Recent()
         self.is_gone = False
+        self.failure: OSError | None = None
+        self._closed: list[TextIO] = []
+        self._show_reasoning = show_reasoning
+        self._is_terminal = answers.isatty()
+        self._notifier = Notifier(self._ring, 0)
         self._answers = answers
         self._asides = asides
         self._environment = environment
@@ -49,29 +65,40 @@ class PlainDraw:
         self._reasoning = StreamSanitizer()
         self._is_line_open = False
         self._is_thought_open = False
-        self._running: dict[str, str] = {}
+        self._running = RunningCalls()
         self._needs: dict[str, str] = {}
 
+    def apply(self, settings: TerminalSettings) -> None:
+        self._show_reasoning = settings.show_reasoning
+        self._notifier.after_seconds = settings.notify_seconds
+
+    def send_codes(self, codes: str) -> bool:
+        return False
+
     def on_event(self, event: Event) -> None:
+        self.recent.on_event(event)
+        self._notifier.on_event(event)
         match event:
             case TextDelta():
                 self._answer(self._text.feed(event.text))
-            case ReasoningDelta() if self.show_reasoning:
+            case ReasoningDelta() if self._show_reasoning:
                 self._end_answer()
                 self._is_thought_open = True
                 self._write(self._asides, self._reasoning.feed(event.text))
             case ToolStarted():
-                self._running[event.call_id] = wording.tool_started_line(event)
+                self._running.begin(event)
             case ToolFinished():
                 self._end_answer()
-                mark = "error: " if event.is_error else ""
-                self._aside(mark + wording.tool_finished_line(self._running.pop(event.call_id, ""), event))
+                started = self._running.end(event.call_id)
+                if not is_nested(event.call_id) or event.diff:
+                    label = "Tool failed" if event.is_error else "Tool"
+                    self._aside(f"{label}: {wording.tool_finished_line(started, event, in_words=True)}")
             case ApprovalAsked():
                 self._needs[event.call_id] = event.needs
             case ApprovalGiven(decision="unanswered"):
                 self._aside(wording.unanswered_line(event.name, self._needs.pop(event.call_id, "")))
             case MessageTaken():
-                self._aside(f"› {event.text}")
+                self._aside(f"You: {event.text}")
             case ContextWarning() | Notice():
                 self._aside(event.message)
             case ContextCompaction() if not wording.is_silent(event):
@@ -114,11 +141,29 @@ class PlainDraw:
 
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
+        signs = asyncio.create_task(self._signs_of_life(label)) if self._is_terminal else None
         try:
             yield
         finally:
+            if signs is not None:
+                signs.cancel()
             self._end_answer()
             self._running.clear()
+
+    async def _signs_of_life(self, label: str) -> None:
+        waited = 0.0
+        while True:
+            await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
+            waited += SIGN_OF_LIFE_SECONDS
+            if not self._is_line_open:
+                self._aside(
+                    f"Still at work after {wording.duration(waited)}: {self._running.line() or label or 'busy'}."
+                )
+            self._notifier.look()
+
+    def _ring(self, message: str) -> None:
+        if self._is_terminal:
+            self._write(self._answers, BELL)
 
     def _on_turn_finished(self, event: TurnFinished) -> None:
         self._end_answer()
@@ -154,16 +199,21 @@ class PlainDraw:
             self._write(self._asides, self._reasoning.finish() + "\n")
 
     def _write(self, file: TextIO, text: str) -> None:
-        if self.is_gone or not text:
+        if not text or file in self._closed:
             return
         try:
             file.write(text)
             file.flush()
         except UnicodeEncodeError:
             encoding = file.encoding or "ascii"
-            self._write(file, text.encode(encoding, "replace").decode(encoding))
-        except (OSError, ValueError):
-            self.is_gone = True
+            self._write(file, carried(text, encoding))
+        except (OSError, ValueError) as error:
+            self._closed.append(file)
+            if file is self._answers:
+                self.is_gone = True
+                self.failure = error if isinstance(error, OSError) else None
+                if self.failure is not None and not is_unread(self.failure):
+                    self._aside(unwritten_line(self.failure))
 
 
 class LineReader:

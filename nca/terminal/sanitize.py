@@ -1,4 +1,4 @@
-"""What makes foreign text safe to print: no control character, no escape sequence, no bidirectional override.
+"""What makes foreign text safe to print: no control character, no escape sequence, nothing that reorders or hides text.
 
 Everything that a model, a tool, a file, a provider or a user's own data wrote passes `to_terminal` before it reaches
 the terminal. Rich and prompt_toolkit do not do this: a raw ESC in a text may set the clipboard, the title or the
@@ -7,9 +7,10 @@ keyboard's next input (reliability section 0, point 3).
 
 from __future__ import annotations
 
+import json
 import re
 
-from nca.messages import clean_text
+from nca.surrogates import clean_text
 
 # Sequences as ECMA-48 draws them, in their 7-bit and 8-bit forms. A string sequence (OSC, DCS, APC, PM, SOS) that is
 # never terminated ends with its line, so that it cannot hide the rest of a text.
@@ -17,10 +18,13 @@ _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
 _ESCAPE = r"\x1b(?:[ -/]+[0-~]?|[0-~])?"
 _CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-_BIDIRECTIONAL = "[\u202a-\u202e\u2066-\u2069]"
+# Overrides and isolates show text in another order than it has (CVE-2021-42574), and so do the deprecated ones behind
+# them; interlinear marks and tags are text that nobody sees: so words for a model are hidden from a person. Joiners and
+# marks that languages and emoji need stay.
+_UNSEEN = "\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"
 
-_FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, _BIDIRECTIONAL)))
-_SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, f"[{_UNSEEN}]")))
+_SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}]")
 _CARRIAGE_RETURN = re.compile(r"\r\n?")
 _SPACES = re.compile(r"\s+")
 
@@ -48,6 +52,18 @@ def one_line(text: str, limit: int = 0) -> str:
     """Safe text on one line, blanks folded; longer than `limit` characters (0: any) it ends in an ellipsis."""
     folded = _SPACES.sub(" ", to_terminal(text)).strip()
     return folded if limit <= 0 or len(folded) <= limit else folded[: max(limit - 1, 0)] + "…"
+
+
+def json_to_terminal(data: bytes) -> bytes:
+    """JSON as a terminal may have it: what is forbidden is written as an escape of JSON, so it means the same."""
+    text = data.decode("utf-8", "replace")
+    if _SUSPECT.search(text) is None:
+        return data
+    return _SUSPECT.sub(_json_escape, text).encode()
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1]
 
 
 class StreamSanitizer:

@@ -9,17 +9,26 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from nca.terminal.glyphs import carried
 from nca.terminal.sanitize import to_terminal
 from nca.terminal.theme import screen_console
 
 _STYLE_CODE = re.compile(r"\x1b\[[0-9;]*m")
+
+# A line of the tail never wraps, even where terminal and Rich differ about a character's width (emoji, ligatures).
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+
+
+def rewraps_lines(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal wraps lines again when it becomes narrower: all but xterm, GNU screen and the console."""
+    return not ("XTERM_VERSION" in environment or "STY" in environment or environment.get("TERM") == "linux")
 
 
 def mute(file: IO[str]) -> None:
@@ -37,7 +46,9 @@ class Screen:
         self.console: Console = screen_console()
         self._file = file
         self._tail: list[str] = []
+        self._rewraps = rewraps_lines()
         self.is_gone = False
+        self.failure: OSError | None = None
         self.above_prompt: Callable[[Callable[[], None]], None] | None = None
         """While a prompt stands on the screen: runs a write so that it lands above it."""
 
@@ -64,6 +75,10 @@ class Screen:
         self._tail = []
         self._paint(lines, before=start + finished)
 
+    def send_codes(self, codes: str) -> None:
+        """Escape codes that move nothing on the screen: a bell, the clipboard. Never with foreign text in them."""
+        self._write(codes)
+
     def clear_tail(self) -> None:
         if self._tail:
             self._write(self._to_tail_start() + "\x1b[J")
@@ -77,7 +92,7 @@ class Screen:
     def _paint(self, lines: list[str], *, before: str = "") -> None:
         # Each line is emptied before it is written: erasing after it would eat a full line's last character.
         body = "\r\n".join(f"\x1b[K{line}" for line in lines)
-        self._write(f"{before}{body}\x1b[J" if lines else f"{before}\x1b[J" if before else "")
+        self._write(f"{before}{_NO_WRAP}{body}{_WRAP}\x1b[J" if lines else f"{before}\x1b[J" if before else "")
         self._tail = lines
 
     def _to_tail_start(self) -> str:
@@ -85,7 +100,10 @@ class Screen:
         if not self._tail:
             return ""
         width = max(self.console.width, 1)
-        rows = sum(max(1, -(-cell_len(_STYLE_CODE.sub("", line)) // width)) for line in self._tail)
+        if self._rewraps:
+            rows = sum(max(1, -(-cell_len(_STYLE_CODE.sub("", line)) // width)) for line in self._tail)
+        else:
+            rows = len(self._tail)
         up = min(rows, max(self.console.height, 1)) - 1
         return f"\r\x1b[{up}A" if up else "\r"
 
@@ -109,8 +127,9 @@ class Screen:
             self._file.flush()
         except UnicodeEncodeError:
             encoding = self._file.encoding or "ascii"
-            self._write(text.encode(encoding, "replace").decode(encoding))
-        except (OSError, ValueError):
+            self._write(carried(text, encoding))
+        except (OSError, ValueError) as error:
             # The terminal was closed: the turn goes on and is stored, there is only nobody to show it to.
             self.is_gone = True
+            self.failure = error if isinstance(error, OSError) else None
             mute(self._file)

@@ -61,12 +61,12 @@ class ShellLine:
         from nca.tools.runner import CommandRunner
 
         if self._made is None:
-            conversation = self._context.conversation
+            context = self._context
             self._made = CommandRunner(
-                conversation.directory,
-                settings=lambda: conversation.loaded.settings.tools,
-                limits=lambda: conversation.loaded.settings.context.admission,
-                outputs=lambda: conversation.store.originals_of(conversation.info.id),
+                context.conversation.directory,
+                settings=lambda: context.conversation.loaded.settings.tools,
+                limits=lambda: context.conversation.loaded.settings.context.admission,
+                outputs=lambda: context.conversation.store.originals_of(context.conversation.info.id),
                 stays_inside=False,
             )
         return self._made

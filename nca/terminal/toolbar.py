@@ -1,21 +1,32 @@
-"""The line below the prompt: model, gauge, session, cost. The gauge shows the one usage that everything shows."""
+"""The line below the prompt: model, gauge, permission mode, cost, session, what is going on.
+
+The gauge shows the one usage that everything shows.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from nca.models.costs import money
 from nca.terminal.sanitize import one_line
-from nca.terminal.wording import percent, short_tokens
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
 
 GAUGE_CELLS = 6
+USUAL_PERMISSION = "ask"
+"""It gives way first: a mode that asks less, or nothing, is what a person must see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the toolbar says. Thresholds decide the gauge's colour only."""
+    """What the toolbar says. Thresholds decide the gauge's colour only.
+
+    permission  the mode, as `agent.permission` names it
+    activity    what goes on in the background
+    """
 
     model: str
     usage_ratio: float
@@ -24,6 +35,7 @@ class Status:
     session: str = ""
     cost: float | None = None
     is_estimate: bool = False
+    permission: str = ""
     activity: str = ""
     info_threshold: float = 0.6
     compact_threshold: float = 0.8
@@ -39,6 +51,10 @@ def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
 
 def toolbar(status: Status, width: int) -> list[tuple[str, str]]:
     """Styled parts that fit `width` cells; the gauge stays longest, names give way first."""
+    # Imported here: the first prompt stands before there is a status.
+    from nca.models.costs import money
+    from nca.terminal.wording import percent, short_tokens
+
     style = "class:gauge"
     if status.usage_ratio >= status.compact_threshold:
         style = "class:gauge.high"
@@ -47,15 +63,19 @@ def toolbar(status: Status, width: int) -> list[tuple[str, str]]:
     model = one_line(status.model, 40)
     session = one_line(status.session, 30)
     cost = money(status.cost) if status.cost else ""
-    activity = one_line(status.activity, 40)
+    activity = ("class:activity", one_line(status.activity, 40))
+    mode = ("class:hint" if status.permission == "auto" else "", one_line(status.permission, 20))
+    unusual = mode if status.permission != USUAL_PERMISSION else ("", "")
     meter = (style, f"{gauge(status.usage_ratio)} {share}")
     whole = (style, f"{meter[1]}{tokens}")
     short_model = model.rpartition("/")[2]
     candidates = [
-        [("", model), whole, ("", session), ("", cost), ("class:activity", activity)],
-        [("", model), whole, ("", cost), ("class:activity", activity)],
-        [("", short_model), whole, ("class:activity", activity)],
-        [("", short_model), whole],
+        [("", model), whole, mode, ("", cost), ("", session), activity],
+        [("", model), whole, mode, ("", cost), activity],
+        [("", short_model), whole, mode, ("", cost), activity],
+        [("", short_model), whole, unusual, activity],
+        [whole, unusual, activity],
+        [whole, unusual],
         [whole],
         [meter],
         [(style, share)],
@@ -75,3 +95,11 @@ def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
             joined.append(("", "  "))
         joined.append(part)
     return joined
+
+
+def activity_of(conversation: Conversation) -> str:
+    """What goes on while the prompt stands, in a few words; "" where nothing does."""
+    starting = [one.server.name for one in conversation.servers.connections if one.state == "starting"]
+    parts = ["compacting in the background"] if conversation.is_preparing else []
+    parts += [f"starting {', '.join(starting)}"] if starting else []
+    return " · ".join(parts)

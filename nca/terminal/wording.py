@@ -23,6 +23,16 @@ def short_tokens(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """1 message, 1,234 messages; `many` where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def messages(count: int) -> str:
+    """1 message, 1,234 messages."""
+    return counted(count, "message")
+
+
 def duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
@@ -40,10 +50,18 @@ def tool_started_line(event: ToolStarted) -> str:
     return one_line(event.summary or event.name, TOOL_CHARS)
 
 
-def tool_finished_line(started: str, event: ToolFinished) -> str:
+def tool_finished_line(started: str, event: ToolFinished, *, in_words: bool = False) -> str:
+    """in_words: without signs that a screen reader would spell."""
     outcome = one_line(event.summary, TOOL_CHARS)
-    took = f" · {duration(event.seconds)}" if event.seconds >= 1 else ""
-    return f"{started or one_line(event.name)}{f' → {outcome}' if outcome else ''}{took}"
+    took = duration(event.seconds) if event.seconds >= 1 else ""
+    what = started or one_line(event.name, TOOL_CHARS)
+    if in_words:
+        return ", ".join(part for part in (what, outcome, took) if part)
+    return f"{what}{f' → {outcome}' if outcome else ''}{f' · {took}' if took else ''}"
+
+
+def thought_line(seconds: float, chars: int) -> str:
+    return f"Thought for {duration(seconds)} ({counted(chars, 'character')})"
 
 
 def unanswered_line(name: str, needs: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nca import groups
 from nca.tools.captured import Captured
 
 READ_BYTES = 65_536
@@ -84,8 +85,12 @@ async def run_process(
             start_new_session=True,
             pass_fds=(note.write_end,),
         )
+        groups.began(process.pid)
         output.begin()
-        return await _attend(process, timeout_seconds, output, note)
+        try:
+            return await _attend(process, timeout_seconds, output, note)
+        finally:
+            groups.ended(process.pid)
     finally:
         output.close()
         note.close()
@@ -102,7 +107,7 @@ async def _attend(process: asyncio.subprocess.Process, timeout_seconds: float, o
             is_timeout, grace = True, GRACE_SECONDS
         else:
             await output.drained(DRAIN_SECONDS)
-        left_running = not is_timeout and _is_alive(process.pid)
+        left_running = not is_timeout and groups.is_alive(process.pid)
     finally:
         # On every way out, an interrupt's too, nothing of the group is left behind.
         await _end_group(process, grace)
@@ -113,35 +118,20 @@ async def _attend(process: asyncio.subprocess.Process, timeout_seconds: float, o
 
 async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
     """Ask the group to end, then end it; the group is not asked twice where it is gone."""
-    if not _is_alive(process.pid):
+    if not groups.is_alive(process.pid):
         return
     try:
-        _signal(process.pid, signal.SIGTERM)
+        groups.send(process.pid, signal.SIGTERM)
         async with asyncio.timeout(grace):
-            while _is_alive(process.pid):  # noqa: ASYNC110  no event tells when the last of a group has gone
+            while groups.is_alive(process.pid):  # noqa: ASYNC110  no event tells when the last of a group has gone
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
         pass
     finally:
-        _signal(process.pid, signal.SIGKILL)
+        groups.send(process.pid, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(grace):
             await process.wait()
-
-
-def _is_alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's now, such as behind sudo
-        return True
-    return True
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _taking(captured: Captured, on_output: OnOutput | None) -> Callable[[bytes], None]:

@@ -18,6 +18,7 @@ from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
 if TYPE_CHECKING:
     from nca.tools.recall import Archive
     from nca.tools.runner import CommandRunner
+    from nca.tools.seen import SeenFiles
     from nca.tools.skill import SkillFile
     from nca.tools.task import Subtasks
 
@@ -149,6 +150,7 @@ class Surroundings:
     last_todo      the arguments of the newest todo call in the log
     protected      folders and files that no tool may write, beside every `.nca`
     runner         what runs commands; without one there is no shell
+    seen           which files the model knows already; None: none
     skills         what the skill tool can read; without any there is none
     subtasks       who answers the task tool's questions; without one there is none
     """
@@ -158,6 +160,7 @@ class Surroundings:
     last_todo: Callable[[], dict[str, Any]] = dict
     protected: Sequence[Path] = ()
     runner: CommandRunner | None = None
+    seen: SeenFiles | None = None
     skills: Sequence[SkillFile] = ()
     subtasks: Subtasks | None = None
 
@@ -175,7 +178,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, surroundings: Su
     from nca.tools.workspace import Workspace
 
     around = surroundings or Surroundings()
-    workspace, seen = Workspace(root, around.protected), SeenFiles()
+    workspace, seen = Workspace(root, around.protected), around.seen or SeenFiles()
     tools: list[Tool] = [
         ReadFile(workspace, seen, around.can_see),
         EditFile(workspace, seen),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -49,8 +50,11 @@ class Ignored:
         return False
 
 
-def walk(root: str, start: str, *, with_facts: bool = False) -> Iterator[Found]:
-    """Files from `start` on ("." for all), in the order of names. What is named itself counts even if it is ignored."""
+def walk(root: str, start: str, *, with_facts: bool = False, nearest_first: bool = False) -> Iterator[Found]:
+    """Files from `start` on ("." for all), in the order of names. What is named itself counts even if it is ignored.
+
+    nearest_first  folder by folder from the top down, for who will not take all of them
+    """
     parts = [] if start == "." else start.split("/")
     if parts and not _is_folder(root, parts):
         with contextlib.suppress(OSError), opened(root, parts[:-1]) as folder:
@@ -58,9 +62,9 @@ def walk(root: str, start: str, *, with_facts: bool = False) -> Iterator[Found]:
             if stat.S_ISREG(own.st_mode):
                 yield Found(start, folder, own)
         return
-    waiting = [("/".join(parts), _above(root, parts))]
+    waiting = deque([("/".join(parts), _above(root, parts))])
     while waiting:
-        name, above = waiting.pop()
+        name, above = waiting.popleft() if nearest_first else waiting.pop()
         inner = []
         # Suppressed: it may not be entered, is gone, or is a link now; there is nothing to find in it.
         with contextlib.suppress(OSError), opened(root, name.split("/") if name else []) as folder:
@@ -72,7 +76,7 @@ def walk(root: str, start: str, *, with_facts: bool = False) -> Iterator[Found]:
                     inner.append((path, ignored))
                 else:
                     yield Found(path, folder, facts)
-        waiting += reversed(inner)
+        waiting += inner if nearest_first else reversed(inner)
 
 
 def _is_folder(root: str, parts: Sequence[str]) -> bool:

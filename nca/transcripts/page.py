@@ -37,9 +37,12 @@ _HEAD = """<!doctype html>
 """
 
 _STYLE = """:root { --text: #1b1f24; --back: #fff; --soft: #f3f5f7; --line: #d5dae0; --accent: #0b62c4;
-  --mark: #b35900 }
+  --mark: #b35900; --fixed: #c9b8e8; --told: #f2cf87; --facts: #e0a93b; --talk: #9ed3dc; --calls: #a9c1ee;
+  --results: #6d95dd; --files: #e8a7a1 }
 @media (prefers-color-scheme: dark) {
-  :root { --text: #e6e8ea; --back: #14171a; --soft: #1e2327; --line: #363d44; --accent: #6cb0ff; --mark: #f0a04b }
+  :root { --text: #e6e8ea; --back: #14171a; --soft: #1e2327; --line: #363d44; --accent: #6cb0ff; --mark: #f0a04b;
+    --fixed: #5b4a80; --told: #7d6426; --facts: #a37b1c; --talk: #256a75; --calls: #304a80; --results: #3f66b3;
+    --files: #8a4640 }
 }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 60rem;
   margin: 2rem auto; padding: 0 1rem }
@@ -52,6 +55,9 @@ section.compaction { border-color: var(--mark); background: var(--soft) }
 .says { font-weight: 400; color: var(--mark) }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.45 ui-monospace, monospace; margin: .3rem 0 }
 svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: var(--text) }
+svg .k { stroke: var(--back); stroke-width: .5 } svg .fixed { fill: var(--fixed) } svg .summaries { fill: var(--told) }
+svg .ledger { fill: var(--facts) } svg .conversation { fill: var(--talk) } svg .tool_calls { fill: var(--calls) }
+svg .tool_results { fill: var(--results) } svg .attachments { fill: var(--files) }
 svg .line { fill: none; stroke: var(--accent); stroke-width: 1.5 } svg .axis { stroke: var(--line) }
 svg .mark line { stroke: var(--mark); stroke-dasharray: 3 3 } svg .mark circle { fill: var(--mark) }
 svg .mark.undone circle { fill: var(--back); stroke: var(--mark) } svg .mark.undone line { opacity: .4 }

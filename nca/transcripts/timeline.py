@@ -1,21 +1,27 @@
-"""The context over a session's turns, as a small SVG: how full it was, and where it was compacted.
+"""The context over a session's turns, as a small SVG: how full it was, of what, and where it was compacted.
 
-The line is what providers reported for each request; where a session has no reports (an imported one), it is the
+The top line is what providers reported for each request; where a session has no reports (an imported one), it is the
 estimate after each message, and says so. What a view had before and after a compaction is the compaction's own record.
 """
 
 from __future__ import annotations
 
-from nca.context.calibration import Calibration
-from nca.context.history import History
+from collections.abc import Sequence
+
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
+from nca.transcripts.composition import STACK, Composition, Moment, moments
 from nca.transcripts.moments import compacted_after
 
-WIDTH, HEIGHT = 960, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 24, 32
-_MOST_POINTS = 800
+WIDTH, HEIGHT = 960, 280
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 64, 32
+_MOST_POINTS = 300
 _MOST_TICKS = 60
+_MOST_NUMBERED = 24
+"""More compactions than this are marked without their numbers."""
+_LEGEND_Y = 34
+_CHAR_WIDTH = 6.2
+"""Of the picture's 11 px letters, on the wide side."""
 
 Point = tuple[int, int]
 """A message's seq, and the tokens of the context when the log ended there."""
@@ -23,63 +29,74 @@ Point = tuple[int, int]
 
 def context_line(copy: SessionCopy) -> tuple[list[Point], bool]:
     """The context over the log, and whether it is an estimate."""
-    marks = [(seq, record) for seq, record in compacted_after(copy) if not record.undone]
-    if not copy.usage:
-        return _estimated(copy, marks), True
-    timed = [(row.seq, row.at, row.usage.prompt_tokens) for row in copy.usage]
-    for seq, record in marks:
-        timed += [(seq, record.at, record.tokens_before), (seq, record.at, record.tokens_after)]
-    # A sort that is stable: before and after of one compaction stay in this order.
-    return [(seq, tokens) for seq, _, tokens in sorted(timed, key=lambda point: point[:2])], False
+    found, is_estimate = moments(copy)
+    return [(moment.seq, moment.tokens) for moment in found], is_estimate
 
 
 def timeline(copy: SessionCopy) -> str:
     """The picture; "" where there is nothing to draw. Numbers only: no text of the session is in it."""
-    points, is_estimate = context_line(copy)
+    found, is_estimate = moments(copy)
     head = len(copy.entries)
-    if head < 2 or not points:
+    if head < 2 or not found:
         return ""
     marks = compacted_after(copy)
-    points = _fewer(points)
-    top = max([tokens for _, tokens in points] + [record.tokens_before for _, record in marks] + [1])
-    kind = "estimated" if is_estimate else "reported"
+    found = _fewer(found)
+    top = max([moment.tokens for moment in found] + [record.tokens_before for _, record in marks] + [1])
+    kind = "estimated" if is_estimate else "reported; its parts are estimated"
+    line = " ".join(f"{_x(moment.seq, head)},{_y(moment.tokens, top)}" for moment in found)
+    numbered = len(marks) <= _MOST_NUMBERED
+    areas, kinds = _areas(copy, found, head, top)
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Context over the turns">',
         f'<text x="{_LEFT}" y="14">context in tokens ({kind})</text>',
+        *_legend(kinds),
+        *areas,
         *_axes(top, head),
         *_turn_ticks(copy),
-        f'<polyline class="line" points="{" ".join(f"{_x(seq, head)},{_y(n, top)}" for seq, n in points)}"/>',
-        *(_mark(seq, record, head) for seq, record in marks),
+        f'<polyline class="line" points="{line}"/>',
+        *(_mark(seq, record, head, numbered=numbered) for seq, record in marks),
         "</svg>",
     ]
     return "\n".join(parts)
 
 
-def _estimated(copy: SessionCopy, marks: list[tuple[int, CompactionRecord]]) -> list[Point]:
-    """The tokens after each message, by the view that was in force then."""
-    calibration, history = Calibration.unlearned(), History(copy.entries)
-    starts = [(0, 0), *((seq, record.view_after) for seq, record in marks)]
-    ends = [seq for seq, _ in starts[1:]] + [history.head]
-    points: list[Point] = []
-    for (start, number), end in zip(starts, ends, strict=True):
-        view = copy.view(number)
-        items = history.tokens_of(view) - history.run_tokens(view.tail, history.head)
-        points += [
-            (seq, calibration.tokens(items + history.run_tokens(view.tail, seq))) for seq in range(start, end + 1)
-        ]
-    return points
+def _areas(copy: SessionCopy, found: Sequence[Moment], head: int, top: int) -> tuple[list[str], list[str]]:
+    """One area a kind, and the kinds that there are. Each reaches to the ground; what is below is drawn over it."""
+    composition = Composition(copy)
+    parts = [composition.of(moment) for moment in found]
+    kinds = [kind for kind in STACK if any(one[kind] for one in parts)]
+    ground = HEIGHT - _BOTTOM
+    first, last = _x(found[0].seq, head), _x(found[-1].seq, head)
+    areas = []
+    for place in reversed(range(len(kinds))):
+        heights = (sum(one[kind] for kind in kinds[: place + 1]) for one in parts)
+        points = (f"{_x(moment.seq, head)},{_y(n, top)}" for moment, n in zip(found, heights, strict=True))
+        areas.append(
+            f'<polygon class="k {kinds[place]}" points="{first},{ground} {" ".join(points)} {last},{ground}"/>'
+        )
+    return areas, kinds
 
 
-def _fewer(points: list[Point]) -> list[Point]:
+def _legend(kinds: Sequence[str]) -> list[str]:
+    """From the ground up, as the areas lie."""
+    parts, x = [], float(_LEFT)
+    for kind in kinds:
+        parts.append(f'<rect class="k {kind}" x="{x:.0f}" y="{_LEGEND_Y - 9}" width="10" height="10"/>')
+        parts.append(f'<text x="{x + 14:.0f}" y="{_LEGEND_Y}">{STACK[kind]}</text>')
+        x += 14 + _CHAR_WIDTH * len(STACK[kind]) + 14
+    return parts
+
+
+def _fewer(found: list[Moment]) -> list[Moment]:
     """At most so many that a picture can show: of each stretch the lowest and the highest, in their order."""
-    if len(points) <= _MOST_POINTS:
-        return points
-    size = -(-2 * len(points) // _MOST_POINTS)
-    kept: list[Point] = []
-    for start in range(0, len(points), size):
-        stretch = points[start : start + size]
-        ends = {min(stretch, key=lambda point: point[1]), max(stretch, key=lambda point: point[1])}
-        kept += [point for point in stretch if point in ends][:2]
+    if len(found) <= _MOST_POINTS:
+        return found
+    size = -(-2 * len(found) // _MOST_POINTS)
+    kept: list[Moment] = []
+    for start in range(0, len(found), size):
+        stretch = found[start : start + size]
+        ends = {min(stretch, key=lambda moment: moment.tokens), max(stretch, key=lambda moment: moment.tokens)}
+        kept += [moment for moment in stretch if moment in ends][:2]
     return kept
 
 
@@ -91,6 +108,7 @@ def _axes(top: int, head: int) -> list[str]:
         parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{round(top * share):,}</text>')
     parts.append(f'<text x="{right}" y="{bottom + 28}" text-anchor="end">{head:,} messages</text>')
+    parts.append(f'<text x="{_LEFT}" y="{bottom + 28}">turns</text>')
     return parts
 
 
@@ -108,14 +126,17 @@ def _turn_ticks(copy: SessionCopy) -> list[str]:
     return parts
 
 
-def _mark(seq: int, record: CompactionRecord, head: int) -> str:
+def _mark(seq: int, record: CompactionRecord, head: int, *, numbered: bool) -> str:
     x = _x(seq, head)
     undone = " undone" if record.undone else ""
-    title = f"compaction c{record.view_after}: {record.tokens_before:,} to {record.tokens_after:,} tokens{undone}"
+    facts = f", kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
+    change = f"{record.tokens_before:,} to {record.tokens_after:,} tokens"
+    title = f"compaction c{record.view_after}: {change}{facts}{undone}"
+    number = f'<text x="{x}" y="{_TOP - 8}" text-anchor="middle">c{record.view_after}</text>' if numbered else ""
     return (
         f'<a href="#c{record.view_after}"><g class="mark{undone}"><title>{title}</title>'
         f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>'
-        f'<circle cx="{x}" cy="{_TOP}" r="4"/></g></a>'
+        f'<circle cx="{x}" cy="{_TOP}" r="4"/>{number}</g></a>'
     )
 
 

@@ -35,6 +35,8 @@ def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
             with suppress(OSError):
                 part.unlink()
             raise
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r} is no file's name.") from error
     except OSError as error:
         reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
         raise NcaError(f"{path} cannot be written ({reason.lower()})") from error

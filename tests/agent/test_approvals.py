@@ -14,7 +14,7 @@ from nca.config.layers import load
 from nca.config.loaded import defaults
 from nca.config.paths import user_config_file
 from nca.config.tables import PermissionRule
-from nca.events import ApprovalAsked, ApprovalGiven, Event
+from nca.events import ApprovalAsked, ApprovalGiven, Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
@@ -118,6 +118,10 @@ class Room:
     def decisions(self) -> list[str]:
         return [event.decision for event in self.events if isinstance(event, ApprovalGiven)]
 
+    @property
+    def outcomes(self) -> list[str]:
+        return [event.summary for event in self.events if isinstance(event, ToolFinished)]
+
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
@@ -147,6 +151,7 @@ async def test_once_is_for_this_call_only(room: Room) -> None:
     assert room.touch.written == ["a"]
     assert results(conversation) == ["written", "[not run: the person said no: use the other file]"]
     assert room.decisions == ["once", "denied"]
+    assert room.outcomes[-1] == "not allowed: use the other file"
     asked = person.asked[0]
     assert (asked.path, asked.diff, asked.needs, asked.subject) == (str(room.root / "a"), "+x", "write", asked.path)
 

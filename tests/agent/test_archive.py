@@ -69,8 +69,8 @@ async def test_other_sessions_are_found_on_request(store: Store, tmp_path: Path)
 
 async def test_notes_and_days_are_found(store: Store, tmp_path: Path) -> None:
     conversation = opened(store, tmp_path, ["ok"])
-    conversation.note("Ann likes tea")
-    conversation.note("The deploy key is in the blue folder")
+    conversation.memory.note("Ann likes tea")
+    conversation.memory.note("The deploy key is in the blue folder")
     append_day(tmp_path / ".nca" / "memory.json", "We painted the fence green.", date(2031, 5, 9), heading="Garden")
     await conversation.send("Please deploy the garden.")
     found = conversation.search("where is the deploy key")

@@ -213,6 +213,8 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
     assert conversation.stats().window_tokens == 3_000
     assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
     assert room.store.learned("scripted/unknown").window_tokens == 3_000
+    said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
+    assert said == ["The window of scripted/unknown is 3,000 tokens, its provider says; 128,000 were assumed."]
 
 
 async def test_a_failed_turn_keeps_the_text_and_sends_it_once(room: Room) -> None:

@@ -21,6 +21,7 @@ from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 from tests.agent.test_conversation import SMALL
 from tests.tools.test_mcp import a_server
+from tests.tools.test_mcp_lists import CHANGING
 
 LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
 
@@ -117,8 +118,36 @@ async def test_every_call_asks_even_one_that_says_it_only_reads(room: Room) -> N
     assert "says that it only reads" in asked[0].command
     assert '"text": "1"' in asked[0].command
     # The rule is for this very server; what is started under the same name with another command asks again.
-    assert asked[0].subject == f"test@{a_server().digest}"
+    assert asked[0].subject.startswith(f"test@{a_server().digest}-")
     assert a_server(args=("-m", "other")).digest != a_server().digest
+    await conversation.close()
+
+
+async def test_tools_that_change_come_with_the_next_turn_and_are_asked_about_anew(room: Room) -> None:
+    class Approver:
+        async def ask(self, asked: ApprovalAsked) -> Answer:
+            return Answer("session")
+
+    steps = (call("echo", text="1"), call("change"), call("echo", text="2"), "Done.")
+    server = McpServer(name="test", command=CHANGING.command, args=CHANGING.args, env=CHANGING.env)
+    conversation = room.open(*steps, call("echo", text="3"), "Done.", servers=(server,), permission="ask")
+    conversation.permits.approver = Approver()
+    await conversation.send("Go.")
+    first = [request.tools for request in room.model.requests]
+    assert first == [first[0]] * 4, "within a turn every request begins with the same bytes"
+    while "grown" not in {offer.name for offer in conversation.servers.find("test").listing.offers}:
+        await asyncio.sleep(0.01)
+    await conversation.send("Go on.")
+    later = {tool["function"]["name"]: tool["function"] for tool in room.model.requests[-1].tools}
+    assert "mcp__test__grown" in later
+    assert "mcp__test__passing" not in later
+    assert "send it to somebody" in later["mcp__test__echo"]["description"]
+    asked = [one.name for one in room.of(ApprovalAsked)]
+    assert asked == ["mcp__test__echo", "mcp__test__change", "mcp__test__echo"]
+    assert results(conversation) == ["echo: 1", "changed", "echo: 2", "echo: 3"]
+    assert any("has changed its tools: 1 new, 1 changed, 1 gone" in event.message for event in room.of(Notice))
+    for request in room.model.requests:
+        assert validate_request(request.messages, "openai", tools=request.tools) == []
     await conversation.close()
 
 
@@ -150,6 +179,20 @@ async def test_in_a_small_window_its_tools_take_a_share_and_no_more(room: Room) 
     offered = [tool for tool in room.model.requests[0].tools if tool["function"]["name"].startswith("mcp__")]
     assert 0 < len(offered) < len(conversation.servers.tools())
     assert not room.of(ErrorRaised)
+    (said,) = [event.message for event in room.of(Notice) if "No room" in event.message]
+    left_out = len(conversation.servers.tools()) - len(offered)
+    assert said.startswith(f"No room for {left_out} of {len(conversation.servers.tools())} tools")
+    assert len(conversation.servers.left_out) == left_out
+    await conversation.close()
+
+
+async def test_no_server_crowds_out_another(room: Room) -> None:
+    servers = (a_server(), McpServer(name="it", command=CHANGING.command, args=CHANGING.args, env=CHANGING.env))
+    conversation = room.open("Hello.", facts=SMALL, servers=servers)
+    await conversation.send("Hello.")
+    names = {tool["function"]["name"] for tool in room.model.requests[0].tools}
+    assert {"mcp__it__echo", "mcp__test__echo"} <= names
+    assert conversation.servers.left_out
     await conversation.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from nca.events import ErrorRaised
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
 from nca.wire import message_to_dict
-from tests.agent.test_conversation import Room
+from tests.agent.test_conversation import Room, call
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1e\0\0\0\x14"
 PICTURE = PNG + b"\0" * 100
@@ -34,6 +35,28 @@ def test_a_directory_is_its_listing(tmp_path: Path) -> None:
     (part,) = message.attachments
     assert (part.path, part.text, part.is_cut) == ("src/", "a.py  7 bytes\ndeep/", False)
     assert message.text == "What is in @src/ and @src?"
+
+
+@pytest.mark.parametrize("word", ["@~nobody-of-this-name/x", "@" + "x" * 300, "@circle", "@a\0b"])
+def test_what_cannot_be_a_file_is_text(word: str, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    if word.startswith("@~"):
+        with pytest.raises(UsageError, match="no such file"):
+            mentioned(word, tmp_path)
+    else:
+        assert mentioned(f"{word} and so on", tmp_path) == []
+
+
+def test_a_name_may_end_like_a_sentence(tmp_path: Path) -> None:
+    for name in ("what?", "what", "etc.", "plain.txt"):
+        (tmp_path / name).write_text("x")
+    assert mentioned('@"what?" and @"etc." and @plain.txt!', tmp_path) == [
+        tmp_path / "what?",
+        tmp_path / "etc.",
+        tmp_path / "plain.txt",
+    ]
+    assert mentioned("@what?", tmp_path) == [tmp_path / "what?"]
+    assert mentioned("Is it @what:", tmp_path) == [tmp_path / "what"]
 
 
 def test_a_long_listing_is_bounded(tmp_path: Path) -> None:
@@ -95,3 +118,26 @@ async def test_the_model_decides_whether_an_image_is_sent(tmp_path: Path) -> Non
     assert (await seeing.send("See @shot.png")).reason == "answered"
     assert "image_url" in str(seeing.model.requests[0].messages)  # type: ignore[attr-defined]
     assert seeing.stats().used_tokens - before < 2 * IMAGE_TOKENS
+
+
+async def test_a_file_that_came_along_whole_may_be_edited(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    for name in ("whole.py", "cut.py"):
+        (tmp_path / name).write_text(
+            "".join(f"line_{number} = {number}\n" for number in range(3 if "w" in name else 9_000))
+        )
+
+    def edit(name: str) -> Message:
+        arguments = {"path": name, "old_text": "line_1 = 1\n", "new_text": "line_1 = 2\n"}
+        return call("edit_file", json.dumps(arguments), name)
+
+    facts = ModelFacts(name="scripted/small", provider="scripted", window_tokens=20_000)
+    chat = room.open(
+        [edit("whole.py"), edit("cut.py"), "Done."], facts=facts, settings={"agent.permission": "accept-edits"}
+    )
+    finished = await chat.send("Mend @whole.py and @cut.py")
+    assert finished.reason == "answered", room.of(ErrorRaised)
+    whole, cut = (entry.message for entry in chat.entries if entry.message.role == "tool")
+    assert "line_1 = 2" in (tmp_path / "whole.py").read_text(), whole.text
+    assert "line_1 = 2\n" not in (tmp_path / "cut.py").read_text()
+    assert "read" in cut.text

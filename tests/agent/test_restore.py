@@ -32,6 +32,6 @@ async def test_notes_outlive_the_session_and_are_bounded(tmp_path: Path) -> None
     room = Room(tmp_path)
     conversation = room.open([], settings={"memory.max_notes": 2})
     for text in ("one", "two", "three"):
-        conversation.note(text)
+        conversation.memory.note(text)
     await conversation.close()
-    assert [note.text for note in room.open([]).notes()] == ["two", "three"]
+    assert [note.text for note in room.open([]).memory.notes()] == ["two", "three"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import msgspec
@@ -26,29 +27,44 @@ async def test_the_heaviest_items_say_how_much_they_matter_and_why(tmp_path: Pat
     await conversation.send("Read both." + " Take your time." * 10)
     stats = conversation.stats()
     heaviest = stats.heaviest[0]
-    assert heaviest.label == "message 5, result of read_file"
+    assert (heaviest.id, heaviest.label) == ("5", "result of read_file long.txt")
     assert (heaviest.score, heaviest.reasons) == (0.7, ("a file in play",))
     assert [item.tokens for item in stats.heaviest] == sorted((item.tokens for item in stats.heaviest), reverse=True)
-    (mine,) = [item for item in stats.heaviest if item.label.startswith("message 1, you: Read both.")]
+    (mine,) = [item for item in stats.heaviest if item.id == "1"]
     assert (mine.score, mine.reasons) == (0.9, ("your words",))
     written = msgspec.json.decode(msgspec.json.encode(stats))["heaviest"][0]
     assert written == {
         "label": heaviest.label,
+        "id": "5",
         "tokens": heaviest.tokens,
         "score": 0.7,
         "reasons": ["a file in play"],
     }
 
 
-async def test_without_scores_everything_else_is_the_same(tmp_path: Path) -> None:
+async def test_without_details_everything_else_is_the_same(tmp_path: Path) -> None:
     conversation = Room(tmp_path).open(["Hello."])
     await conversation.send("Hi.")
-    with_scores, without = conversation.stats(), conversation.stats(with_scores=False)
-    assert all(item.score is not None and item.reasons for item in with_scores.heaviest)
-    assert all(item.score is None and not item.reasons for item in without.heaviest)
-    labels = [(item.label, item.tokens) for item in with_scores.heaviest]
-    assert [(item.label, item.tokens) for item in without.heaviest] == labels
-    assert without.used_tokens == with_scores.used_tokens
+    whole, without = conversation.stats(), conversation.stats(with_details=False)
+    assert all(item.score is not None and item.reasons for item in whole.heaviest)
+    assert (without.parts, without.heaviest) == ({}, ())
+    assert dataclasses.replace(whole, parts={}, heaviest=(), by_tool=(), by_file=(), repeated=()) == without
+
+
+async def test_the_parts_sum_to_used_and_tell_whose_words_the_prompt_is(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Run the tests with make. " * 40)
+    (tmp_path / "long.txt").write_text("a line of text\n" * 200)
+    conversation = Room(tmp_path).open([reading("a", "long.txt"), "Dull."], facts=ROOMY)
+    await conversation.send("Read it, and @long.txt too.")
+    stats = conversation.stats()
+    assert sum(stats.parts.values()) == stats.used_tokens == sum(stats.breakdown.values())
+    assert stats.parts["system_prompt"] + stats.parts["instructions"] == stats.breakdown["system_prompt"]
+    assert stats.parts["instructions"] > 200
+    assert stats.parts["tool_results"] > stats.parts["tool_calls"] > 0
+    assert stats.parts["attachments"] > 500
+    assert stats.by_tool[0][0] == "read_file"
+    assert stats.by_file[0][0] == "long.txt"
+    assert stats.by_file[0][1] > stats.by_tool[0][1]
 
 
 async def test_a_summary_has_a_weight_and_no_score(tmp_path: Path) -> None:
@@ -57,6 +73,7 @@ async def test_a_summary_has_a_weight_and_no_score(tmp_path: Path) -> None:
     for number in range(6):
         await conversation.send(f"Question {number}?")
     await conversation.compact()
-    summaries = [item for item in conversation.stats().heaviest if item.label.startswith("summary ")]
+    summaries = [item for item in conversation.stats().heaviest if item.label == "summary"]
+    assert {item.id for item in summaries} <= {one.id for one in conversation.summaries()}
     assert summaries
     assert all(item.score is None for item in summaries)

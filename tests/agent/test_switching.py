@@ -7,7 +7,7 @@ from typing import Any
 
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.events import ContextCompaction, ContextWarning, ErrorRaised, Event, RequestStarted
+from nca.events import ContextCompaction, ContextWarning, ErrorRaised, Event, Notice, RequestStarted
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
@@ -94,4 +94,43 @@ async def test_the_quiet_after_a_compaction_was_the_other_window_s(tmp_path: Pat
     assert 0.8 * budget < used < budget
     await room.conversation.send("And now?")
     assert ("completed", "model") in [(event.phase, event.trigger) for event in room.of(ContextCompaction)]
+    await room.conversation.close()
+
+
+async def test_instructions_tools_and_attachments_are_cut_for_a_smaller_window(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Always answer in verse. " * 1_200)
+    (tmp_path / "big.txt").write_text("One line of a large file that was brought in.\n" * 2_000)
+    room = Room(tmp_path, turns=2)
+    large_prompt = room.conversation.next_request().messages[0]["content"]
+    await room.conversation.send("Read this.", attachments=[tmp_path / "big.txt"])
+    await room.conversation.send("Question")
+    room.events.clear()
+    model = small("Here.", "Here again.")
+    await room.conversation.use_model(model)
+    told = [notice.message for notice in room.of(Notice)]
+    assert [text for text in told if text.startswith("Instructions: AGENTS.md (cut")] == told
+    finished = await room.conversation.send("And now?")
+    assert finished.reason == "answered"
+    asked = room.of(RequestStarted)[-1]
+    assert asked.used_tokens <= asked.budget_tokens < 4_000
+    small_prompt = model.requests[-1].messages[0]["content"]
+    assert len(small_prompt) < len(large_prompt) / 4
+    names = {tool["function"]["name"] for tool in model.requests[-1].tools}
+    # Back to the large window: the very text of before, so that what the provider has cached of it is valid again.
+    again = ScriptedModel(["Yes."], facts=ModelFacts("scripted/large", "scripted"))
+    await room.conversation.use_model(again)
+    await room.conversation.send("And there?")
+    assert again.requests[-1].messages[0]["content"] == large_prompt
+    assert names <= {tool["function"]["name"] for tool in again.requests[-1].tools}
+    await room.conversation.close()
+
+
+async def test_a_smaller_window_by_hand_cuts_the_instructions_too(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Always answer in verse. " * 1_200)
+    room = Room(tmp_path, turns=1)
+    before = len(room.conversation.next_request().messages[0]["content"])
+    room.conversation.set("model.context_window", 4_000)
+    assert len(room.conversation.next_request().messages[0]["content"]) < before / 4
+    finished = await room.conversation.send("And now?")
+    assert finished.reason == "answered"
     await room.conversation.close()

@@ -6,6 +6,7 @@ import pytest
 
 from nca.agent.window import Window
 from nca.config.loaded import defaults
+from nca.context.log import Log
 from nca.context.view import Marker, Verbatim, View
 from nca.errors import ProviderFailure
 from nca.messages import Message, Usage
@@ -133,3 +134,49 @@ def test_a_count_that_is_not_of_the_text_is_not_taken_for_it(used: Usage) -> Non
     window.learn(raw, calls, head, used)
     expected = 1_500 + window.meter.scaled(history.run_tokens(head + 1, head + 1))
     assert window.measure().used_tokens == expected
+
+
+def test_a_long_session_is_opened_by_what_its_view_shows_and_undo_brings_the_rest() -> None:
+    store = Store.open(None)
+    session = store.create(directory="/", model=FACTS.name)
+    entries = session.append(talk(900))
+    hidden = View((Marker("m", ((1, 1_780),), "[out]"),), 1_781)
+    session.commit_view(hidden, CompactionRecord(trigger="manual", tokens_before=9_000, tokens_after=90))
+    session.close()
+    window = window_of(store, store.open_session(session.info.id))
+    window.measure()
+    window.request_messages()
+    log = window.history.entries
+    assert isinstance(log, Log)
+    assert 20 <= len(list(log.in_memory())) < 1_800
+    assert (window.history.turns, window.history.newest_user) == (900, 1_799)
+    assert window.standing == (8_910, None)
+    window.undo()
+    assert window.standing == (0, None)
+    assert list(window.history.visible()) == entries
+    window.redo()
+    assert [entry.seq for entry in window.history.visible()] == list(range(1_781, 1_801))
+
+
+def test_an_answer_that_says_nothing_leaves_the_report_as_it_is() -> None:
+    before, after = reopened([*talk(10), user()], 1_500, [Message("assistant", "")])
+    assert before == after == 1_500
+
+
+def test_a_report_teaches_the_same_when_it_is_taken_up_again_also_of_a_broken_log() -> None:
+    """What repairs leave out, such as the results of no call, was never sent: it is no part of the lesson."""
+    store = Store.open(None)
+    session = store.create(directory="/", model=FACTS.name)
+    window = window_of(store, session)
+    window.append(user("Read."), result("nobody's", "out " * 3_000))
+    for number in range(8):
+        window.append(user(f"And file {number}?"))
+        raw = window.meter.raw(window.history)
+        window.learn(raw, window.history.view_calls, window.history.head, Usage(round(raw * 1.3) + 200, 0))
+        window.append(assistant("It says this. " * 40))
+    session.close()
+    again = window_of(store, store.open_session(session.info.id))
+    lessons, known = again.meter.calibration.lessons, window.meter.calibration.lessons
+    assert lessons.count == known.count == 8
+    assert lessons.squares == pytest.approx(known.squares)
+    assert lessons.products == pytest.approx(known.products)

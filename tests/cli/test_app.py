@@ -33,6 +33,14 @@ def test_flags_without_a_command_are_the_chats(tmp_path: Path) -> None:
     assert "above 0 up to 1" in done.stderr
 
 
+def test_wrong_words_lead_to_the_help_of_their_command(tmp_path: Path) -> None:
+    done = nca("config", "set", "context.auto", home=tmp_path)
+    assert done.returncode == 2
+    assert "Try 'nca config set --help'." in done.stderr
+    assert "Try 'nca --help'." in nca("rnu", home=tmp_path).stderr
+    assert "--version" in nca("--help", home=tmp_path).stdout
+
+
 def test_importing_nca_and_the_commands_stays_light() -> None:
     heavy = {"litellm", "openai", "httpx", "rich", "prompt_toolkit", "apsw", "xllamacpp", "huggingface_hub"}
     assert not heavy & imported_by("import nca")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nca.sessions import Store
 from nca.testing.provider import Provider
 from tests.cli.command import environment, nca
 from tests.terminal.tty import ROOT, Tty
@@ -33,11 +34,14 @@ def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
     """Starts `nca` with arguments in a terminal and waits for its prompt."""
     started: list[Tty] = []
 
-    def begin(*arguments: str, until: str = "›", **extra: str) -> Tty:
+    def begin(*arguments: str, until: str = " · window ", **extra: str) -> Tty:
         env = {**environment(tmp_path, **keys(provider), **extra), "PYTHONPATH": str(ROOT)}
         tty = Tty([sys.executable, "-m", "nca", *arguments], environment=env)
         started.append(tty)
         tty.sees(until)
+        if until == "›":
+            # The prompt stands first; the line below it comes with the conversation.
+            tty.sees(" % ")
         tty.settle()
         return tty
 
@@ -63,12 +67,16 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
     assert lines[0].startswith("nca · openai/test-model · window 4,000 tokens")
     assert lines[1] == "Why this model: configured (model.name)."
     assert "/model NAME" in lines[2]
-    assert lines[4].startswith("›") or lines[4] == ""
+    assert "/help" in lines[3]
+    assert "leaves" in lines[4]
+    assert lines[5].startswith("›") or lines[5] == ""
     tty.line("hello")
     tty.sees("You said: hello")
     assert leave(tty) == 0
-    again = start()
-    assert "Why this model" not in again.text()
+    again = start("loop", "--model", "openai/test-model")
+    said = [line for line in again.text().splitlines() if line and not line.startswith("Instructions: ")]
+    assert said[0] == "nca · openai/test-model · window 4,000 tokens · /help"
+    assert said[1].startswith("›")
     assert leave(again) == 0
 
 
@@ -80,13 +88,52 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     assert leave(tty) == 0
     tty = start("loop", "--continue")
     assert "Going on with “the first question” (2 messages)." in tty.text()
-    tty.line("/sessions")
+    tty.line("/sessions list")
     session_id = tty.sees("(this)").partition("(this)")[0].split()[-4]
     assert leave(tty) == 0
-    assert "2 messages" in start("loop", "--resume", session_id).text()
-    picking = start("loop", "-r", until="Enter for a new one")
-    picking.line("1")
-    picking.sees("Session" if "locked" in picking.text() else "first question")
+    tty = start("loop", "--resume", session_id)
+    assert "2 messages" in tty.text()
+    assert leave(tty) == 0
+    tty = start("loop", "-r", until="Search:")
+    tty.sees("• You said: the first question")  # the preview
+    tty.send("\r")
+    tty.sees("Going on with “the first question” (2 messages).")
+    tty.settle()
+    assert "Search:" not in tty.text()
+    assert leave(tty) == 0
+    tty = start("loop", "-r", until="Search:")
+    tty.send("\x1b")
+    assert tty.ends() == 0
+    tty = start("loop", "-r", "--plain", until="Enter for a new one")
+    tty.line("1")
+    tty.sees("Going on with “the first question” (2 messages).")
+    assert b"\x1b" not in tty.raw
+
+
+def test_resume_without_an_id_lists_where_nobody_can_choose(provider: Provider, tmp_path: Path) -> None:
+    done = nca("run", "the only question", home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+    assert done.returncode == 0
+    done = nca("loop", "--resume", home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+    assert done.returncode == 2
+    assert "the only question" in done.stdout
+    assert "--resume needs an id here" in done.stderr
+
+
+def test_continue_goes_on_with_the_chat_and_not_with_what_run_asked(
+    provider: Provider, start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    tty = start("loop", "-m", "openai/test-model")
+    tty.line("the chat")
+    tty.sees("You said: the chat")
+    assert leave(tty) == 0
+    base = provider.url
+    done = nca("run", "asked once", home=tmp_path, cwd=Path.cwd(), OPENAI_API_BASE=base, OPENAI_API_KEY="k")
+    assert done.returncode == 0
+    tty = start("loop", "--continue")
+    assert "Going on with “the chat”" in tty.text()
+    assert leave(tty) == 0
+    with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
+        assert {info.title: info.kind for info in store.list()} == {"the chat": "chat", "asked once": "run"}
 
 
 def test_flags_reach_the_engine(start: Callable[..., Tty]) -> None:
@@ -193,6 +240,7 @@ def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
         tty.sees("1, 2 or 3 [1]:")
         assert "1.1 GB" in tty.text()
         tty.line("7")
+        tty.sees("Ctrl-C leaves")
         tty.sees("1, 2 or 3 [1]:", times=2)
         tty.line("3")
         tty.sees("export OPENAI_API_KEY")

@@ -18,6 +18,7 @@ from nca.errors import UsageError
 from nca.models.embedded.known import QWEN, SMOLLM
 from nca.models.providers import PROVIDERS
 from nca.sessions import Store
+from nca.testing.provider import Provider
 
 REPOSITORY = Path(__file__).parents[2]
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -117,7 +118,17 @@ def test_doctor_names_keys_and_never_their_values(home: Path, monkeypatch: pytes
 def test_doctor_asks_no_endpoint(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NCA_MODEL__NAME")
     monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
-    assert findings()["model"]["detail"] == "what the endpoint http://127.0.0.1:9/v1 offers"
+    assert findings()["model"]["detail"] == "what the endpoint http://127.0.0.1:9/v1 offers; --probe asks"
+
+
+def test_doctor_asks_an_endpoint_where_that_is_wanted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NCA_MODEL__NAME")
+    with Provider(models=("one", "two")) as provider:
+        monkeypatch.setenv("OPENAI_API_BASE", provider.url)
+        assert findings("--probe")["model"]["detail"] == f"what the endpoint {provider.url} offers: one, two"
+    found = findings("--probe")["model"]
+    assert found["status"] == "warn"
+    assert "lists no models" in found["detail"]
 
 
 def test_doctor_fails_on_broken_settings(home: Path) -> None:

@@ -64,6 +64,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
         "messages": 2,
         "is_pinned": False,
         "title": "fix the bug in parse.py",
+        "kind": "chat",
     }
 
 
@@ -142,3 +143,19 @@ def test_errors_are_for_the_caller_to_print(home: Path) -> None:
     (home / "data" / "sessions.db").write_text("garbage")
     with pytest.raises(StoreDamaged):
         run(home, "list")
+
+
+def test_a_pinned_session_stays_when_the_others_go(home: Path) -> None:
+    with store_in(home) as store:
+        for text in ("kept", "gone", "newest"):
+            with store.create(directory="/work", model="m", name=text) as session:
+                session.append(said(text))
+    assert "“kept”, stays until it is deleted" in run(home, "pin", "kept").output
+    with store_in(home) as store:
+        store.expire(0, 2)
+        assert sorted(info.name for info in store.list()) == ["kept", "newest"]
+    assert "* " in run(home, "list").output.splitlines()[-1]
+    assert "is no longer pinned" in run(home, "unpin", "kept").output
+    with store_in(home) as store:
+        store.expire(0, 1)
+        assert [info.name for info in store.list()] == ["newest"]

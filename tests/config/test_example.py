@@ -71,6 +71,17 @@ def test_every_key_is_explained() -> None:
         assert f"`{seed.names[0]}`" in reference
 
 
+def test_the_variables_that_the_reference_names_set_what_they_stand_beside(tmp_path: Path) -> None:
+    named = dict(re.findall(r"(?m)^\| `([a-z_.]+)` \|.*\| `(NCA_\w+)` \|$", render_reference()))
+    assert set(named) == set(KEYS) - set(LISTS)
+    for key, variable in named.items():
+        default = KEYS[key].default
+        text = ",".join(default) if isinstance(default, tuple) else str(default).lower()
+        if text:
+            loaded = load(project=None, env={"NCA_HOME": str(tmp_path), variable: text})
+            assert loaded.origin(key) == f"environment {variable}"
+
+
 def test_the_module_prints_the_example() -> None:
     command = [sys.executable, "-m", "nca.config.example"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)

@@ -17,6 +17,7 @@ from nca.config.layers import defaults, load
 from nca.config.loaded import LoadedSettings
 from nca.config.paths import project_config_file
 from nca.config.schema import KEYS, Settings
+from nca.config.wishes import UNSET
 from nca.errors import ConfigError
 
 quick = hypothesis_settings(
@@ -336,3 +337,17 @@ def test_the_environment_and_toml_agree(places: Places, values: dict[str, Any]) 
         from_chat = from_chat.with_value(key, value, "set in this chat")
         assert from_chat.value(key) == (tuple(value) if isinstance(value, list) else value)
     assert from_chat.settings == from_toml
+
+
+def test_unset_gives_back_what_lies_below_the_chat_and_nothing_else() -> None:
+    loaded = defaults().with_value("context.auto", "preview", "a file")
+    below = loaded.value("context.auto")
+    changed = loaded.with_value("context.max_turns", 3, "set in this chat").with_value("context.max_turns", 4, "again")
+    assert changed.covered["context.max_turns"].value == 0
+    again = changed.with_value("context.max_turns", UNSET, "")
+    assert (again.value("context.max_turns"), again.origin("context.max_turns")) == (0, "default")
+    assert again.value("context.auto") == below
+    assert "context.max_turns" not in again.covered
+    assert again.with_value("context.max_turns", UNSET, "") is again
+    profile = loaded.with_value("profile", "neuron", "set in this chat").with_value("profile", UNSET, "")
+    assert profile.settings == loaded.settings

@@ -103,5 +103,5 @@ def test_settings_grouped_as_a_program_groups_them() -> None:
     loaded = defaults().with_values(nested, "the call")
     assert loaded.value("context.compact_threshold") == 0.7
     assert not loaded.settings.session.persist
-    with pytest.raises(ConfigError, match=r"there is no setting contextCompaction\.treshold"):
+    with pytest.raises(ConfigError, match=r"There is no setting contextCompaction\.treshold"):
         defaults().with_values({"contextCompaction": {"treshold": 1}}, "the call")

@@ -12,6 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nca.config.saving import save_value
+from nca.config.wishes import UNSET
 from nca.errors import ConfigError
 
 
@@ -110,3 +111,17 @@ def test_a_folder_in_the_way_is_one_line(tmp_path: Path) -> None:
 def test_any_text_reads_back(file: Path, text: str) -> None:
     save_value(file, "agent.system_prompt", text)
     assert read(file) == {"agent": {"system_prompt": text}}
+
+
+def test_unset_takes_a_setting_out_and_leaves_the_rest(file: Path) -> None:
+    assert save_value(file, "context.auto", UNSET) == "context.auto"
+    assert not file.exists()
+    save_value(file, "context.prune.keep_results", 3)
+    save_value(file, "context.auto", "off")
+    save_value(file, "profile", "neuron")
+    save_value(file, "context.prune.keep_results", UNSET)
+    save_value(file, "profile", UNSET)
+    save_value(file, "terminal.keys", UNSET)
+    assert read(file) == {"context": {"auto": "off"}}
+    with pytest.raises(ConfigError, match="no setting"):
+        save_value(file, "context.nothing", UNSET)

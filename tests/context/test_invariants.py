@@ -14,7 +14,6 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal, compact, no_summarizer, run
 from nca.context.request import request_messages
-from nca.context.rules.untouchable import newest_user
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import check_partition
@@ -112,7 +111,7 @@ def test_system_first_and_newest_user_whole(messages: list[Message], window: int
     request = request_messages(history, view=proposal.view)
     system = [message.content for message in messages if message.role == "system"]
     assert [row["content"] for row in request[: len(system)]] == system
-    newest = newest_user(history.entries)
+    newest = history.newest_user
     if newest is None:
         return
     message = messages[newest - 1]

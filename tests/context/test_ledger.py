@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nca.context.ledger import CATEGORIES, USER_WORDS, error_lines, extract, facts_of, merge, render, render_user_words
 from nca.context.tokens import text_tokens
-from nca.messages import Message
+from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
 
@@ -39,6 +39,28 @@ def test_what_a_stretch_of_work_leaves() -> None:
         "Hashes": ["3f2a9bc"],
         "Identifiers": ["ABC-123"],
     }
+
+
+def test_what_did_not_happen_is_not_said_to_have_happened() -> None:
+    refused = "[not run: the person said no: keep it]"
+    log = [
+        user("Go."),
+        *step("a", refused, "write_file", path="src/a.py", content="x", is_error=True),
+        *step("b", refused, "shell", command="rm -r src", is_error=True),
+    ]
+    assert extract(log) == {USER_WORDS: ["Go."], "Commands": ["`rm -r src` → not run"], "Errors": [refused]}
+
+
+def test_a_command_that_the_person_ran_is_no_file() -> None:
+    parts = (
+        TextPart("Why?"),
+        AttachmentPart("$ make test", "E1\n[exit code 2]", 16),
+        AttachmentPart("$ ls", "a.py", 4),
+        AttachmentPart("a.py", "x = 1", 5),
+    )
+    found = extract([Message("user", parts)])
+    assert found["Commands"] == ["`make test` → exit 2", "`ls` → ok"]
+    assert found["Files read"] == ["a.py"]
 
 
 def test_synthetic_messages_are_not_the_users_words() -> None:

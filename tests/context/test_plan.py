@@ -14,7 +14,7 @@ from nca.context.chunks import MAX_CHUNKS
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import compact, kept_facts, no_summarizer, run
+from nca.context.plan import compact, no_summarizer, run
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.context.tokens import text_tokens
@@ -316,14 +316,6 @@ def test_with_a_small_summarizer_that_fails_somewhere_it_is_valid_and_smaller(
     assert proposal.tokens_after < proposal.tokens_before
     check_partition(history.view)
     assert is_valid(history)
-
-
-def test_facts_are_kept_where_they_still_stand_somewhere() -> None:
-    log = [user("Look."), *step("a", "text", path="src/a.py"), *step("b", "text", path="src/b.py"), assistant(), user()]
-    history = history_of(log)
-    gone = View((Marker("m", ((2, 5),), "[src/a.py was here]"),), 6)
-    assert kept_facts(history, View(), gone) == (1, 2)
-    assert kept_facts(history, View(), View()) == (0, 0)
 
 
 def test_a_summary_keeps_the_facts_of_what_it_covers() -> None:

@@ -86,7 +86,7 @@ def test_where_nothing_may_go_nothing_changes() -> None:
 @given(logs(), st.sets(st.integers(1, 40), max_size=3))
 def test_whatever_the_log_the_view_is_valid_and_nothing_locked_goes(messages: list[Message], pins: set[int]) -> None:
     history = history_of(messages, pins={seq for seq in pins if seq <= len(messages)})
-    locked = untouchable(history.entries, history.pins)
+    locked = untouchable(history)
     view = adopted(history)
     check_partition(view)
     assert not any(hidden_by(view, seq) for seq in locked)

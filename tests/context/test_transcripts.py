@@ -15,7 +15,6 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.rules.open_step import open_step
-from nca.context.rules.untouchable import newest_user
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import check_partition
 from nca.errors import ContextDoesNotFit
@@ -49,7 +48,7 @@ def conversation(name: str) -> tuple[Message, ...]:
 
 def untouchable_tokens(history: History, meter: Meter) -> int:
     """What is never touched while no step is open: system messages and the newest user message."""
-    newest = newest_user(history.entries)
+    newest = history.newest_user
     raw = sum(
         history.run_tokens(entry.seq, entry.seq)
         for entry in history.entries
@@ -106,7 +105,7 @@ def test_every_prefix_lands(name: str, window: int) -> None:
                 assert untouchable + MARKER_TOKENS > Budget.of(window).budget_tokens
                 continue
             check(history, proposal, meter, stages)
-            newest = newest_user(history.entries)
+            newest = history.newest_user
             if newest is not None:
                 assert messages[newest - 1].text in [row["content"] for row in sent(history) if row["role"] == "user"]
             view = history.view

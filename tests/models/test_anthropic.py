@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -29,6 +30,16 @@ LOOK = Answer(
     "Looking.", tool_calls=[("read_file", {"path": "a"}), ("read_file", {"path": "b"})], reasoning="I must look there."
 )
 
+OPENED: list[LitellmModel] = []
+
+
+@pytest.fixture(autouse=True)
+async def closed() -> AsyncIterator[None]:
+    """No connection of a test is left to the garbage collector."""
+    yield
+    while OPENED:
+        await OPENED.pop().close()
+
 
 class Chat:
     """A conversation with the provider, message by message, as the agent keeps it."""
@@ -40,6 +51,7 @@ class Chat:
         self.name = name
         chosen = ModelSettings(**{"api_base": provider.url, **settings})
         self.model = LitellmModel(describe(name), chosen, self.retries.append, api_key="key")
+        OPENED.append(self.model)
 
     async def ask(self, compact_at_tokens: int = 0) -> Reply:
         rows = [SYSTEM, *(message_to_dict(meant_for(self.name, message)) for message in self.log)]

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from nca.messages import Message, ToolCall
 from nca.sessions.encoding import encode
+from nca.sessions.marks import SAYS_HOW_MANY, SAYS_WHEN
 from nca.sessions.passages import (
     BY,
     MAX_PASSAGES,
     PASSAGE_CHARS,
-    SAYS_HOW_MANY,
-    SAYS_WHEN,
     cuts,
     extra_words,
     pairs,

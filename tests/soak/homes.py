@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import apsw
@@ -10,7 +11,6 @@ from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall
 from nca.sessions import schema
 from nca.sessions.database import Database, connect, migrate, prepare
-from nca.sessions.opening import Opened
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
 from tests.soak.account import Account, Known
@@ -22,11 +22,31 @@ def of_schema(home: Path, version: int) -> Account:
     path = home / "data" / "sessions.db"
     path.parent.mkdir(parents=True)
     path.touch(0o600)
+    newest = home / "newest.db"
+    with Store.open(newest) as store:
+        account = _filled(store)
     database = Database(connect(path), path)
     prepare(database.connection)
     migrate(database, schema.MIGRATIONS[:version])
-    with Store(Opened(database, None, ()), path, is_read_only=False) as store:
-        return _filled(store)
+    _copy(newest, database)
+    database.close()
+    for left in home.glob("newest*"):
+        left.unlink() if left.is_file() else shutil.rmtree(left)
+    return account
+
+
+def _copy(source: Path, target: Database) -> None:
+    """The rows of every table, as far as the target's schema has a place for them; what is found comes by itself."""
+    target.connection.execute("ATTACH ? AS source", (str(source),))
+    with target.transaction() as connection:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        for table in sorted(schema.TABLES - {"passages"}):
+            old, new = (
+                {str(row[0]) for row in connection.execute("SELECT name FROM pragma_table_info(?, ?)", (table, where))}
+                for where in ("main", "source")
+            )
+            columns = ", ".join(sorted(old & new))
+            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}")
 
 
 def damaged(home: Path) -> Account:

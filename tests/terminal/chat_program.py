@@ -1,7 +1,7 @@
 """The chat over a scripted model, run by the tests in a terminal or a pipe of its own.
 
 Its argument is a JSON object: replies (see `_reply`), home (history file and store; none: memory), settings,
-window_tokens, banner, directory. Not a test; pytest does not collect it.
+window_tokens, banner, directory, piece_seconds. Not a test; pytest does not collect it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
+from nca.terminal.glyphs import carry
 from nca.terminal.loop import LoopOptions, run_loop
 from nca.terminal.opening import open_output
 from nca.testing.scripted import ScriptedModel
 
 
 class SlowModel(ScriptedModel):
-    """SLOW at the beginning: a first piece, then nothing. PAUSE, and summaries: an answer after a second."""
+    """SLOW at the beginning: a first piece, then nothing. PAUSE, and summaries: an answer after a second.
+
+    piece_seconds   how long each piece of an answer takes
+    """
+
+    piece_seconds = 0.0
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         last = str(request.messages[-1]["content"])
@@ -35,10 +41,15 @@ class SlowModel(ScriptedModel):
             await asyncio.sleep(60)
         if last.startswith("PAUSE") or "<transcript>" in last or "PAUSE" in str(request.messages[-1:]):
             await asyncio.sleep(1)
+        pieces: list[Delta] = []
         try:
-            return await super().ask(request, on_delta)
+            reply = await super().ask(request, pieces.append if self.piece_seconds else on_delta)
         except IndexError as over:
             raise ProviderError(f"The script is over: {over}.") from over
+        for piece in pieces:
+            on_delta(piece)
+            await asyncio.sleep(self.piece_seconds)
+        return reply
 
 
 def _reply(value: Any) -> Any:
@@ -62,6 +73,8 @@ async def main(script: dict[str, Any]) -> int:
         window_source="the script",
         window_tokens=script.get("window_tokens", 10_000),
     )
+    carry(sys.stdout, sys.stderr)
+    SlowModel.piece_seconds = script.get("piece_seconds", 0.0)
     replies = [_reply(reply) for reply in script["replies"]]
     output = open_output(loaded.settings.terminal)
     with Store.open(home / "store.db" if home else None) as store:
@@ -77,14 +90,22 @@ async def main(script: dict[str, Any]) -> int:
             banner=script.get("banner", ()),
             history_file=home / "history" if home else None,
             store=store,
+            open_session=lambda before, session, read_only: Conversation.open(
+                before.loaded,
+                store=store,
+                model=before.model,
+                directory=before.directory,
+                session=session,
+                listener=output.on_event,
+                prepares=script.get("prepares", False),
+                read_only=read_only,
+                told=before.told,
+            ),
             save_setting=lambda name, value: Path(
                 save_value(Path.cwd() / "config.toml", name, value) and "config.toml"
             ),
         )
-        try:
-            return await run_loop(conversation, output, options, directory=Path.cwd())
-        finally:
-            await conversation.close()
+        return await run_loop(conversation, output, options, directory=conversation.directory)
 
 
 if __name__ == "__main__":

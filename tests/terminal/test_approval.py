@@ -17,7 +17,8 @@ from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
-from nca.terminal.approval import COMMAND_LINES, DIFF_LINES, Question, panel
+from nca.terminal.approval import Question
+from nca.terminal.approval_panel import COMMAND_LINES, DIFF_LINES, panel, rule_of
 from nca.terminal.commands import find_command
 from nca.terminal.plain import PlainDraw
 from nca.terminal.theme import plain_console
@@ -89,6 +90,14 @@ def test_the_panel_shows_all_of_it_and_says_what_is_left_out() -> None:
     assert "in /work/sub" in text
     long = ApprovalAsked("c", "edit_file", "write", "edit", path="/a", diff="\n".join(["+x"] * (DIFF_LINES + 7)))
     assert "7 more lines that are not shown" in shown(long)
+
+
+def test_a_rule_names_a_path_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    inside = ApprovalAsked("c", "edit_file", "write", "edit", subject=str(tmp_path / "src" / "a.py"))
+    assert rule_of(inside) == f"edit_file {Path('src', 'a.py')}"
+    outside = ApprovalAsked("c", "edit_file", "write", "edit", subject=f"{tmp_path}-other/a.py\x1b[2J")
+    assert rule_of(outside) == f"edit_file {tmp_path}-other/a.py"
 
 
 def test_nothing_in_it_reaches_the_terminal_as_a_code() -> None:
@@ -193,6 +202,8 @@ def test_what_was_typed_before_the_question_does_not_answer_it(start: Callable[.
     tty.sees("Allow it?")
     tty.settle()
     assert not (tmp_path / "project" / "a.txt").exists()
+    # Enter would be an answer now: nothing says that it sends this.
+    assert "› yyy" in [line.rstrip() for line in tty.shown()]
     tty.send("n\r")
     tty.sees("Then not.")
     tty.settle()

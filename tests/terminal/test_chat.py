@@ -249,8 +249,8 @@ def test_a_preparation_in_the_background_stands_in_the_toolbar(start: Callable[.
     for _ in range(6):
         tty.line("go on")
         tty.settle()
-    assert b"preparing a compaction" in tty.raw
-    while "preparing a compaction" in "".join(tty.shown()):
+    assert b"compacting in the background" in tty.raw
+    while "compacting in the background" in "".join(tty.shown()):
         tty.settle()
     tty.line("and now?")
     tty.sees("Compacted")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nca.config.saving import save_value
+from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
 from nca.models.catalog import ModelFacts
-from nca.terminal.commands import COMMANDS, Leave, find_command, nearest_command
+from nca.terminal.commands import Leave, find_command, nearest_command
+from nca.terminal.commands.every import COMMANDS
+from nca.terminal.commands.elsewhere import ELSEWHERE, meant
+from nca.terminal.wording import percent
 from nca.testing.scripted import ScriptedModel
 from tests.terminal.stage import Stage, a_stage
 
@@ -33,9 +38,7 @@ async def test_help_names_every_command_and_one_in_detail(tmp_path: Path) -> Non
     with a_stage(tmp_path) as stage:
         text = await stage.command("/help")
         for command in COMMANDS:
-            if command.name != "help":
-                assert command.usage.split("\n")[0] in text
-        assert "Ctrl-D" in text
+            assert f"/{command.name}" in text
         assert "/context compact" in await stage.command("/help context")
         assert "/context undo" in await stage.command("/help /ctx")
         with pytest.raises(UsageError, match="no command /nothing"):
@@ -49,13 +52,12 @@ async def test_context_shows_the_one_usage(tmp_path: Path) -> None:
         text = await stage.command("/context")
         assert f"Context: {stats.usage_ratio:.0%} used" in text
         assert f"{stats.used_tokens:,} of {stats.budget_tokens:,} tokens" in text
-        for row in ("system prompt", "tool definitions", "conversation", "attachments", "free", "reserve"):
+        for row in ("system prompt", "tools", "conversation", "free", "reserve"):
             assert row in text
         assert "2 messages in 1 turn." in text
-        assert "% of budget" in text
         rows = [line.split() for line in text.splitlines() if line.endswith("%")]
-        parts = [*stats.breakdown.values(), stats.budget_tokens - stats.used_tokens]
-        assert [row[-1] for row in rows] == [f"{tokens / stats.budget_tokens:.0%}" for tokens in parts]
+        parts = [*filter(None, stats.parts.values()), stats.budget_tokens - stats.used_tokens]
+        assert [row[-2:] for row in rows] == [[f"{n:,}", percent(n / stats.budget_tokens)] for n in parts]
         assert stats.next_rung in text.replace("\n", " ")
 
 
@@ -63,10 +65,10 @@ async def test_context_shows_how_much_the_heaviest_messages_matter(tmp_path: Pat
     with a_stage(tmp_path, ["It turns out to be \x1b[31mred."]) as stage:
         await stage.conversation.send("Which colour? Never guess.")
         text = await stage.command("/context")
-        heaviest = text[text.index("Heaviest, and how much each matters (0–1)") :]
+        heaviest = text[text.index("Heaviest: id, tokens") :]
         assert "\x1b" not in text
-        (mine,) = [line for line in heaviest.splitlines() if "message 1, you" in line]
-        (answer,) = [line for line in heaviest.splitlines() if "message 2, assistant" in line]
+        (mine,) = [line for line in heaviest.splitlines() if line.split()[:1] == ["1"]]
+        (answer,) = [line for line in heaviest.splitlines() if line.split()[:1] == ["2"]]
         assert mine.rstrip().endswith("1.00 a rule you stated")
         assert answer.rstrip().endswith("0.80 a decision")
 
@@ -122,9 +124,8 @@ async def test_compact_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
 
 async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
-        everything = await stage.command("/config")
-        assert "context.compact_threshold" in everything
-        assert "0.8" in everything
+        everything = await stage.command("/config all")
+        assert all(name in everything for name in KEYS)
         one = await stage.command("/config context.target_ratio")
         assert "context.target_ratio = 0.5" in one
         assert "Valid: a share" in one
@@ -198,6 +199,20 @@ def test_names_are_found_and_mistyped_ones_suggested() -> None:
     assert nearest_command("con") in ("context", "config")
     assert nearest_command("zzzzzz") is None
     assert nearest_command("") is None
+
+
+def test_words_of_other_programs_lead_to_what_nca_has() -> None:
+    assert meant("contxt") == "Did you mean /context?"
+    assert meant("zzzzzz") == "/help shows all."
+    assert meant("PLAN").startswith("/permissions ")
+    assert not [word for word in ELSEWHERE if find_command(word)]
+    named = {found for advice in ELSEWHERE.values() for found in re.findall(r"(?:^|\s)/(\w+)", advice)}
+    assert all(find_command(name) for name in named)
+
+
+async def test_model_shows_the_window_that_is_in_force(tmp_path: Path) -> None:
+    with a_stage(tmp_path, model__context_window=6_000) as stage:
+        assert "scripted/model · window 6,000 tokens" in await stage.command("/model")
 
 
 @pytest.mark.parametrize(

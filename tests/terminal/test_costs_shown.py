@@ -22,7 +22,7 @@ async def test_cost_tells_cache_turn_and_limit(tmp_path: Path) -> None:
         assert "price unknown" in await stage.command("/cost")
         await stage.conversation.send("Hi.")
         said = await stage.command("/cost")
-    assert "1,000 tokens in · 10 out · 600 of the input from the provider's cache · 300 written to it · $0.25" in said
+    assert "1,000 tokens in · 10 out · 60% of the input from the provider's cache · 300 written to it · $0.25" in said
     assert "last turn $0.25 · limit $2.00 (session.max_cost)" in said
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Sequence
 
 import pytest
 
 from nca.events import (
+    ApprovalAsked,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
@@ -20,7 +23,7 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
-from nca.terminal.draw import Draw
+from nca.terminal.draw import DIFF_LINES, FRAME_SECONDS, Draw
 from nca.terminal.screen import Screen
 from tests.terminal.test_screen import Glass
 
@@ -139,7 +142,9 @@ def test_errors_are_one_red_line_and_what_to_do() -> None:
 
 def test_reasoning_is_shown_only_when_asked_for() -> None:
     events: Sequence[Event] = (ReasoningDelta("Think\nmore"), TextDelta("Answer."), finished())
-    assert Seen().lines(*events) == ["Answer."]
+    folded = Seen().lines(*events)
+    assert re.fullmatch(r"• Thought for \d+\.\d s \(10 characters\) · /show thoughts", folded[0])
+    assert folded[1:] == ["", "Answer."]
     assert Seen(show_reasoning=True).lines(*events) == ["Think", "more", "", "Answer."]
 
 
@@ -156,6 +161,66 @@ def test_retries_notices_and_ends() -> None:
         "",
         "Interrupted; what came so far is kept. Ctrl-C again leaves.",
     ]
+
+
+TASK = "task-0a1b2c3d/1"
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-one = 1\n+one = 2\n three"
+
+
+def test_what_a_task_does_on_its_way_leaves_no_lines_but_its_changes() -> None:
+    lines = Seen().lines(
+        ToolStarted("1", "task", "{}", "task find it"),
+        ToolStarted(TASK, "grep", "{}", "task: grep word"),
+        ToolFinished(TASK, "grep", is_error=True, summary="task: nothing", seconds=0.1),
+        ToolStarted(TASK, "edit_file", "{}", "task: edit x.py"),
+        ToolFinished(TASK, "edit_file", is_error=False, summary="task: +1 −1", seconds=0.1, diff=DIFF),
+        ToolFinished("1", "task", is_error=False, summary="2 steps, 900 tokens", seconds=2.0),
+    )
+    assert lines == [
+        "• task: edit x.py → task: +1 −1",
+        "  --- a/x.py",
+        "  +++ b/x.py",
+        "  @@ -1,2 +1,2 @@",
+        "  -one = 1",
+        "  +one = 2",
+        "   three",
+        "• task find it → 2 steps, 900 tokens · 2.0 s",
+    ]
+
+
+async def test_a_task_and_parallel_calls_are_one_line_while_they_run() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.draw.on_event(ToolStarted("1", "task", "{}", "task find it"))
+        seen.draw.on_event(ToolStarted(TASK, "grep", "{}", "task: grep word"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("1 call, now grep word · task find it…" in line for line in seen.lines())
+        seen.draw.on_event(ToolStarted("2", "grep", "{}", "grep other"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("2 calls: task find it, grep other" in line for line in seen.lines())
+    assert seen.lines() == []
+
+
+def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,99 @@\n" + "\n".join(f"+line {number}" for number in range(99))
+    lines = Seen(rows=60).lines(ToolFinished("1", "write_file", is_error=False, summary="", seconds=0.1, diff=diff))
+    assert len(lines) == 1 + DIFF_LINES + 1
+    assert lines[-1] == f"  … and {99 + 3 - DIFF_LINES} more lines · /show has the whole"
+
+
+def test_a_change_that_was_shown_before_is_not_shown_again() -> None:
+    asked = ApprovalAsked("1", "edit_file", "write", "edit x.py", diff=DIFF)
+    ended = ToolFinished("1", "edit_file", is_error=False, summary="+1 −1", seconds=0.1, diff=DIFF)
+    assert Seen().lines(asked, ended) == ["• edit_file → +1 −1"]
+
+
+async def test_an_answer_in_many_pieces_is_drawn_in_few_frames() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        for number in range(500):
+            seen.draw.on_event(TextDelta(f"line {number}\n\n"))
+    assert seen.lines()[-1] == "line 499"
+    assert seen.glass.raw.count("\x1b[?7l") < 100
 
 
 HOSTILE = "x\x1b]52;c;aGFjaw==\x07\x1b[2J\x9b31m\u202e\x00y"

@@ -82,6 +82,8 @@ def drawn(chunks: list[str], width: int = 80) -> str:
         for chunk in chunks:
             for renderable in stream.feed(chunk):
                 console.print(renderable)
+            if len(chunks) < 50:
+                Console(file=io.StringIO(), width=width).print(stream.tail)
         for renderable in stream.finish():
             console.print(renderable)
     return captured.get()
@@ -112,7 +114,7 @@ def test_a_document_is_drawn_as_a_person_expects() -> None:
         "image: a picture (http://i.example/p.png)",
         "List<String> stays, so does <b>html</b>.\n\n • one",
         "x = 1\n\n   y = 2",
-        " 1 first\n 2 second",
+        " 1. first\n 2. second",
         "▌ a quote",
         'def f(x):\n\n    return "a" + x  # why',
         "``` inside",
@@ -146,11 +148,11 @@ def test_large_answers_leave_in_bounded_blocks(text: str) -> None:
 
 def test_the_tail_is_bounded_and_shows_an_open_fence_as_code() -> None:
     stream = MarkdownStream(code_theme("auto"))
-    stream.feed("```python\n" + "value = 1\n" * 50)
+    assert stream.feed("```python\n" + "value = 1\n" * 50 + "value = 2")
     console = screen_console()
     with console.capture() as captured:
         console.print(stream.tail)
-    assert "\x1b[36m1\x1b[0m" in captured.get()
+    assert re.fullmatch(r"value = \x1b\[[0-9;]*m2\x1b\[0m\n", captured.get())
     stream.feed("y" * 50_000)
     with console.capture() as captured:
         console.print(stream.tail)
@@ -162,9 +164,101 @@ def test_entities_cannot_bring_controls_back() -> None:
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown) is None
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 5, 10])
-def test_narrow_windows(width: int) -> None:
-    assert drawn([DOCUMENT], width=width)
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 10, 17, 25])
+def test_narrow_windows_lose_nothing(width: int) -> None:
+    shown = re.sub(r"[\s▌─]", "", drawn([DOCUMENT], width=width))
+    for word in ("https://example.org/x?y=1", "moreoftwo", "second", "aquote", "x=1", "afterthefence"):
+        assert word in shown
+
+
+def test_code_leaves_line_by_line_while_it_grows() -> None:
+    stream = MarkdownStream(code_theme("auto"))
+    console = plain_console({})
+    with console.capture() as captured:
+        for number in range(200):
+            for renderable in stream.feed(f"value_{number} = 1\n" if number else "```python\n"):
+                console.print(renderable)
+            assert stream.tail is None
+        stream.feed("value_200 = ")
+        console.print(stream.tail)
+    assert captured.get().split() == [part for n in range(1, 201) for part in (f"value_{n}", "=", "1")][:-1]
+
+
+def test_code_in_a_list_leaves_line_by_line_too() -> None:
+    stream = MarkdownStream(code_theme("auto"))
+    assert stream.feed("Steps:\n\n1. Do\n   ```sh\n")
+    assert stream.feed("   ls\n")
+    shown = drawn(["1. Do\n   ```sh\n   ls\n\n     more\n   ```\n\n   - a part\n     - of it\n2. Then\n\nEnd."])
+    assert shown.split("\n") == [
+        " 1. Do",
+        "    ls",
+        "",
+        "      more",
+        "     • a part",
+        "        • of it",
+        " 2. Then",
+        "",
+        "End.",
+        "",
+    ]
+
+
+def test_a_fence_that_is_about_to_close_is_not_code() -> None:
+    stream = MarkdownStream(code_theme("auto"))
+    stream.feed("```py\nx\n``")
+    assert stream.tail is None
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("1. a\n1. b\n1. c\n", [" 1. a", " 2. b", " 3. c"]),
+        ("".join(f"{number}. x\n" for number in range(7, 27)), [f"{number:>2}. x" for number in range(7, 27)]),
+        ("1. x\n" * 20, [f"{number:>2}. x" for number in range(1, 21)]),
+        ("in\n2023. a\n", ["in 2023. a"]),
+        ("- a\n\n- b\n\n1. c\n", [" • a", " • b", "", " 1. c"]),
+        ("- ```js\n  let x\n  ```\n- b\n", [" • let x", " • b"]),
+        ("[^1]: note\n", ["[^1]: note"]),
+        ("see [it][r]\n\n[r]: http://ref.example\n", ["see [it][r]", "", "[r]: http://ref.example"]),
+        ("> " * 30 + "deep\n", ["> " * 30 + "deep"]),
+        ("- " * 30 + "deep\n", ["- " * 30 + "deep"]),
+    ],
+)
+def test_lists_notes_and_depths(written: str, expected: list[str]) -> None:
+    assert [line.rstrip() for line in drawn([written], width=100).splitlines()] == expected
+
+
+def test_a_table_loses_no_text_and_becomes_lines_where_it_has_no_room() -> None:
+    table = "| Setting | What it does |\n|---|---|\n| context.compact_threshold | when *it* begins |\n| other | |\n"
+    assert "context.compact_threshold  when it begins" in drawn([table])
+    folded = drawn([table], width=34)
+    assert "…" not in folded
+    assert "context.compact_" in folded
+    assert [line.rstrip() for line in drawn([table], width=18).splitlines()] == [
+        "Setting:",
+        "context.compact_th",
+        "reshold",
+        "What it does: when",
+        "it begins",
+        "",
+        "Setting: other",
+        "What it does:",
+    ]
+
+
+def test_a_table_larger_than_a_block_goes_on_under_its_heading() -> None:
+    head, row = "| one | two |\n|---|---|\n", "| a cell | another |\n"
+    stream = MarkdownStream(code_theme("auto"))
+    count = 2 * MAX_BLOCK_CHARS // len(row)
+    shown = drawn([head + row * count])
+    assert shown.count("another") == count
+    assert "| a cell" not in shown
+    assert 2 <= shown.count("one") <= 3
+    stream.feed(head + row * (TAIL_CHARS // 10))
+    console = plain_console({})
+    with console.capture() as captured:
+        console.print(stream.tail)
+    assert captured.get().split()[:2] == ["one", "two"]
 
 
 def test_code_keeps_its_lines_exactly() -> None:

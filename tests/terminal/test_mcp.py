@@ -8,10 +8,14 @@ import pytest
 
 from nca.config.servers import McpServer
 from nca.errors import UsageError
+from nca.sessions.store import Store
 from nca.terminal.commands import find_command
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import chat
 from tests.tools.test_mcp import a_server
+from tests.tools.test_mcp_lists import CHANGING
+
+CTRL_U = "\x15"
 
 
 async def test_without_servers_it_says_how_to_make_one(tmp_path: Path) -> None:
@@ -53,6 +57,37 @@ async def test_its_words_are_completed(tmp_path: Path) -> None:
         assert command is not None
         assert [one.text for one in command.complete(stage.context, "")] == ["restart", "test"]
         assert [one.text for one in command.complete(stage.context, "restart t")] == ["test"]
+
+
+def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("hidden words")
+    table = {"command": CHANGING.command, "args": CHANGING.args, "env": dict(CHANGING.env)}
+    settings, home = {"mcp.servers": {"test": table}}, str(tmp_path)
+    tty = chat("One.", {"error": "no answer"}, "Two.", settings=settings, directory=home, home=home)
+    try:
+        tty.sees("›")
+        tty.line("/mcp:test:first")
+        tty.sees("One.")
+        tty.settle()
+        tty.line("/mcp:test:first again")
+        # It stands in the prompt as it was typed, not as the server wrote it.
+        tty.sees("/mcp:test:first again", times=2)
+        tty.settle()
+        tty.send(CTRL_U)
+        tty.line("And @secret.txt and @test:memo://first?")
+        tty.sees("Two.")
+        tty.line("exit")
+        assert tty.ends() == 0
+    finally:
+        tty.close()
+    with Store.open(tmp_path / "store.db") as store:
+        info = store.latest()
+        assert info is not None
+        entries = store.open_session(info.id, read_only=True).entries()
+    said = [entry.message for entry in entries if entry.message.role == "user"]
+    assert [part.path for part in said[0].attachments] == []
+    assert "hidden words" not in said[0].text
+    assert [part.path for part in said[-1].attachments] == ["secret.txt", "test:memo://first"]
 
 
 def test_a_prompt_of_a_server_is_sent_and_its_noise_stays_off_the_screen(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files behind an @."""
+"""What stands behind an @ while it is typed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.terminal.mentions import FileFinder, mention_before
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    for name in (
-        "README.md",
-        "src/parse.py",
-        "src/deep/er/parse_more.py",
-        ".git/config",
-        "with space.txt",
-        "docs/p.md",
-    ):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("x")
-    return tmp_path
+from nca.agent.mentions import mentioned
+from nca.terminal.mentions import dropped_files, mention_before, written
 
 
 @pytest.mark.parametrize(
@@ -35,31 +20,45 @@ def project(tmp_path: Path) -> Path:
         ("@a b", None),
         ("", None),
         ('@"with sp', '"with sp'),
+        ('@"done" ', None),
+        ("x " * 100_000 + "@end", "end"),
     ],
 )
 def test_what_is_a_mention(text: str, mention: str | None) -> None:
     assert mention_before(text) == mention
 
 
-def test_beginnings_come_first_then_names_then_parts_then_letters(project: Path) -> None:
-    finder = FileFinder(project)
-    assert finder.find("src/p")[0] == "src/parse.py"
-    assert finder.find("parse") == ["src/parse.py", "src/deep/er/parse_more.py"]
-    assert finder.find("RSE_M") == ["src/deep/er/parse_more.py"]
-    assert "src/parse.py" in finder.find("spy")
-    assert finder.find("zzz") == []
+@pytest.mark.parametrize(
+    "name", ["plain.py", "a b.txt", "it's;(odd).md", "what?", "naïve.txt", "日本.md", "~home", "x..."]
+)
+def test_what_is_written_means_the_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("x")
+    assert mentioned(f"@{written(name)} and so on", tmp_path) == [tmp_path / name]
 
 
-def test_what_is_left_out_and_what_is_quoted(project: Path) -> None:
-    found = FileFinder(project).find("")
-    assert "README.md" in found
-    assert not any(".git/" in path for path in found)
-    assert '"with space.txt"' in found
-    assert FileFinder(project).find('"with') == ['"with space.txt"']
+def test_a_folder_in_quotes_can_be_typed_on() -> None:
+    assert written("my dir/") == '"my dir/'
+    assert written("src/") == "src/"
 
 
-def test_paths_outside_are_completed_by_folder(project: Path) -> None:
-    finder = FileFinder(project / "src")
-    assert f"{project}/README.md" in finder.find(f"{project}/READ")
-    assert f"{project}/docs/" in finder.find(f"{project}/do")
-    assert finder.find("/no/such/folder/x") == []
+def test_a_dragged_file_is_a_mention(tmp_path: Path) -> None:
+    picture, plain = tmp_path / "my picture.png", tmp_path / "a.py"
+    for path in (picture, plain, tmp_path / 'q"uote'):
+        path.write_text("x")
+    escaped = str(picture).replace(" ", "\\ ")
+    for pasted in (f"'{picture}' ", f'"{picture}"', escaped, f"file://{str(picture).replace(' ', '%20')}"):
+        assert dropped_files(pasted, tmp_path) == '@"my picture.png" '
+    assert dropped_files(f"{escaped} {plain}", tmp_path / "elsewhere") == f'@"{picture}" @{plain} '
+    for other in (
+        "words",
+        f"look at {plain}",
+        f"{plain} is wrong",
+        str(tmp_path),
+        str(tmp_path / "missing"),
+        f"{plain}\n{plain}",
+        "'/open quote",
+        "/" * 20_000,
+        str(tmp_path / 'q"uote'),
+        "/\0",
+    ):
+        assert dropped_files(other, tmp_path) is None

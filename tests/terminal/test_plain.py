@@ -33,7 +33,7 @@ def test_answers_on_standard_output_the_rest_beside_it() -> None:
     assert done.returncode == 0
     assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = 0.5")
     told = "Instructions: AGENTS.md.\n"  # this repository's, in which the tests run
-    assert done.stderr.removeprefix(told).startswith("scripted/model answers.\nlist")
+    assert done.stderr.removeprefix(told).startswith("scripted/model answers.\nTool: list")
     assert "There is no command /nope; nothing was sent.\n" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,30 @@ import pytest
 
 from tests.terminal.tty import Tty, chat
 
-CTRL_C, CTRL_D, CTRL_J, CTRL_R, ALT_ENTER, TAB, UP = "\x03", "\x04", "\n", "\x12", "\x1b\r", "\t", "\x1b[A"
+CTRL_C, CTRL_D, CTRL_E, CTRL_J, CTRL_L, CTRL_R, CTRL_W, CTRL_Z = (
+    "\x03",
+    "\x04",
+    "\x05",
+    "\n",
+    "\x0c",
+    "\x12",
+    "\x17",
+    "\x1a",
+)
+CTRL_UNDERSCORE, TAB, BACKSPACE, ESCAPE = "\x1f", "\t", "\x7f", "\x1b"
+ALT_ENTER, ALT_B, ALT_F, UP, DOWN, RIGHT, CTRL_LEFT = (
+    "\x1b\r",
+    "\x1bb",
+    "\x1bf",
+    "\x1b[A",
+    "\x1b[B",
+    "\x1b[C",
+    "\x1b[1;5D",
+)
+
+
+def pasted(text: str) -> str:
+    return f"\x1b[200~{text}\x1b[201~"
 
 
 @pytest.fixture
@@ -64,7 +91,7 @@ def test_history_is_private_survives_and_is_searched(start: Callable[..., Tty], 
 def test_commands_settings_and_files_are_completed(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("Read.", settings={"context.info_threshold": 0.5})
     tty.send("/")
-    tty.sees("What fills the window; clear, compact")
+    tty.sees("What fills the window")
     tty.send("conf" + TAB)
     tty.sees("› /config")
     tty.send(" compact_thr")
@@ -80,6 +107,64 @@ def test_commands_settings_and_files_are_completed(start: Callable[..., Tty], tm
     tty.sees("pyproject.toml")
     tty.send(TAB)
     tty.sees("› @pyproject.toml")
+
+
+def test_files_are_taken_from_the_menu(start: Callable[..., Tty], tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/parse.py").write_text("print()")
+    (tmp_path / "what?").write_text("odd")
+    tty = start("Read.", directory=str(tmp_path))
+    tty.send("look at @")
+    tty.sees("    src/")
+    tty.send("sr" + TAB + "pa")
+    tty.sees("   src/parse.py")
+    tty.send(TAB + "and @")
+    tty.sees("› look at @src/parse.py and @")
+    tty.sees("   what?")
+    tty.send(DOWN + DOWN + "\r")
+    tty.sees('› look at @src/parse.py and @"what?"')
+    assert "Read." not in tty.text()
+    tty.send("\r")
+    tty.sees("Read.")
+    tty.settle()
+    tty.send("/con")
+    tty.sees("/context")
+    tty.send(ESCAPE)
+    tty.settle()
+    assert "/config" not in tty.text()
+
+
+def test_history_by_its_beginning_suggested_searched_and_undone(start: Callable[..., Tty]) -> None:
+    tty = start("One.", "Two.", "Three.")
+    for text, answer in (
+        ("fix the parser", "One."),
+        (f"explain{CTRL_J}all of it", "Two."),
+        ("fix tests now", "Three."),
+    ):
+        tty.line(text)
+        tty.sees(answer)
+        tty.settle()
+    tty.send("fix te")
+    tty.sees("› fix tests now", times=2)
+    tty.send(ALT_F + "and" + CTRL_UNDERSCORE + CTRL_UNDERSCORE + "st")
+    tty.settle()
+    tty.send(RIGHT + "!")
+    tty.sees("› fix tests now!")
+    tty.send(CTRL_C)
+    tty.settle()
+    tty.send("fix" + UP + UP + UP)
+    tty.sees("› fix the parser", times=2)
+    tty.send(DOWN + DOWN + DOWN + " it")
+    tty.sees("› fix it")
+    tty.send(CTRL_C)
+    tty.settle()
+    tty.send(CTRL_R + "l of")
+    tty.sees("› explain\n  all of it", times=2)
+    tty.send("\r" + CTRL_E + " again" + CTRL_W + ALT_B + "x" + CTRL_LEFT + "y")
+    tty.sees("  all of yxit")
+    tty.send(CTRL_L)
+    tty.settle()
+    assert tty.shown()[:2] == ["› explain", "  all of yxit"]
 
 
 def test_ctrl_c_empties_the_line_then_says_what_a_second_does(start: Callable[..., Tty]) -> None:
@@ -106,12 +191,39 @@ def test_ctrl_d_leaves(start: Callable[..., Tty]) -> None:
 def test_long_pastes_are_folded_and_sent_whole(start: Callable[..., Tty]) -> None:
     tty = start("Got it.")
     lines = "\n".join(f"line {number}" for number in range(214))
-    tty.send(f"\x1b[200~{lines}\x1b[201~")
+    tty.send("see " + pasted(lines))
+    tty.sees("› see [pasted 214 lines]")
+    tty.send(" and " + pasted(lines.upper()))
+    tty.sees("[pasted 214 lines] and [pasted 214 lines #2]")
+    tty.send(BACKSPACE * 6 + CTRL_W + " what is it?")
+    tty.sees("› see  what is it?")
+    tty.send(CTRL_C + pasted(lines))
     tty.sees("› [pasted 214 lines]")
     tty.send(" what is it?\r")
     tty.sees("Got it.")
+    tty.settle()
+    tty.send(UP)
+    tty.sees("› [pasted 214 lines] what is it?", times=2)
+    tty.send(CTRL_C)
     tty.line("/context")
     tty.sees("you: line 0 line 1")
+
+
+def test_what_is_pasted_is_never_typed_nor_seen_by_the_terminal(start: Callable[..., Tty], tmp_path: Path) -> None:
+    (tmp_path / "my picture.txt").touch()
+    tty = start("Got it.", directory=str(tmp_path))
+    tty.send("\x1b[200~first\x1b[201~\r!rm -rf x\rlast\x1b[201~")
+    tty.sees("› first\n  !rm -rf x\n  last")
+    tty.send(CTRL_C + pasted("a\tb \x1b[31mred \u202eorder \x9b1m\r\nnext"))
+    tty.sees("› a   b ^[[31mred \ufffdorder \ufffd1m\n  next")
+    assert b"\x1b[31mred" not in tty.raw
+    assert "\u202e".encode() not in tty.raw
+    assert b"\xc2\x9b" not in tty.raw
+    tty.send(CTRL_C + "see " + pasted(f"'{tmp_path}/my picture.txt' "))
+    tty.sees('› see @"my picture.txt"')
+    tty.send(CTRL_C + pasted("x" * 1_000_000))
+    tty.sees("› [pasted 1,000,000 characters]")
+    assert "Got it." not in tty.text()
 
 
 def test_a_paste_that_never_ends_does_not_lock_the_keyboard(start: Callable[..., Tty]) -> None:
@@ -135,18 +247,36 @@ def test_the_late_end_of_a_paste_is_no_typing(start: Callable[..., Tty]) -> None
 
 def test_vi_keys(start: Callable[..., Tty]) -> None:
     tty = start("Got it.", settings={"terminal.keys": "vi"})
+    tty.sees("[I] ›")
     tty.send("a word\x1b")
-    tty.settle()
+    tty.sees("[N] › a word")
     tty.send("0cwthe ")
-    tty.sees("› the word")
+    tty.sees("[I] › the word")
+    tty.send(ALT_ENTER + "more")
+    tty.sees("[I] › the\n      moreword")
+    tty.send(ESCAPE)
+    tty.sees("[N] ›")
+    tty.send("V")
+    tty.sees("[V] ›")
+    tty.send(ESCAPE)
+    tty.sees("[N] ›")
+    tty.send("R")
+    tty.sees("[R] ›")
+    tty.send(ESCAPE)
+    tty.sees("[N] ›")
+    tty.send("\r")
+    tty.sees("Got it.")
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (3, 24), (24, 3), (24, 80), (200, 500)])
-def test_windows_of_every_size(size: tuple[int, int]) -> None:
+def test_windows_of_every_size(size: tuple[int, int], tmp_path: Path) -> None:
     columns, rows = size
-    tty = chat("Hello, **world**.\n\n```py\nx = 1\n```", columns=columns, rows=rows)
+    tty = chat("Hello, **world**.\n\n```py\nx = 1\n```", columns=columns, rows=rows, home=str(tmp_path))
     try:
-        tty.settle()
+        while b"\x1b[?2004h" not in tty.raw:
+            tty.settle()
+        for keys in ("@", TAB, CTRL_C, "/", CTRL_C, CTRL_R, "x\x07", pasted("line\n" * 50), CTRL_C):
+            tty.send(keys)
         tty.line("hi")
         tty.settle()
         tty.line("/context")
@@ -154,6 +284,7 @@ def test_windows_of_every_size(size: tuple[int, int]) -> None:
         tty.send(CTRL_D)
         assert tty.ends() == 0
         assert b"Traceback" not in tty.raw
+        assert "\n+hi\n" in (tmp_path / "history").read_text()
     finally:
         tty.close()
 
@@ -169,3 +300,41 @@ def test_terminals_and_locales(start: Callable[..., Tty], environment: dict[str,
         assert b";36m" not in tty.raw
     tty.send(CTRL_D)
     assert tty.ends() == 0
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="job control needs a shell")
+def test_ctrl_z_stops_and_fg_goes_on_at_the_prompt_and_at_work() -> None:
+    script = json.dumps({"replies": ["One."]})
+    program = shlex.join([sys.executable, "-m", "tests.terminal.chat_program", script])
+    shell = Tty(["bash", "--norc", "-i"], columns=200, environment={"PS1": "sh> ", "HISTFILE": ""})
+    modes = "stty -a | grep -o -e '-*icanon' -e '-*icrnl' | tr '\\n' ' '; echo shown"
+    try:
+        shell.sees("sh>")
+        shell.line(program)
+        shell.sees("›")
+        shell.send("half a line")
+        shell.sees("› half a line")
+        shell.send(CTRL_Z)
+        shell.sees("Stopped")
+        shell.line(modes)
+        shell.sees("\nicrnl icanon shown")
+        shell.line("fg")
+        shell.sees("› half a line")
+        shell.send(" and more\r")
+        shell.sees("One.")
+        shell.line("SLOW")
+        shell.sees("The first piece.")
+        shell.send(CTRL_Z)
+        shell.sees("Stopped", times=2)
+        shell.line(modes)
+        shell.sees("\nicrnl icanon shown", times=2)
+        shell.line("fg")
+        shell.send("typed ahead")
+        shell.sees("› typed ahead (Enter queues it)")
+        shell.send(CTRL_C)
+        shell.sees("Interrupted")
+        shell.sees("› typed ahead")
+        shell.send(CTRL_C + CTRL_D)
+        shell.sees("left with 0")
+    finally:
+        shell.close()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nca.terminal.sanitize import StreamSanitizer, one_line, to_terminal
+from nca.terminal.sanitize import StreamSanitizer, json_to_terminal, one_line, to_terminal
 
-FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
+)
 
 hostile = st.text(
     st.sampled_from(
@@ -21,6 +24,8 @@ hostile = st.text(
             "\ud83d",
             "\u202e",
             "\u2066",
+            "\ufff9",
+            "\U000e0041",
         ]
     )
     | st.characters(),
@@ -46,6 +51,8 @@ hostile = st.text(
         ("one\r\ntwo\rthree", "one\ntwo\nthree"),
         ("bell\x07 nul\x00 del\x7f", "bell nul del"),
         ("abc\u202egnp.exe\u202c\u2066x\u2069", "abcgnp.exex"),
+        ("seen\U000e0068\U000e0069 \ufff9a\ufffbb\u206f", "seen ab"),
+        ("👩‍🚀 क्ष می‌خواهم e\u0301 \u200e\ufe0f", "👩‍🚀 क्ष می‌خواهم e\u0301 \u200e\ufe0f"),
         ("tab\tand\nnewline", "tab\tand\nnewline"),
         ("lone \ud83d surrogate", "lone \ufffd surrogate"),
         ("Û continuation byte is no CSI", "Û continuation byte is no CSI"),
@@ -88,3 +95,11 @@ def test_one_line_folds_and_cuts() -> None:
     assert one_line(" a\n\tb\x1b[2J  c ") == "a b c"
     assert one_line("abcdef", 4) == "abc…"
     assert one_line("abcd", 4) == "abcd"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_json_means_the_same_and_holds_nothing_forbidden(text: str) -> None:
+    data = json.dumps({"text": text}, ensure_ascii=False).encode()
+    safe = json_to_terminal(data)
+    assert json.loads(safe) == {"text": text}
+    assert FORBIDDEN.search(safe.decode()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nca.models.costs import money
-from nca.terminal.toolbar import Status, gauge, toolbar
+from nca.terminal.at_prompt import status_of
+from nca.terminal.toolbar import Status, activity_of, gauge, toolbar
 from nca.terminal.wording import duration, percent, short_tokens
+from tests.terminal.stage import a_stage
 
-STATUS = Status("anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234)
+STATUS = Status("anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234, permission="ask")
 
 
 def text(status: Status, width: int) -> str:
@@ -21,7 +24,7 @@ def text(status: Status, width: int) -> str:
 
 
 def test_everything_is_there_where_there_is_room() -> None:
-    assert text(STATUS, 100) == " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  parser  $0.12"
+    assert text(STATUS, 100) == " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  ask  $0.12  parser"
 
 
 def test_names_give_way_first_and_the_share_stays() -> None:
@@ -61,3 +64,32 @@ def test_the_gauge_warns_from_the_threshold_on() -> None:
     assert ("class:gauge", "▓▓▓░░░ 43 % · 86k/200k") in toolbar(STATUS, 100)
     full = dataclasses.replace(STATUS, usage_ratio=0.8)
     assert any(style == "class:gauge.high" for style, _ in toolbar(full, 100))
+
+
+def test_what_goes_on_and_an_unusual_mode_outlive_names_and_the_gauge_outlives_them() -> None:
+    busy = dataclasses.replace(STATUS, permission="auto", activity="compacting in the background")
+    assert ("class:hint", "auto") in toolbar(busy, 120)
+    assert ("class:activity", "compacting in the background") in toolbar(busy, 120)
+    shrinking = list(dict.fromkeys(text(busy, width) for width in range(120, 0, -1)))
+    assert shrinking == [
+        " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  $0.12  parser  compacting in the background",
+        " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  $0.12  compacting in the background",
+        " claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  $0.12  compacting in the background",
+        " claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  compacting in the background",
+        " ▓▓▓░░░ 43 % · 86k/200k  auto  compacting in the background",
+        " ▓▓▓░░░ 43 % · 86k/200k  auto",
+        " ▓▓▓░░░ 43 % · 86k/200k",
+        " ▓▓▓░░░ 43 %",
+        " 43 %",
+        "",
+    ]
+
+
+async def test_servers_that_start_stand_in_the_toolbar(tmp_path: Path) -> None:
+    with a_stage(tmp_path, mcp__servers={"docs": {"command": "docs-server"}}) as stage:
+        conversation = stage.conversation
+        assert activity_of(conversation) == status_of(conversation).activity == ""
+        (docs,) = conversation.servers.connections
+        docs.state = "starting"
+        assert status_of(conversation).activity == "starting docs"
+        assert status_of(conversation).permission == "ask"

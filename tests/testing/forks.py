@@ -34,6 +34,7 @@ from tests.terminal.tty import ROOT
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
 _POLL_SECONDS = 0.01
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
@@ -92,8 +93,10 @@ class Forks:
         self._reader.join()
         self._process.stdout.close()
 
-    def start(self, *arguments: str, home: Path, cwd: Path, stdin: str = "", **variables: str) -> Child:
-        """Run `nca ARGUMENTS`; its streams are files in a folder of its own under `home`."""
+    def start(
+        self, *arguments: str, home: Path, cwd: Path, stdin: str = "", terminal: str = "", **variables: str
+    ) -> Child:
+        """Run `nca ARGUMENTS`; its streams are files in a folder of its own under `home`, or the device `terminal`."""
         with self._lock:
             key = str(len(self._children))
             child = self._children[key] = Child(home / f"run-{key}")
@@ -103,6 +106,7 @@ class Forks:
             "key": key,
             "arguments": arguments,
             "folder": str(child.folder),
+            "terminal": terminal,
             "cwd": str(cwd),
             "env": environment(home, **variables),
         }
@@ -143,9 +147,12 @@ def _serve() -> None:
             buffer += data
         *orders, buffer = buffer.split(b"\n")
         for order in map(json.loads, orders):
+            # A signal that comes before the command begins is the command's.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
             pid = os.fork()
             if pid == 0:
                 _become(order, told)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             running[pid] = order["key"]
             _tell(told, key=order["key"], pid=pid)
         _collect(running, told, os.WNOHANG if is_open else 0)
@@ -207,19 +214,43 @@ async def _ask_once() -> None:
 
 def _become(order: Mapping[str, Any], told: int) -> None:
     """In the child, which never returns."""
-    folder = Path(order["folder"])
     os.close(told)
+
+    def work() -> None:
+        if order["terminal"]:
+            _take_terminal(order["terminal"])
+        else:
+            _take_files(Path(order["folder"]))
+        os.chdir(order["cwd"])
+        os.environ.clear()
+        os.environ.update(order["env"])
+        sys.argv = ["nca", *order["arguments"]]
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        _main()
+
+    os._exit(_code_of(work))
+
+
+def _take_files(folder: Path) -> None:
     for number, (name, flags) in enumerate(
         (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
     ):
         opened = os.open(folder / name, flags, 0o600)
         os.dup2(opened, number)
         os.close(opened)
-    os.chdir(order["cwd"])
-    os.environ.clear()
-    os.environ.update(order["env"])
-    sys.argv = ["nca", *order["arguments"]]
-    os._exit(_code_of(_main))
+
+
+def _take_terminal(device: str) -> None:
+    """The terminal of a session of its own, as a login has it."""
+    os.setsid()
+    opened = os.open(device, os.O_RDWR)
+    for number in range(3):
+        os.dup2(opened, number)
+    os.close(opened)
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, buffering=1, encoding="utf-8", closefd=False)
+        for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+    )
 
 
 def _main() -> None:

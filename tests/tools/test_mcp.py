@@ -68,10 +68,10 @@ async def gone(pid: int) -> None:
 async def test_it_lists_what_it_offers_and_answers() -> None:
     async with connected(a_server(how="noisy")) as server:
         assert (server.state, server.reason) == ("ready", "")
-        assert {"echo", "slow", "dies"} <= {offer.name for offer in server.offers}
-        assert {offer.name for offer in server.offers if offer.is_read_only} == {"echo"}
-        assert [prompt.name for prompt in server.prompts] == ["review"]
-        assert [resource.uri for resource in server.resources] == ["memo://today"]
+        assert {"echo", "slow", "dies"} <= {offer.name for offer in server.listing.offers}
+        assert {offer.name for offer in server.listing.offers if offer.is_read_only} == {"echo"}
+        assert [prompt.name for prompt in server.listing.prompts] == ["review"]
+        assert [resource.uri for resource in server.listing.resources] == ["memo://today"]
         assert (await server.call("echo", {"text": "ü 1"})).text == "echo: ü 1"
         assert await server.resource("memo://today") == "buy milk"
         assert await server.prompt("review", {"file": "a.py"}) == "Please review a.py. Is it right?"
@@ -165,7 +165,7 @@ async def test_one_that_does_not_start_says_why(server: McpServer, reason: str) 
     async with connected(server) as failed:
         assert failed.state == "failed"
         assert reason in failed.reason
-        assert failed.offers == ()
+        assert failed.listing.offers == ()
 
 
 async def test_its_error_output_is_kept_in_bounds_and_clean() -> None:

@@ -169,7 +169,7 @@ async def test_no_socket_is_reached(walls: CommandRunner) -> None:
             walls.root, settings=ToolSettings, limits=AdmissionSettings, env={"PATH": os.environ["PATH"]}
         )
         assert "connected" in await said(outside, connect)
-        server.accept()
+        server.accept()[0].close()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from nca.context.history import History
 from nca.context.rules.untouchable import untouchable
-from nca.context.todo import newest_list, open_list
+from nca.context.todo import is_open, newest_list
 from nca.messages import Entry, Message, ToolCall
 from nca.tools.todo import MAX_CHARS, Todo
 from nca.tools.tool import ToolError
@@ -53,13 +54,13 @@ def test_the_newest_call_that_wrote_it_holds_the_list() -> None:
         ("todo", {"open": 5}, True),
         ("todo", {}, False),
     )
-    assert newest_list(entries) == (4, second)
-    assert open_list(entries) == 4
-    assert untouchable(entries, frozenset()) == {4, 12}
+    assert newest_list(entries) == History(entries).newest_list == (4, second)
+    assert is_open(second)
+    assert untouchable(History(entries)) == {4, 12}
     assert newest_list(log(("grep", {}, False))) is None
 
 
 def test_a_list_that_is_done_may_go() -> None:
     entries = log(("todo", {"open": ["a"]}, False), ("todo", {"done": ["a"], "open": []}, False))
-    assert open_list(entries) is None
-    assert untouchable(entries, frozenset()) == {6}
+    assert not is_open((newest_list(entries) or (0, {"open": "no list"}))[1])
+    assert untouchable(History(entries)) == {6}

@@ -14,12 +14,12 @@ from nca.transcripts.page import to_html
 from tests.transcripts.samples import HOSTILE, full
 
 _TAGS = (
-    "html head meta title style body h1 h2 dl dt dd figure svg text line polyline a g circle main article span pre"
-    " details summary p b section table tr th td"
+    "html head meta title style body h1 h2 dl dt dd figure svg text line polyline polygon rect a g circle main article"
+    " span pre details summary p b section table tr th td"
 )
 _ATTRIBUTES = (
     "lang charset http-equiv content name id class href viewbox role aria-label x y x1 x2 y1 y2 cx cy r points"
-    " text-anchor"
+    " text-anchor width height"
 )
 TAGS, ATTRIBUTES = frozenset(_TAGS.split()), frozenset(_ATTRIBUTES.split())
 
@@ -102,7 +102,7 @@ def test_compactions_and_what_they_hid_are_visible() -> None:
     assert "· undone" in reader.text
     assert "Summary s1 of messages 1–2, by" in reader.text
     assert page.count('href="#s1"') == 2
-    assert '<svg viewBox="0 0 960 220"' in page
+    assert '<svg viewBox="0 0 960 280"' in page
     assert page.count('class="mark') == 2
     assert "Usage of each call" in reader.text
 

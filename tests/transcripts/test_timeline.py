@@ -7,9 +7,11 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from nca.context.tokens import message_tokens
 from nca.messages import Entry, Message, Usage
 from nca.sessions import UsageRow
 from nca.sessions.transfer import new_copy
+from nca.transcripts.composition import STACK, Composition, moments
 from nca.transcripts.moments import compacted_after
 from nca.transcripts.timeline import context_line, timeline
 from tests.transcripts.samples import full
@@ -43,7 +45,8 @@ def test_a_long_session_is_drawn_with_few_points() -> None:
     for one in (copy, msgspec.structs.replace(copy, usage=tuple(usage))):
         picture = timeline(one)
         assert len(picture) < 40_000
-        assert len(re.findall(r"[\d.]+,[\d.]+ ", picture)) <= 800
+        for points in re.findall(r'points="([^"]*)"', picture):
+            assert len(points.split()) <= 302
     assert "9,760" in picture
 
 
@@ -59,3 +62,32 @@ def test_a_clock_that_jumps_leaves_compactions_inside_the_log() -> None:
         for seq, record in compacted_after(msgspec.structs.replace(copy, compactions=records)):
             view = next(view for view in copy.views if view.number == record.view_after)
             assert view.tail - 1 <= seq <= len(copy.entries)
+
+
+def test_the_areas_add_up_to_the_line_and_tell_the_kinds_apart() -> None:
+    copy = full("word " * 200)
+    found, _ = moments(copy)
+    composition = Composition(copy)
+    for moment in found:
+        parts = composition.of(moment)
+        assert list(parts) == list(STACK)
+        assert min(parts.values()) >= 0
+        assert sum(parts.values()) == moment.tokens
+    picture = timeline(copy)
+    kinds = re.findall(r'polygon class="k (\w+)"', picture)
+    assert {"conversation", "tool_results", "attachments", "summaries"} <= set(kinds)
+    # The one that lies lowest is drawn last, and all are named.
+    assert kinds == [kind for kind in reversed(STACK) if kind in kinds]
+    assert all(f">{STACK[kind]}</text>" in picture for kind in kinds)
+
+
+def test_what_no_message_explains_goes_along_with_every_request() -> None:
+    entries = [Entry(seq, Message("user" if seq % 2 else "assistant", "word " * 80)) for seq in range(1, 21)]
+    raw = [sum(message_tokens(entry.message) for entry in entries[:seq]) for seq in range(1, 21)]
+    usage = [UsageRow(seq, "m", Usage(round(1.1 * raw[seq - 1]) + 1_000, 1), 0, float(seq)) for seq in range(1, 21, 2)]
+    copy = msgspec.structs.replace(new_copy(entries, directory="/"), usage=tuple(usage))
+    composition, (found, is_estimate) = Composition(copy), moments(copy)
+    assert not is_estimate
+    assert [abs(composition.of(moment)["fixed"] - 1_000) <= 100 for moment in found] == [True] * 10
+    estimated = msgspec.structs.replace(copy, usage=())
+    assert all(Composition(estimated).of(moment)["fixed"] == 0 for moment in moments(estimated)[0])

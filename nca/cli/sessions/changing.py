@@ -1,4 +1,4 @@
-"""`nca sessions rename`, `fork`, `delete` and `backup`."""
+"""`nca sessions rename`, `pin`, `unpin`, `fork`, `delete` and `backup`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 
 from nca.cli.sessions.shown import SessionId, line, open_to_read, open_to_write
 
-_TITLE_CHARS = 60
 
 
 def rename_session(
@@ -21,7 +20,17 @@ def rename_session(
     with open_to_write() as store, store.open_session(session_id) as session:
         session.rename(name)
         info = session.info
-    typer.echo(f"{info.id} is now {line(info.name)!r}" if info.name else f"{info.id} has no name now")
+    typer.echo(f"{info.id} is now {one_line(info.name)!r}" if info.name else f"{info.id} has no name now")
+
+
+def pin_session(session_id: SessionId) -> None:
+    """Keep a session, however old it gets and however many there are."""
+    _set_pinned(session_id, is_pinned=True)
+
+
+def unpin_session(session_id: SessionId) -> None:
+    """Let a session go when its time has come (session.retention_days, session.max_sessions)."""
+    _set_pinned(session_id, is_pinned=False)
 
 
 def fork_session(
@@ -32,8 +41,7 @@ def fork_session(
     """Copy a session, so that both can go on; prints the copy's id."""
     with open_to_write() as store:
         info = store.fork(session_id, at=at, name=name)
-    typer.echo(info.id)
-    typer.echo(f"{info.messages:,} messages; nca loop --resume {info.id} goes on.", err=True)
+    say_made(info)
 
 
 def delete_session(
@@ -48,13 +56,19 @@ def delete_session(
     if not yes:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("There is nobody to ask here.", advice="--yes deletes the session without asking.")
-        title = line(info.name or info.title or "(empty)", _TITLE_CHARS)
-        if not typer.confirm(f"Delete {info.id}, “{title}”, {info.messages:,} messages, for good?"):
+        if not typer.confirm(f"Delete {info.id}, “{title(info)}”, {messages(info.messages)}, for good?"):
             typer.echo("nothing was deleted")
             return
     with open_to_write() as store:
         store.delete(info.id)
     typer.echo(f"{info.id} is deleted")
+
+
+def _set_pinned(session_id: str, *, is_pinned: bool) -> None:
+    with open_to_write() as store, store.open_session(session_id) as session:
+        session.set_pinned(is_pinned)
+        info = session.info
+    typer.echo(f"{info.id}, “{title(info)}”, {'stays until it is deleted' if is_pinned else 'is no longer pinned'}")
 
 
 def back_up_sessions(
@@ -68,4 +82,4 @@ def back_up_sessions(
             raise UsageError("There are no sessions to back up.")
         store.back_up(file)
         count = len(store.list(None))
-    typer.echo(f"{count:,} sessions in {line(str(file))}")
+    typer.echo(f"{count:,} sessions in {one_line(str(file))}")

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nca.cli.sessions.shown import SessionId, line, open_to_read, open_to_write
 
-if TYPE_CHECKING:
-    from nca.sessions.transfer import SessionCopy
-
-FORMATS = {"markdown": (".md", ".markdown"), "json": (".json",), "html": (".html", ".htm")}
 STDOUT = "-"
 
 
@@ -34,6 +30,7 @@ def export_session(
     from nca.errors import UsageError
     from nca.models.secrets import known_secrets
     from nca.redact import Redactor
+    from nca.transcripts.exporting import format_of, rendered
     from nca.transcripts.session_file import redacted
     from nca.transcripts.writing import write_private
 
@@ -41,18 +38,18 @@ def export_session(
         raise UsageError("FILE and --out exclude each other.")
     file = file or out or STDOUT
     asked = [name for name, is_asked in (("html", html), ("json", as_json)) if is_asked]
-    chosen = _format([*asked, *([format_name] if format_name else [])], file)
+    chosen = format_of([*asked, *([format_name] if format_name else [])], file)
     with open_to_read() as store:
         copy = store.copy_of(session_id)
     if not no_redact:
         copy = redacted(copy, Redactor(known_secrets(os.environ)))
-    data = _rendered(copy, chosen, is_ascii=file == STDOUT)
+    data = rendered(copy, chosen, is_ascii=file == STDOUT)
     if file == STDOUT:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     write_private(Path(file), data, overwrites=force)
-    typer.echo(f"{copy.info.id}: {len(copy.entries):,} messages in {line(file)} ({chosen})", err=True)
+    typer.echo(f"{copy.info.id}: {messages(len(copy.entries))} in {one_line(file)} ({chosen})", err=True)
 
 
 def import_session(
@@ -76,33 +73,4 @@ def import_session(
     copy = read_session(raw, place, directory=str(Path.cwd()), name=name)
     with open_to_write() as store:
         info = store.add(copy)
-    typer.echo(info.id)
-    typer.echo(f"{info.messages:,} messages; nca loop --resume {info.id} goes on.", err=True)
-
-
-def _format(asked: list[str], file: str) -> str:
-    from nca.errors import UsageError
-
-    if len(set(asked)) > 1:
-        raise UsageError(f"--format: {' and '.join(asked)} exclude each other.")
-    if asked and asked[0] not in FORMATS:
-        raise UsageError(f"--format: {asked[0]!r} is not valid; valid: {', '.join(FORMATS)}.")
-    ending = Path(file).suffix.lower()
-    by_ending = next((name for name, endings in FORMATS.items() if ending in endings), "markdown")
-    return asked[0] if asked else by_ending
-
-
-def _rendered(copy: SessionCopy, format_name: str, *, is_ascii: bool) -> bytes:
-    match format_name:
-        case "json":
-            from nca.transcripts.session_file import to_json
-
-            return to_json(copy, is_ascii=is_ascii)
-        case "html":
-            from nca.transcripts.page import to_html
-
-            return to_html(copy).encode()
-        case _:
-            from nca.transcripts.markdown import to_markdown
-
-            return to_markdown(copy).encode()
+    say_made(info)

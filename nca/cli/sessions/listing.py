@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from nca.sessions import SessionInfo
 
 _LISTED = 50
-_TITLE_CHARS = 60
 
 
 def list_sessions(
@@ -39,5 +38,4 @@ def list_sessions(
 
 def _row(info: SessionInfo) -> str:
     pin = "*" if info.is_pinned else " "
-    title = line(info.name or info.title or "(empty)", _TITLE_CHARS)
-    return f"{info.id} {pin} {when(info.updated_at)}  {info.messages:>6,}  {title}  {line(info.model)}".rstrip()
+    return f"{info.id} {pin} {when(info.updated_at)}  {info.messages:>6,}  {title(info)}  {one_line(info.model)}".rstrip()

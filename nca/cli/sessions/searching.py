@@ -11,7 +11,6 @@ from nca.cli.sessions.shown import AsJson, line, open_to_read, print_json, when
 if TYPE_CHECKING:
     from nca.sessions import Hit, SessionHit, Store
 
-_TITLE_CHARS = 60
 
 
 def search_sessions(
@@ -60,11 +59,10 @@ def _print_sessions(store: Store, found: list[SessionHit], *, as_json: bool) -> 
         typer.echo("nothing found")
     for one in [] if as_json else found:
         info = store.find(one.session)
-        title = line(info.name or info.title or "(empty)", _TITLE_CHARS)
-        typer.echo(f"{info.id}  {when(info.updated_at)}  {info.messages:>6,}  {title}")
+        typer.echo(f"{info.id}  {when(info.updated_at)}  {info.messages:>6,}  {title(info)}")
         for hit in one.hits:
             _print_hit(hit, indent="    ")
 
 
 def _print_hit(hit: Hit, indent: str = "") -> None:
-    typer.echo(f"{indent}{line(hit.id)}  {line(hit.role)}: {line(hit.snippet)}")
+    typer.echo(f"{indent}{one_line(hit.id)}  {one_line(hit.role)}: {one_line(hit.snippet)}")

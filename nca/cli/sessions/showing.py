@@ -43,11 +43,13 @@ def _as_dict(session: Session) -> dict[str, Any]:
 
 
 def _print_session(session: Session) -> None:
+    from nca.terminal.wording import messages
+
     info = session.info
-    typer.echo(f"session    {info.id}" + (f" ({line(info.name)})" if info.name else ""))
-    typer.echo(f"directory  {line(info.directory)}")
-    typer.echo(f"model      {line(info.model)}")
-    typer.echo(f"used       {when(info.created_at)} to {when(info.updated_at)}, {info.messages:,} messages")
+    typer.echo(f"session    {info.id}" + (f" ({one_line(info.name)})" if info.name else ""))
+    typer.echo(f"directory  {one_line(info.directory)}")
+    typer.echo(f"model      {one_line(info.model)}")
+    typer.echo(f"used       {when(info.created_at)} to {when(info.updated_at)}, {messages(info.messages)}")
     pins = session.pins()
     for entry in session.entries():
         typer.echo("")
@@ -69,7 +71,7 @@ def _print_entry(entry: Entry, *, is_pinned: bool) -> None:
     marks = [
         word
         for word, holds in (
-            (line(message.name), bool(message.name)),
+            (one_line(message.name), bool(message.name)),
             ("error", message.is_error),
             ("interrupted", message.is_interrupted),
             ("pinned", is_pinned),
@@ -80,25 +82,25 @@ def _print_entry(entry: Entry, *, is_pinned: bool) -> None:
     if message.text:
         typer.echo(to_terminal(message.text))
     for part in message.attachments:
-        typer.echo(f"[attached {line(part.path)}, {part.original_bytes:,} bytes]")
+        typer.echo(f"[attached {one_line(part.path)}, {part.original_bytes:,} bytes]")
     for call in message.tool_calls:
-        typer.echo(f"→ {line(call.name)} {line(call.arguments, _ARGUMENTS_CHARS)}")
+        typer.echo(f"→ {one_line(call.name)} {one_line(call.arguments, _ARGUMENTS_CHARS)}")
 
 
 def _compaction(record: CompactionRecord) -> str:
-    stages = ", ".join(line(stage) for stage in record.stages)
+    stages = ", ".join(one_line(stage) for stage in record.stages)
     tokens = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
     facts = f", kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
     cost = f", ${record.cost:.4f}" if record.cost else ""
     undone = " (undone)" if record.undone else ""
-    return f"{record.id} {when(record.at)}  {line(record.trigger)}: {stages}; {tokens}{facts}{cost}{undone}"
+    return f"{record.id} {when(record.at)}  {one_line(record.trigger)}: {stages}; {tokens}{facts}{cost}{undone}"
 
 
 def _print_summary(summary: Summary) -> None:
     from nca.terminal.sanitize import to_terminal
 
-    made_by = f", by {line(summary.made_by)}" if summary.made_by else ""
-    typer.echo(f"summary {line(summary.id)} of {_ranges(summary.ranges)}{made_by}")
+    made_by = f", by {one_line(summary.made_by)}" if summary.made_by else ""
+    typer.echo(f"summary {one_line(summary.id)} of {_ranges(summary.ranges)}{made_by}")
     typer.echo(to_terminal(summary.text))
 
 

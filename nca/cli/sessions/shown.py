@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from nca.sessions import Store
+from nca.terminal.sanitize import one_line
 
+if TYPE_CHECKING:
+    from nca.sessions import SessionInfo, Store
+
+_TITLE_CHARS = 60
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 SessionId = Annotated[str, typer.Argument(metavar="ID", help="The id, the beginning of it, or the name.")]
 
@@ -26,18 +27,29 @@ def open_to_write() -> Store:
     return _open(read_only=False)
 
 
-def line(text: str, limit: int = 0) -> str:
-    from nca.terminal.sanitize import one_line
+def title(info: SessionInfo) -> str:
+    """The session's name, else what was said first, as much as a line has room for."""
+    from nca.terminal import session_lines
 
-    return one_line(text, limit)
+    return one_line(session_lines.title(info), _TITLE_CHARS)
+
+
+def messages(count: int) -> str:
+    from nca.terminal import wording
+
+    return wording.messages(count)
+
+
+def say_made(info: SessionInfo) -> None:
+    """The id of a session that is new, for a script, and for a person what to do with it."""
+    typer.echo(info.id)
+    typer.echo(f"{messages(info.messages)}; nca loop --resume {info.id} goes on.", err=True)
 
 
 def when(at: float) -> str:
-    """Local time; a clock that was far off is no reason to show nothing."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
-    except (OverflowError, ValueError, OSError):
-        return "at an unknown time"
+    from nca.terminal import session_lines
+
+    return session_lines.when(at)
 
 
 def print_json(value: Any) -> None:
@@ -46,7 +58,7 @@ def print_json(value: Any) -> None:
 
 
 def _open(*, read_only: bool) -> Store:
-    from nca.config.paths import data_dir
+    from nca.cli.opening import store_path
     from nca.sessions import Store
 
-    return Store.open(data_dir(os.environ) / "sessions.db", read_only=read_only)
+    return Store.open(store_path(), read_only=read_only)

@@ -28,7 +28,9 @@ REPAIRS: tuple[Rule, ...] = (
     ValidArguments(),
     UniqueIds(),
 )
+WHOLE_REPAIRS: tuple[Rule, ...] = (SystemFirst(), UserFirst(), OneAssistant(), UniqueIds())
+"""The repairs that regular messages (see `regular_spans`) may need all the same: they look at what stands elsewhere."""
 BLOCK_REPAIRS: tuple[Rule, ...] = (ParallelBatch(), ToolPairs(), NoEmptyMessages(), ValidArguments())
 """The repairs that look at nothing outside a block."""
 
-__all__ = ["BLOCK_REPAIRS", "CUTS", "REPAIRS", "AssistantAfterTool", "Rule", "Span"]
+__all__ = ["BLOCK_REPAIRS", "CUTS", "REPAIRS", "WHOLE_REPAIRS", "AssistantAfterTool", "Rule", "Span"]

@@ -19,7 +19,7 @@ class ValidArguments:
 
     @staticmethod
     def holds(message: Message) -> bool:
-        return all(_is_valid(call) for call in message.tool_calls)
+        return all(is_valid(call) for call in message.tool_calls)
 
     def repair(self, messages: list[Message]) -> list[Message]:
         if all(self.holds(message) for message in messages):
@@ -32,7 +32,8 @@ class ValidArguments:
         ]
 
 
-def _is_valid(call: ToolCall) -> bool:
+def is_valid(call: ToolCall) -> bool:
+    """Whether providers take the call's name and arguments."""
     return _is_name(call.name) and _is_object(call.arguments)
 
 
@@ -44,6 +45,7 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=1_024)
 def _is_name(name: str) -> bool:
     return 0 < len(name) <= MAX_NAME_CHARS and name.isascii() and name.replace("_", "").replace("-", "").isalnum()
 

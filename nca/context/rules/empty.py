@@ -18,11 +18,11 @@ class NoEmptyMessages:
 
     def repair(self, messages: list[Message]) -> list[Message]:
         """Empty messages are left out; a result must stay, so it says that it is empty; empty text parts go."""
-        if all(_is_full(message) for message in messages):
+        if all(is_full(message) for message in messages):
             return messages
         kept = []
         for message in messages:
-            if _is_full(message):
+            if is_full(message):
                 kept.append(message)
             elif message.role == "tool":
                 kept.append(msgspec.structs.replace(message, content=NO_OUTPUT))
@@ -33,7 +33,8 @@ class NoEmptyMessages:
         return kept
 
 
-def _is_full(message: Message) -> bool:
+def is_full(message: Message) -> bool:
+    """Whether a message says something, or calls a tool without a word."""
     content = message.content
     if isinstance(content, str):
         return bool(content.strip()) or (bool(message.tool_calls) and not content)

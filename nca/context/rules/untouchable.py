@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nca.context.rules.open_step import open_step, unseen_step
-from nca.context.todo import open_list
+from nca.context.todo import is_open
 from nca.messages import Entry
 
-
-def newest_user(entries: Sequence[Entry]) -> int | None:
-    """The seq of the newest message that a person wrote."""
-    for entry in reversed(entries):
-        if entry.message.role == "user" and not entry.message.is_synthetic:
-            return entry.seq
-    return None
+if TYPE_CHECKING:
+    from nca.context.history import History
 
 
-def untouchable(entries: Sequence[Entry], pins: Set[int]) -> set[int]:
-    """The seqs that stay as they are."""
-    kept = {entry.seq for entry in entries if entry.message.role == "system"}
-    kept.update(entry.seq for entry in entries if entry.seq in pins)
-    newest = newest_user(entries)
-    if newest is not None:
-        kept.add(newest)
-    if (todo := open_list(entries)) is not None:
-        kept.add(todo)
-    position = open_step([entry.message for entry in entries])
-    if position is not None:
-        kept.update(entry.seq for entry in entries[position:])
+def untouchable(history: History) -> set[int]:
+    """The seqs that stay as they are; system messages only where they are shown: what is hidden has gone already."""
+    kept = {entry.seq for entry in history.visible() if entry.message.role == "system"}
+    kept |= {pin for pin in history.pins if pin <= history.head}
+    if history.newest_user is not None:
+        kept.add(history.newest_user)
+    if (todo := history.newest_list) is not None and is_open(todo[1]):
+        kept.add(todo[0])
+    step = _newest_step(history.entries)
+    if open_step([entry.message for entry in step]) is not None:
+        kept.update(entry.seq for entry in step)
     return kept
 
 
-def unseen(entries: Sequence[Entry]) -> set[int]:
+def unseen(history: History) -> set[int]:
     """The seqs of a step whose results the model has not seen yet: it stays, and only at last its contents are cut."""
-    position = unseen_step([entry.message for entry in entries])
-    if position is None:
+    step = _newest_step(history.entries)
+    if unseen_step([entry.message for entry in step]) is None:
         return set()
-    calls = {call.id for call in entries[position].message.tool_calls}
-    results = [entry.seq for entry in entries[position + 1 :] if entry.message.tool_call_id in calls]
-    return {entries[position].seq, *results}
+    calls = {call.id for call in step[0].message.tool_calls}
+    return {step[0].seq, *(entry.seq for entry in step[1:] if entry.message.tool_call_id in calls)}
+
+
+def _newest_step(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The last assistant message and what follows it; nothing where there is none."""
+    for place in range(len(entries) - 1, -1, -1):
+        if entries[place].message.role == "assistant":
+            return entries[place:]
+    return ()

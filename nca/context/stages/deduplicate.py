@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from nca.config.schema import DeduplicateSettings
 from nca.context.draft import Block, Draft
 from nca.context.file_reads import FileUse, file_uses
 from nca.context.stages.prune import CLEARED
+from nca.messages import Entry
 
+STAGE = "deduplicate"
 POINTER = "[File {path} - refer to latest read below]"
 """Seed 2's placeholder."""
 CHANGED = "[File {path} - refer to latest read below; the file changed in between]"
 
 
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """An earlier read that a later one covers: `text` would stand in its place and save so many raw tokens."""
+
+    block: Block
+    seq: int
+    path: str
+    text: str
+    saved_raw: int
+
+
 def deduplicate(draft: Draft, settings: DeduplicateSettings, *, target_tokens: int) -> None:
     """Stub superseded reads; nothing where they are too small a share of all file-read tokens."""
-    homes = {seq: block for block in draft.blocks() for seq in block.seqs}
-    uses = list(file_uses(draft.history.entries[seq - 1] for seq in sorted(homes)))
-    reads = [use for use in uses if not use.is_write and use.seq not in homes[use.seq].stubs]
-    found = _superseded(draft, uses, reads, homes)
+    found, reads = _looked_for(draft)
     read_raw = sum(draft.history.run_tokens(use.seq, use.seq) for use in reads)
-    if not found or sum(saved for *_, saved in found) < settings.minimum_ratio * read_raw:
+    if not found or sum(one.saved_raw for one in found) < settings.minimum_ratio * read_raw:
         return
-    for block, seq, text, _ in found:
+    for one in found:
         if draft.tokens <= target_tokens:
             return
-        draft.put_stub(block, seq, text, "deduplicate")
+        draft.put_stub(one.block, one.seq, one.text, STAGE)
+
+
+def superseded(draft: Draft) -> list[Superseded]:
+    """The reads that a later one makes superfluous, oldest first."""
+    return _looked_for(draft)[0]
 
 
 def mend_pointers(draft: Draft) -> None:
     """A pointer whose later read is shown no longer points nowhere: it becomes what a cleared result is."""
-    pointing = [
-        (block, stub) for block in draft.blocks() for stub in block.stubs.values() if stub.stage == "deduplicate"
-    ]
+    pointing = [(block, stub) for block in draft.near() for stub in block.stubs.values() if stub.stage == STAGE]
     if not pointing:
         return
-    homes = {seq: block for block in draft.blocks() for seq in block.seqs}
-    shown = {
-        use.path: use.seq
-        for use in file_uses(draft.history.entries[seq - 1] for seq in sorted(homes))
-        if not use.is_write and use.seq not in homes[use.seq].stubs
-    }
+    shown = {use.path: use.seq for use in file_uses(_shown_entries(draft)) if not use.is_write}
     for block, stub in pointing:
         path = stub.text.removeprefix("[File ").partition(" - refer to latest read below")[0]
         if shown.get(path, 0) < stub.seq:
-            draft.put_stub(block, stub.seq, CLEARED, "deduplicate")
+            draft.put_stub(block, stub.seq, CLEARED, STAGE)
 
 
-def _superseded(
-    draft: Draft, uses: list[FileUse], reads: list[FileUse], homes: dict[int, Block]
-) -> list[tuple[Block, int, str, int]]:
-    """(block, seq, pointer, raw tokens saved) of each read that a later verbatim one covers, oldest first."""
+def _shown_entries(draft: Draft) -> Iterator[Entry]:
+    """Messages in the order of the log, but for results that give no picture any more: a placeholder stands there."""
+    entries = draft.history.entries
+    for block in sorted(draft.near(), key=lambda block: block.first):
+        for seq in block.seqs:
+            entry = entries[seq - 1]
+            if seq not in block.stubs or entry.message.role != "tool":
+                yield entry
+
+
+def _looked_for(draft: Draft) -> tuple[list[Superseded], list[FileUse]]:
+    """The reads that a later verbatim one covers, oldest first; and all reads that are shown."""
+    homes = {seq: block for block in draft.near() for seq in block.seqs}
+    uses = list(file_uses(_shown_entries(draft)))
+    reads = [use for use in uses if not use.is_write]
     by_path: dict[str, list[FileUse]] = {}
     for use in reads:
         by_path.setdefault(use.path, []).append(use)
@@ -69,5 +91,5 @@ def _superseded(
             text = (CHANGED if changed else POINTER).format(path=path)
             saved = draft.saving(block, use.seq, text)
             if saved > 0:
-                found.append((block, use.seq, text, saved))
-    return sorted(found, key=lambda row: row[1])
+                found.append(Superseded(block, use.seq, path, text, saved))
+    return sorted(found, key=lambda one: one.seq), reads

@@ -29,20 +29,25 @@ def prune(
     """
     _shorten(draft, history_chars)
     candidates = _candidates(draft, settings, budget_tokens)
-    possible = draft.meter.scaled(sum(draft.saving(block, seq, text) for block, seq, text in candidates))
+    possible_raw = sum(saved for *_, saved in candidates)
+    possible = draft.meter.scaled(possible_raw)
     needed = draft.tokens - target_tokens
     minimum = min(settings.minimum_savings_tokens, needed, budget_tokens // BUDGET_SHARE_MINIMUM)
     if possible < max(1, minimum):
         return
-    for block, seq, text in sorted(candidates, key=lambda row: draft.score(row[1])):
-        if draft.tokens <= target_tokens:
+    # Where all of them are not enough, it does not matter which comes first.
+    is_enough = draft.meter.total(draft.raw - possible_raw) <= target_tokens
+    if is_enough:
+        candidates.sort(key=lambda row: draft.score(row[1]))
+    for block, seq, text, saved in candidates:
+        if is_enough and draft.tokens <= target_tokens:
             return
-        draft.put_stub(block, seq, text, "prune")
+        draft.put_stub(block, seq, text, "prune", saved)
 
 
 def _shorten(draft: Draft, history_chars: int) -> None:
     turns = draft.turns()
-    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked):
+    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked and not block.far_turns):
         for seq in block.seqs:
             message = draft.history.message(seq)
             if message.role != "tool" or seq in block.stubs or len(message.text) <= history_chars:
@@ -55,33 +60,39 @@ def _shorten(draft: Draft, history_chars: int) -> None:
 
 def stub_text(message: Message, placeholder: str = CLEARED) -> str:
     """The placeholder; an error keeps its first line, which is what a model needs of it."""
+    if not message.is_error:
+        return placeholder
     first_line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    if message.is_error and first_line and not first_line.startswith(placeholder):
+    if first_line and not first_line.startswith(placeholder):
         return f"{placeholder} {first_line[:MAX_ERROR_CHARS]}"
     return placeholder
 
 
-def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str]]:
-    """What may be cleared, oldest first."""
+def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str, int]]:
+    """What may be cleared, oldest first: block, seq, placeholder and the raw tokens that it saves."""
     protected_tokens = min(settings.protect_tokens, budget_tokens // BUDGET_SHARE_PROTECTED)
-    found: list[tuple[Block, int, str]] = []
+    found: list[tuple[Block, int, str, int]] = []
     kept_results = kept_tokens = 0
     for block in reversed(draft.blocks()):
-        names = _tool_names(draft, block)
         for seq in reversed(block.seqs):
+            if block.far_turns and kept_results >= settings.keep_results and kept_tokens > protected_tokens:
+                # Nothing older is recent, and what is in here goes as a whole.
+                break
             message = draft.history.message(seq)
             if message.role != "tool":
                 continue
             kept_results += 1
-            kept_tokens += draft.meter.scaled(draft.history.run_tokens(seq, seq))
+            if kept_tokens <= protected_tokens:
+                kept_tokens += draft.meter.scaled(draft.history.run_tokens(seq, seq))
             is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
-            name = message.name or names.get(message.tool_call_id, "")
+            name = message.name or _tool_names(draft, block).get(message.tool_call_id, "")
             is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
-            if is_recent or block.is_locked or is_cleared or name in settings.protected_tools:
+            if is_recent or block.is_locked or block.far_turns or is_cleared or name in settings.protected_tools:
                 continue
             text = stub_text(message, settings.placeholder)
-            if draft.saving(block, seq, text) > 0:
-                found.append((block, seq, text))
+            saved = draft.saving(block, seq, text)
+            if saved > 0:
+                found.append((block, seq, text, saved))
     found.reverse()
     return found
 

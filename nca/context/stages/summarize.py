@@ -19,15 +19,14 @@ from nca.context.summary import (
     SummaryReply,
     SummaryRequest,
     Written,
-    clean_prose,
     is_summary,
 )
+from nca.context.summary_text import laid_out, read_again
 from nca.context.tokens import message_tokens
 from nca.context.view import Range, Summary, Verbatim, seqs
 from nca.context.writing import write
 from nca.messages import Message
 
-PREFACE = "A record of the earlier part of this conversation, kept to save space. It is not an instruction."
 SMALLEST_STRETCH_TOKENS = 160
 """Less than this is not worth a summary: its frame alone costs a quarter of it."""
 WORDS_KEPT = 3
@@ -81,17 +80,24 @@ def summarize(
     absorbed, rank = _absorb(draft)
     room_raw = _room_raw(draft, absorbed, target_tokens)
     gone = list(older) if older is not None else choose(draft, settings, target_tokens, budget_tokens, room_raw)
+    is_first, is_whole = _position(draft, absorbed, gone)
+    if not is_whole:
+        absorbed, rank = [], 0
     gone_raw = sum(part.raw for part in gone)
     if gone_raw < SMALLEST_STRETCH_TOKENS:
         return None
     gone_seqs = [seq for block in gone for seq in block.seqs]
     messages = [draft.history.message(seq) for seq in gone_seqs]
-    # An imported log may hold another tool's summary as a message: it is merged as one, and nobody's own words.
+    # A log from elsewhere may hold a summary as a message: it is merged as one, and nobody's own words.
     messages = [msgspec.structs.replace(m, is_synthetic=True) if is_summary(m) else m for m in messages]
-    foreign = [clean_prose(message.text) for message in messages if is_summary(message)]
+    foreign = [read_again(message.text) for message in messages if is_summary(message)]
     others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
     ledger = facts.merge(
-        [*(part.ledger for part in (*others, *absorbed)), facts.extract(messages, draft.history.found)]
+        [
+            *(part.ledger for part in (*others, *absorbed)),
+            *(known for _, known in foreign),
+            facts.extract(messages, draft.history.found),
+        ]
     )
     ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
     gone_raw += sum(draft.part_raw(part) for part in absorbed)
@@ -99,8 +105,10 @@ def summarize(
     told = [(m, draft.score(seq)) for m, seq in zip(messages, gone_seqs, strict=True) if not is_summary(m)]
     written = yield from write(
         [message for message, _ in told],
-        existing=[*foreign, *(part.prose or part.text for part in absorbed)],
-        live=_live(draft, gone, int(LIVE_SHARE * input_tokens) - draft.meter.fixed_raw) if has_summarizer else (),
+        existing=[*(prose for prose, _ in foreign), *(part.prose or part.text for part in absorbed)],
+        live=_live(draft, gone, int(LIVE_SHARE * input_tokens) - draft.meter.fixed_raw)
+        if has_summarizer and is_first
+        else (),
         focus=focus,
         max_tokens=allowed.prose,
         input_tokens=input_tokens,
@@ -181,12 +189,7 @@ def compose(
     """The summary as it is sent; its id follows from what it covers and says."""
     rendered = facts.render(ledger, allowed.ledger)
     words = facts.render_user_words(ledger.get(facts.USER_WORDS, ()), allowed.words)
-    blocks = [f"{header}\n{PREFACE}", written.prose]
-    if words:
-        blocks.append(f"### The user's own words\n{words}")
-    if rendered:
-        blocks.append(f"### Ledger\n{rendered}")
-    text = "\n\n".join(block for block in blocks if block)
+    text = laid_out(header, written.prose, words, rendered)
     digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)
 
@@ -203,6 +206,26 @@ def _absorb(draft: Draft) -> tuple[list[Summary], int]:
     return absorbed, rank
 
 
+def _position(draft: Draft, absorbed: Sequence[Summary], gone: Sequence[Block]) -> tuple[bool, bool]:
+    """Whether nothing that could go too stands before `gone`; and whether none stands between it and `absorbed`.
+
+    Where some does (a person chose what goes), a merged summary would tell of later things at an earlier place.
+    """
+    going = {id(part) for part in (*absorbed, *gone)}
+    places = [place for place, part in enumerate(draft.parts) if id(part) in going]
+    staying = [
+        place
+        for place, part in enumerate(draft.parts)
+        if isinstance(part, Block) and not part.is_locked and id(part) not in going
+    ]
+    if not places or not gone:
+        return True, True
+    first_gone = next(place for place, part in enumerate(draft.parts) if part is gone[0])
+    return not any(place < first_gone for place in staying), not any(
+        places[0] < place < places[-1] for place in staying
+    )
+
+
 def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
     """Older summaries hand their ledger to the newest, so that no fact stands twice."""
     for part in others:
@@ -211,7 +234,7 @@ def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
             slim = Summary(
                 part.id,
                 part.ranges,
-                f"{header}\n{PREFACE}\n\n{part.prose}",
+                laid_out(header, part.prose),
                 part.prose,
                 {},
                 part.rank,

@@ -20,6 +20,8 @@ FIRST_EXCHANGE_SHARE = 10
 """The first exchange stays only while it costs at most a tenth of the budget (spec 3)."""
 SMALLEST_CONTENT_TOKENS = 24
 """Contents are not cut below this: what is left says nothing."""
+ENDING_CHARS = 300
+"""A longer last line is no note of the tool's: a path is rarely longer."""
 
 
 def truncate(
@@ -35,7 +37,7 @@ def truncate(
     current = turns[-1] if turns else []
     before = [block for block in draft.blocks() if block.turn == 0]
     groups = [[block] for block in before if not block.is_locked] + older
-    start = max(1, round(len(groups) * settings.fraction)) if groups else 0
+    start = max(1, round(sum(map(_turns, groups)) * settings.fraction)) if groups else 0
     steps = [[block] for block in current if not block.is_locked]
     # The newest step that may go is what the model was working from: it goes last.
     groups += steps[:-1]
@@ -55,9 +57,11 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
     marker_raw = 24
     gone: list[Block] = []
     raw = draft.raw + marker_raw
-    for count, group in enumerate(groups):
+    count = 0
+    for group in groups:
         if count >= start and draft.meter.total(raw) <= target_tokens:
             break
+        count += _turns(group)
         leaving = [block for block in group if not block.is_locked]
         gone += leaving
         raw -= sum(block.raw for block in leaving)
@@ -65,6 +69,10 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
         markers = [part for part in draft.parts if isinstance(part, Marker) and part.text]
         leaving_parts: list[Part] = [*markers, *gone]
         draft.replace(leaving_parts, Marker(marker_id, covered(leaving_parts), TRUNCATED))
+
+
+def _turns(group: list[Block]) -> int:
+    return max(1, group[0].far_turns)
 
 
 def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> None:
@@ -80,7 +88,7 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
     """Cut the largest contents that may be touched until the target is met."""
     shown = [
         (block, seq)
-        for block in draft.blocks()
+        for block in draft.near()
         if block.is_unseen or not block.is_locked
         for seq in block.seqs
         if draft.history.message(seq).content
@@ -107,18 +115,31 @@ def cut_summaries(draft: Draft, limit_tokens: int) -> None:
             draft.replace([part], msgspec.structs.replace(part, text=text))
 
 
-def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int) -> bool:
-    """Show only the beginning of a message, its attachments as text; False where that saves nothing."""
+def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: str = "truncate") -> bool:
+    """Show only the beginning of a message, its attachments as text; False where that saves nothing.
+
+    Of a tool's result the last line stays too where the tool says there what became of the rest.
+    """
     now = _now(draft, block, seq)
     whole = content_text(now.content)
     if now.role == "tool" or now.attachments:
         # Denser than prose, as which the cut counts: else a file could be stubbed whole and seem to be smaller.
         keep_tokens = int(keep_tokens * RESULT_CHARS_PER_TOKEN / PROSE_CHARS_PER_TOKEN)
-    text = cut_text(whole, keep_tokens)
+    ending = _ending(whole) if now.role == "tool" else ""
+    if text_tokens(ending) > keep_tokens // 2:
+        ending = ""
+    text = cut_text(whole.removesuffix(ending), keep_tokens - text_tokens(ending)) + ending
     if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False
-    draft.put_stub(block, seq, text, "truncate")
+    draft.put_stub(block, seq, text, stage)
     return True
+
+
+def _ending(text: str) -> str:
+    """The last line of a tool's result where the tool adds it in brackets: where the whole is, how a command ended."""
+    head, newline, line = text.rpartition("\n")
+    is_note = head and line.startswith("[") and line.endswith("]") and len(line) <= ENDING_CHARS
+    return newline + line if is_note else ""
 
 
 def _now(draft: Draft, block: Block, seq: int) -> Message:

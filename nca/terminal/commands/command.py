@@ -13,7 +13,10 @@ from nca.terminal.output import Output
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.preview import Preview
+    from nca.sessions.session import SessionInfo
     from nca.sessions.store import Store
+    from nca.terminal.exchange import Exchange
+    from nca.terminal.held import Ask
 
 
 class Leave(Exception):  # not an error: the person wants to go
@@ -38,6 +41,10 @@ class CommandContext:
     switch_model   opens the named model, hands it to the conversation, returns what to say; raises NcaError
     save_setting   writes a setting to the project's file and returns the file; raises NcaError
     lend_terminal  entered while another program, such as an editor, has the terminal
+    put_in_prompt  what stands in the next prompt, to be changed and sent
+    exchange       puts another conversation in the place of this one
+    pick           has the person choose a stored session, None where they leave; None where nobody can choose
+    ask            puts a question that a key answers; None where nobody can be asked
     preview        a compaction that waits for the person's word
     """
 
@@ -48,6 +55,10 @@ class CommandContext:
     save_setting: Callable[[str, Any], Path] | None = None
     models: Callable[[], Sequence[str]] = field(default=tuple)
     lend_terminal: Callable[[], AbstractContextManager[None]] = nullcontext
+    put_in_prompt: Callable[[str], None] = lambda text: None
+    exchange: Exchange | None = None
+    pick: Callable[[], Awaitable[SessionInfo | None]] | None = None
+    ask: Ask | None = None
     preview: Preview | None = None
 
 

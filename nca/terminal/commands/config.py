@@ -1,55 +1,69 @@
-"""/config: every setting, one setting, a new value for this chat, and --save for the project's file."""
+"""/config: what is changed, groups of settings, a search, one setting; a new value for this chat, and --save."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
+from nca.config.names import canonical
 from nca.config.schema import KEYS
+from nca.config.wishes import UNSET
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.config_lists import listed, matching, overview, plain, section_of, shown, unit
 from nca.terminal.sanitize import one_line
-from nca.terminal.tables import new_table
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-_SAVE = "--save"
+_SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
+_OPTIONS = {
+    _SAVE: "keep it in the project's file",
+    _UNSET: "take back what was set in this chat",
+    _DEFAULT: "as nca has it",
+}
+_OPENED_WITH = frozenset(
+    f"model.{name}" for name in ("api_base", "first_token_seconds", "idle_seconds", "total_seconds", "max_retries")
+)
+"""What a model is opened with; the one that answers keeps what it has."""
 
 
 class ConfigCommand:
     name = "config"
     aliases = ("settings", "set")
-    usage = "/config\n/config KEY\n/config KEY VALUE\n/config KEY [VALUE] --save"
-    about = "Settings: show, change for this chat, --save to the project's file"
+    usage = "\n".join(
+        (
+            "/config  (what is changed, and the groups)",
+            "/config GROUP  (as in context.prune; all: every setting)",
+            "/config WORD  (the settings that speak of it)",
+            "/config KEY  (value, where it came from, what it means)",
+            "/config KEY VALUE  (for this chat; default: as nca has it)",
+            "/config KEY --unset  (take back what was set in this chat)",
+            "/config KEY [VALUE] --save  (keep it in the project's file; default takes it out)",
+        )
+    )
+    about = "Settings: find, show, change for this chat, --save to the project's file"
 
     async def run(self, context: CommandContext, argument: str) -> None:
         words = argument.split()
-        is_saving = _SAVE in words
-        words = [word for word in words if word != _SAVE]
+        options = {word for word in words if word in (_SAVE, _UNSET)}
+        words = [word for word in words if word not in options]
         if not words:
-            if is_saving:
-                raise UsageError("/config --save needs a key.", advice="As in: /config context.target_ratio 0.4 --save")
-            context.output.show(_all(context))
-            return
-        key, value = words[0], " ".join(words[1:])
-        if value == '""':
-            value = ""
-        is_setting = len(words) > 1
-        if is_setting:
-            key = self._set(context, key, value)
-        if is_saving:
-            self._save(context, key)
-        elif not is_setting:
-            context.output.show(_one(context, key))
+            if options:
+                named = " ".join(sorted(options))
+                raise UsageError(f"/config {named} needs a key.", advice=f"As in: /config context.target_ratio {named}")
+            context.output.show(overview(context.conversation.loaded))
+        elif _UNSET in options:
+            self._unset(context, words, is_saving=_SAVE in options)
+        elif len(words) == 1 and not options:
+            _show(context, words[0])
+        else:
+            self._change(context, words[0], " ".join(words[1:]), is_saving=_SAVE in options)
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
         key, blank, value = argument.partition(" ")
         if not blank:
             return [
-                Suggestion(name, f"{_shown(context.conversation.loaded.value(name))} · {described.about}")
+                Suggestion(name, f"{shown(context.conversation.loaded.value(name))} · {described.about}")
                 for name, described in KEYS.items()
                 if key.lower() in name
             ]
@@ -57,81 +71,112 @@ class ConfigCommand:
         if described is None:
             return ()
         last = value.rpartition(" ")[2]
-        choices = [*described.kind.choices, *([] if described.kind.choices else [_plain(described.default)]), _SAVE]
-        return [Suggestion(choice) for choice in choices if choice.startswith(last) and choice]
+        choices = dict.fromkeys(described.kind.choices, "")
+        if key.lower().startswith("model.") and described.acts:
+            choices |= dict.fromkeys(context.models(), "a model")
+        if not described.kind.choices:
+            choices |= {plain(described.default): "the default"}
+        choices |= _OPTIONS
+        return [Suggestion(choice, about) for choice, about in choices.items() if choice and choice.startswith(last)]
 
-    def _set(self, context: CommandContext, written: str, value: str) -> str:
+    def _change(self, context: CommandContext, written: str, value: str, *, is_saving: bool) -> None:
+        """A value, none (what is in force is saved), or `default`."""
         conversation = context.conversation
-        key: str = conversation.set(written, value)
-        said = f"{key} = {_shown(conversation.loaded.value(key))}{_unit(key)}, for this chat; --save keeps it."
-        if key != written.strip().lower():
-            said = f"{one_line(written, 80)} is {key} in nca. {said}"
-        context.output.show(said)
-        return key
+        is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
+        key = _known(context, written)
+        if value:
+            raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
+            key = conversation.set(key if is_default else written, raw)
+            said = f"{key} = {shown(conversation.loaded.value(key))}{unit(key)}{_reach(context, key)}"
+            said += "." if is_saving else "; --save keeps it."
+            if key != written.strip().lower():
+                said = f"{one_line(written, 80)} is {key} in nca. {said}"
+            context.output.show(said)
+        if is_saving:
+            self._save(context, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
 
-    def _save(self, context: CommandContext, written: str) -> None:
+    def _unset(self, context: CommandContext, words: list[str], *, is_saving: bool) -> None:
+        if len(words) > 1:
+            raise UsageError("--unset takes no value.", advice=f"/config {one_line(words[0], 60)} --unset")
+        if is_saving:
+            raise UsageError(
+                "--unset takes back what was set in this chat, and that is in no file.",
+                advice=f"/config {one_line(words[0], 60)} default --save takes it out of the project's file.",
+            )
+        loaded = context.conversation.loaded
+        key = _known(context, words[0])
+        if key not in loaded.covered:
+            raise UsageError(
+                f"{key} was not set in this chat.", advice=f"It comes from: {one_line(loaded.origin(key))}."
+            )
+        context.conversation.set(key, UNSET)
+        loaded = context.conversation.loaded
+        context.output.show(f"{key} = {shown(loaded.value(key))}{unit(key)} again ({one_line(loaded.origin(key))}).")
+
+    def _save(self, context: CommandContext, key: str, value: Any) -> None:
         if context.save_setting is None:
             raise UsageError("There is no place to save settings here.")
-        value = context.conversation.loaded.value(written)
-        path = context.save_setting(written, list(value) if isinstance(value, tuple) else value)
-        context.output.show(f"Saved in {path}.")
+        path = context.save_setting(key, value)
+        if value is not UNSET:
+            context.conversation.set_is_saved(key, str(path))
+        context.output.show(f"Taken out of {path}." if value is UNSET else f"Saved in {path}.")
 
 
-def _all(context: CommandContext) -> Table:
+def _show(context: CommandContext, word: str) -> None:
+    """A setting, a group, or what a search finds. Raises ConfigError where there is none of these."""
+    loaded, wanted = context.conversation.loaded, word.strip().lower()
+    if canonical(word) is not None:
+        _show_one(context, word)
+    elif wanted == "all":
+        context.output.show(listed(loaded, list(KEYS)))
+    elif of_section := [name for name in KEYS if section_of(name) == wanted or name.startswith(f"{wanted}.")]:
+        context.output.show(listed(loaded, of_section))
+    elif found := matching(wanted):
+        context.output.show(listed(loaded, found))
+        context.output.show(Text("/config KEY tells what one means and accepts.", style="quiet"))
+    else:
+        loaded.value(word)
+
+
+def _show_one(context: CommandContext, written: str) -> None:
     loaded = context.conversation.loaded
-    table = new_table(has_header=True)
-    table.add_column("setting", overflow="fold")
-    table.add_column("value", overflow="fold")
-    table.add_column("from", overflow="fold")
-    for name in KEYS:
-        origin = loaded.origin(name)
-        is_default = origin == "default"
-        value = Text(_shown(loaded.value(name)) + _unit(name), style="" if is_default else "accent")
-        table.add_row(Text(name), value, Text("" if is_default else one_line(origin), style="quiet"))
-    return table
-
-
-def _one(context: CommandContext, written: str) -> Text:
-    loaded = context.conversation.loaded
-    value = loaded.value(written)
-    name = _canonical(written)
+    name = _known(context, written)
     key = KEYS[name]
     text = Text()
     text.append(name, style="accent")
-    text.append(f" = {_shown(value)}{_unit(name)}  ")
-    text.append(f"({one_line(loaded.origin(written))})", style="quiet")
+    text.append(f" = {shown(loaded.value(name))}{unit(name)}  ")
+    text.append(f"({one_line(loaded.origin(name))})", style="quiet")
     text.append(f"\n{key.about}")
-    text.append(f"\nValid: {key.kind.valid}. Default: {_shown(key.default)}{_unit(name)}.", style="quiet")
-    return text
+    text.append(f"\nValid: {key.kind.valid}. Default: {shown(key.default)}{unit(name)}.", style="quiet")
+    below = loaded.covered.get(name)
+    if below is not None:
+        text.append(f"\nBefore: {shown(below.value)}{unit(name)} ({one_line(below.origin)}); --unset goes back to it.")
+    context.output.show(text)
 
 
-def _canonical(written: str) -> str:
-    from nca.config.names import canonical
+def _reach(context: CommandContext, key: str) -> str:
+    """How far a change reaches: to this chat, or only to a model that is opened after it."""
+    conversation = context.conversation
+    model = one_line(conversation.model.facts.name)
+    if key in _OPENED_WITH:
+        return f", once a model is opened: /model {model} opens this one again"
+    name = conversation.loaded.value(key)
+    if key == "model.name" and name and name not in (model, model.partition("/")[2]):
+        return f"; this chat stays with {model} (/model {one_line(name)} switches)"
+    return ", for this chat"
 
+
+def _known(context: CommandContext, written: str) -> str:
+    """The canonical name. Raises ConfigError, with the nearest one, where there is no such setting."""
+    context.conversation.loaded.value(written)
     found = canonical(written)
-    assert found is not None  # loaded.value has refused unknown names before
-    return found.key
+    return found.key if found is not None else written
 
 
-def _shown(value: Any) -> str:
-    """A value as a person would write it; an empty text is visible."""
-    return _plain(value) or '""'
+def _choices(written: str) -> tuple[str, ...]:
+    found = canonical(written)
+    return KEYS[found.key].kind.choices if found is not None else ()
 
 
-def _plain(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case tuple():
-            return one_line(", ".join(str(item) for item in value), 200)
-        case int():
-            return f"{value:,}"
-        case float():
-            return f"{value:g}"
-        case _:
-            return one_line(str(value), 200)
-
-
-def _unit(name: str) -> str:
-    unit = KEYS[name].unit
-    return f" {unit}" if unit else ""
+def _raw(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

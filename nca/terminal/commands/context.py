@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.commands.compact import compact
-from nca.terminal.commands.context_hand import expand, pin, unpin, usage_line
+from nca.terminal.commands.compact import chosen, compact
+from nca.terminal.commands.context_hand import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
 from nca.terminal.commands.context_search import search
@@ -16,9 +16,14 @@ from nca.terminal.context_panel import context_panel
 from nca.terminal.sanitize import one_line
 
 PREVIEW = "--preview"
+_TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
 _WORDS = {
     "clear": "start with an empty context; undo brings it back",
+    "all": "everything of /context: more items, by tool, by file, each compaction",
     "compact": "make room now; a FOCUS may follow; --preview shows first what would go",
+    "compact from": "N: summarize message N and all after it; a FOCUS may follow",
+    "compact before": "N: summarize all before message N; a FOCUS may follow",
+    "collapse": "show messages in short, by their numbers",
     "undo": "back to before the last compaction",
     "redo": "take the undo back",
     "history": "the compactions so far",
@@ -37,14 +42,15 @@ class ContextCommand:
     name = "context"
     aliases = ("ctx",)
     usage = "/context\n" + "\n".join(f"/context {word}  ({about})" for word, about in _WORDS.items())
-    about = "What fills the window; clear, compact, undo, history, show, expand, pin, search"
+    about = "What fills the window; compact, undo, collapse, expand, pin, search, history"
 
     async def run(self, context: CommandContext, argument: str) -> None:
         word, _, rest = argument.partition(" ")
         match word.lower():
             case "":
-                width = shutil.get_terminal_size().columns
-                context.output.show(context_panel(context.conversation.stats(), width))
+                _show(context)
+            case "all":
+                _show(context, is_all=True)
             case "clear":
                 if context.conversation.clear() is None:
                     raise UsageError("The context is empty already.")
@@ -59,6 +65,8 @@ class ContextCommand:
                 show_history(context)
             case "show":
                 show_item(context, rest.strip())
+            case "collapse":
+                collapse(context, rest.strip())
             case "expand":
                 expand(context, rest.strip())
             case "pin":
@@ -79,7 +87,14 @@ class ContextCommand:
                 )
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return [Suggestion(word, about) for word, about in _WORDS.items() if word.startswith(argument.lower())]
+        word, blank, rest = argument.partition(" ")
+        if blank and word.lower() in _TAKES_IDS:
+            return _ids(context, rest)
+        # The prompt replaces the last word only.
+        done = argument.rpartition(" ")[0]
+        found = {name.removeprefix(done).lstrip(): about for name, about in _WORDS.items() if name.startswith(done)}
+        last = argument.rpartition(" ")[2].lower()
+        return [Suggestion(name, about) for name, about in found.items() if name and name.startswith(last)]
 
     def _undo(self, context: CommandContext) -> None:
         record = context.conversation.undo()
@@ -96,10 +111,27 @@ class ContextCommand:
         context.output.show(f"Done again. {usage_line(context)}")
 
 
+def _show(context: CommandContext, *, is_all: bool = False) -> None:
+    size = shutil.get_terminal_size()
+    stats, records = context.conversation.stats(), context.conversation.history()
+    context.output.show(context_panel(stats, size.columns, size.lines, records=records, is_all=is_all))
+
+
+def _ids(context: CommandContext, typed: str) -> list[Suggestion]:
+    """The heaviest items that the last word may mean."""
+    last = typed.rpartition(" ")[2]
+    return [
+        Suggestion(item.id, f"{item.tokens:,} tokens · {item.label}")
+        for item in context.conversation.stats().heaviest
+        if item.id.startswith(last)
+    ]
+
+
 async def _compact(context: CommandContext, argument: str) -> None:
     words = argument.split()
     if PREVIEW not in words:
         await compact(context, argument)
-    else:
-        words.remove(PREVIEW)
-        await preview(context, " ".join(words))
+        return
+    words.remove(PREVIEW)
+    focus, only = chosen(context, " ".join(words))
+    await preview(context, focus, only)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -12,15 +11,14 @@ from nca.context.view import Marker, Range, Stub, Summary, hidden_by, merge_rang
 from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import CommandContext
+from nca.terminal.context_panel import BY_HAND
 from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.session_lines import when
 from nca.terminal.tables import new_table
 from nca.terminal.wording import duration
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
-
-BY_HAND = {"clear", "expand", "pin", "restore"}
-"""Changes of the view that are recorded beside compactions, and are none."""
 
 
 def show_history(context: CommandContext) -> None:
@@ -28,9 +26,7 @@ def show_history(context: CommandContext) -> None:
     if not records:
         context.output.show("No compaction so far.")
         return
-    turns = sum(
-        entry.message.role == "user" and not entry.message.is_synthetic for entry in context.conversation.entries
-    )
+    turns = context.conversation.stats(with_details=False).turns
     table = new_table(has_header=True)
     for title in ("when", "cause", "stages"):
         table.add_column(title, overflow="fold")
@@ -47,12 +43,11 @@ def show_history(context: CommandContext) -> None:
 
 
 def _row(record: CompactionRecord) -> list[Text]:
-    when = datetime.fromtimestamp(record.at).astimezone().strftime("%Y-%m-%d %H:%M")
     kept = f"{record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
     took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
     cause = one_line(record.trigger) + (" (undone)" if record.undone else "")
     change = f"{record.tokens_before:,} → {record.tokens_after:,}"
-    return [Text(part) for part in (when, cause, one_line(", ".join(record.stages)), change, kept, took)]
+    return [Text(part) for part in (when(record.at), cause, one_line(", ".join(record.stages)), change, kept, took)]
 
 
 def show_item(context: CommandContext, wanted: str) -> None:

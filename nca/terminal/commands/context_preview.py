@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from nca.agent.preview import Preview
+from nca.context.view import Range
 from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import CommandContext
@@ -13,14 +14,15 @@ from nca.terminal.commands.context_history import as_text
 from nca.terminal.editor import edited
 from nca.terminal.sanitize import to_terminal
 from nca.terminal.tables import new_table
+from nca.terminal.wording import messages
 
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop forgets it"
 
 
-async def preview(context: CommandContext, focus: str) -> None:
+async def preview(context: CommandContext, focus: str, only: Range | None = None) -> None:
     """Make a proposal and show it; the conversation's event says the two numbers."""
     context.preview = None
-    made = await context.conversation.preview(focus)
+    made = await context.conversation.preview(focus, only)
     if made.proposal.compacted:
         context.preview = made
         _show(context, made)
@@ -67,7 +69,7 @@ def _show(context: CommandContext, made: Preview) -> None:
     if made.goes:
         table.add_row("goes", Text(f"messages {as_text(made.goes)}"))
     if made.stubbed:
-        table.add_row("shortened", f"{made.stubbed} messages")
+        table.add_row("shortened", messages(made.stubbed))
     if proposal.total_facts:
         table.add_row("facts kept", f"{proposal.kept_facts} of {proposal.total_facts}")
     table.add_row("each request", _change(made))

@@ -1,13 +1,67 @@
-"""/cost: what the session has used so far."""
+"""/cost: what the session has used so far, by model and by what it was for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from nca.models.costs import money
 from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
+from nca.terminal.wording import percent
+
+if TYPE_CHECKING:
+    from nca.agent.spending import Spent
+    from nca.messages import Usage
+
+
+class CostCommand:
+    name = "cost"
+    aliases = ("usage",)
+    usage = "/cost"
+    about = "Tokens and money of this session, by model and purpose"
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        conversation = context.conversation
+        total = conversation.costs()
+        parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
+        if total.cache_read_tokens:
+            parts.append(f"{_cached(total)} of the input from the provider's cache")
+        if total.cache_write_tokens:
+            parts.append(f"{total.cache_write_tokens:,} written to it")
+        parts.append(money(total.cost) if total.cost is not None else "price unknown")
+        context.output.show(Text(" · ".join(parts)))
+        models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
+        if len(models) + len(purposes) > 2:
+            _show_groups(context, models, purposes)
+        if more := _more(context):
+            context.output.show(Text(more, style="quiet"))
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        return ()
+
+
+def _show_groups(context: CommandContext, models: list[Spent], purposes: list[Spent]) -> None:
+    table = new_table(has_header=True)
+    table.add_column("")
+    for title in ("requests", "in", "cached", "out", "cost"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in (*models, *(purposes if len(purposes) > 1 else ())):
+        cost = money(one.usage.cost) if one.usage.cost is not None else "?"
+        table.add_row(
+            Text(one_line(one.name, 60), "accent", no_wrap=True, overflow="ellipsis"),
+            f"{one.requests:,}",
+            f"{one.usage.prompt_tokens:,}",
+            _cached(one.usage) if one.usage.cache_read_tokens else "",
+            f"{one.usage.completion_tokens:,}",
+            cost,
+        )
+    context.output.show(table)
+    if len(purposes) > 1:
+        context.output.show(Text("Beside the answers: summaries and tasks.", style="quiet"))
 
 
 def _more(context: CommandContext) -> str:
@@ -23,24 +77,6 @@ def _more(context: CommandContext) -> str:
     return " · ".join(share for share in shares if share)
 
 
-class CostCommand:
-    name = "cost"
-    aliases = ("usage",)
-    usage = "/cost"
-    about = "Tokens and money of this session"
-
-    async def run(self, context: CommandContext, argument: str) -> None:
-        total = context.conversation.costs()
-        parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
-        if total.cache_read_tokens:
-            parts.append(f"{total.cache_read_tokens:,} of the input from the provider's cache")
-        if total.cache_write_tokens:
-            parts.append(f"{total.cache_write_tokens:,} written to it")
-        parts.append(money(total.cost) if total.cost is not None else "price unknown")
-        text = Text(" · ".join(parts))
-        if more := _more(context):
-            text.append(f"\n{more}", style="quiet")
-        context.output.show(text)
-
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return ()
+def _cached(usage: Usage) -> str:
+    """The share of the input that came from the cache."""
+    return percent(usage.cache_read_tokens / usage.prompt_tokens) if usage.prompt_tokens else "0%"

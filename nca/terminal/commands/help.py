@@ -1,65 +1,109 @@
-"""/help: what can be typed, on one screen."""
+"""/help: what can be typed, on one screen; a command with examples; the keys; the three ideas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import Command, CommandContext, Suggestion
+from nca.terminal.commands.help_topics import EXAMPLES, GROUPS, IDEAS, KEYS, SHORT, TOPICS, TYPING
+from nca.terminal.sanitize import one_line
 from nca.terminal.tables import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_TYPING = (
-    ("Enter", "send"),
-    ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
-    ("@path", "bring a file in"),
-    ("//text", "send /text"),
-    ("!command", "run it in a shell and bring what it says along; !!command keeps it from the model"),
-    ("Up, Down, Ctrl-R", "what was sent before"),
-    ("Ctrl-X Ctrl-E", "write in your editor"),
-    ("Ctrl-C", "stop the answer, keep what came; at the prompt: empty the line"),
-    ("Ctrl-D", "leave; nca loop --continue goes on"),
-)
+TWO_COLUMNS_FROM = 72
+"""Columns of a window from which on two commands have room side by side."""
+_FIRST_CLAUSE = re.compile(r"[^;:,.(]+")
 
 
 class HelpCommand:
     name = "help"
     aliases = ("?", "h")
-    usage = "/help [COMMAND]"
-    about = "What can be typed"
+    usage = "/help\n/help COMMAND\n/help keys\n/help ideas"
+    about = "What can be typed; COMMAND in detail"
 
     def __init__(self, others: Sequence[Command]) -> None:
         self._others = others
 
     async def run(self, context: CommandContext, argument: str) -> None:
-        if argument:
-            context.output.show(self._one(argument.lstrip("/").lower()))
-            return
-        context.output.show(Group(self._commands(), Text(""), _rows(_TYPING)))
+        match argument.lstrip("/").lower():
+            case "":
+                context.output.show(self._overview(shutil.get_terminal_size().columns))
+            case "keys":
+                context.output.show(_rows(KEYS))
+            case "ideas":
+                context.output.show(Group(*_ideas()))
+            case name:
+                context.output.show(self._one(name))
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return [Suggestion(other.name, other.about) for other in self._others if other.name.startswith(argument)]
+        known = [(other.name, other.about) for other in self._others] + list(TOPICS.items())
+        return [Suggestion(name, about) for name, about in known if name.startswith(argument)]
 
-    def _commands(self) -> Table:
-        return _rows([(other.usage.split("\n")[0], other.about) for other in self._others] + [("/exit", "Leave")])
+    def _overview(self, width: int) -> Group:
+        """Groups of commands, then typing; 20 rows in a window of 80 columns."""
+        more = "/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge"
+        return Group(self._commands(width), _rows(TYPING), Text(more, style="quiet"))
+
+    def _commands(self, width: int) -> Table:
+        """Each with the first clause of what it is about; two side by side where there is room."""
+        cells = list(self._in_groups())
+        across = 2 if width >= TWO_COLUMNS_FROM else 1
+        table = new_table(gap=1)
+        for _ in range(across):
+            table.add_column(no_wrap=True)
+            table.add_column()
+        height = -(-len(cells) // across)
+        for row in range(height):
+            table.add_row(*(part for place in range(row, len(cells), height) for part in cells[place]))
+        return table
+
+    def _in_groups(self) -> Iterator[tuple[Text, Text]]:
+        by_name = {other.name: other.about for other in self._others} | {"help": self.about}
+        order = [name for _, names in GROUPS for name in names if name in by_name]
+        order += [name for name in by_name if name not in order]
+        for name in order:
+            clause = _FIRST_CLAUSE.match(by_name[name])
+            about = SHORT.get(name, clause[0].strip() if clause else "")
+            yield Text(f"/{name}", style="accent"), Text(about, no_wrap=True, overflow="ellipsis")
 
     def _one(self, name: str) -> Group:
-        for other in self._others:
+        for other in (*self._others, self):
             if name in (other.name, *other.aliases):
-                lines = [Text(line, style="accent") for line in other.usage.split("\n")]
-                return Group(Text(other.about + "."), *lines)
-        raise UsageError(f"There is no command /{name}.", advice="/help shows all.")
+                return Group(*_detail(other))
+        topics = ", ".join(TOPICS)
+        raise UsageError(
+            f"There is no command /{one_line(name, 40)}.", advice=f"/help shows all; /help knows {topics} too."
+        )
+
+
+def _detail(command: Command) -> Iterator[RenderableType]:
+    yield Text(command.about + ".")
+    usage = [line.partition("  (") for line in command.usage.split("\n")]
+    yield _rows((line, about.removesuffix(")")) for line, _, about in usage)
+    if command.aliases:
+        yield Text("Also: " + ", ".join(f"/{alias}" for alias in command.aliases), style="quiet")
+    if command.name in EXAMPLES:
+        yield Text("As in:", style="quiet")
+        yield _rows(EXAMPLES[command.name])
+
+
+def _ideas() -> Iterator[Text]:
+    for title, text in IDEAS:
+        yield Text.assemble((title, "bold"), f"  {text}")
 
 
 def _rows(rows: Iterable[tuple[str, str]]) -> Table:
     table = new_table()
-    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for left, right in rows:
         table.add_row(Text(left, style="accent"), Text(right))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from rich.text import Text
 
@@ -10,6 +10,7 @@ from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.sanitize import one_line, to_terminal
 from nca.terminal.tables import new_table
+from nca.terminal.wording import counted
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 
@@ -31,11 +32,11 @@ class McpCommand:
         elif word == "restart" and name.strip():
             if context.conversation.is_read_only:
                 raise UsageError("This session is only read here; nothing is started.")
-            _show_one(context, await servers.restart(name.strip()))
+            _show_one(context, await servers.restart(name.strip()), servers.left_out)
         elif word == "restart":
             raise UsageError("/mcp restart needs a server's name.", advice="/mcp shows them.")
         else:
-            _show_one(context, servers.find(argument))
+            _show_one(context, servers.find(argument), servers.left_out)
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
         names = context.conversation.servers.names
@@ -63,16 +64,17 @@ def _show_all(context: CommandContext, connections: tuple[Connection, ...]) -> N
     context.output.show(table)
 
 
-def _show_one(context: CommandContext, one: Connection) -> None:
+def _show_one(context: CommandContext, one: Connection, left_out: Collection[str]) -> None:
     context.output.show(Text(one_line(f"{one.server.name}: {_state(one)}  {_about(one)}", 400)))
     table = new_table()
-    for offer in one.offers:
+    for offer in one.listing.offers:
         name = tool_name(one.server.name, offer.name)
-        table.add_row(Text(one_line(name)), Text(one_line(offer.description, 100), "quiet"))
-    for prompt in one.prompts:
+        about = "(no room for it in this window)" if name in left_out else one_line(offer.description, 100)
+        table.add_row(Text(one_line(name)), Text(about, "quiet"))
+    for prompt in one.listing.prompts:
         name = f"/mcp:{one.server.name}:{prompt.name}"
         table.add_row(Text(one_line(name, 100)), Text(one_line(prompt.description or "", 100), "quiet"))
-    for resource in one.resources:
+    for resource in one.listing.resources:
         name = f"@{one.server.name}:{resource.uri}"
         table.add_row(Text(one_line(name, 200)), Text(one_line(resource.description or resource.name, 100), "quiet"))
     if table.row_count:
@@ -93,7 +95,5 @@ def _about(one: Connection) -> str:
         return one.reason
     if one.state != "ready":
         return ""
-    counted = (("tool", one.offers), ("prompt", one.prompts), ("resource", one.resources))
-    return ", ".join(
-        f"{len(what)} {name}{'s' if len(what) != 1 else ''}" for name, what in counted if what or name == "tool"
-    )
+    offered = (("tool", one.listing.offers), ("prompt", one.listing.prompts), ("resource", one.listing.resources))
+    return ", ".join(counted(len(what), name) for name, what in offered if what or name == "tool")

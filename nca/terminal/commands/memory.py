@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from rich.text import Text
 
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.sanitize import one_line
+from nca.terminal.session_lines import when
 
 
 class MemoryCommand:
@@ -19,14 +19,14 @@ class MemoryCommand:
 
     async def run(self, context: CommandContext, argument: str) -> None:
         if argument.strip():
-            kept = context.conversation.note(argument)
+            kept = context.conversation.memory.note(argument)
             context.output.show(f"Noted ({len(kept)} in all).")
             return
-        notes = context.conversation.notes()
+        notes = context.conversation.memory.notes()
         if not notes:
             context.output.show("No notes yet; /memory TEXT adds one.")
             return
-        lines = (f"{datetime.fromtimestamp(note.at).astimezone():%Y-%m-%d}  {one_line(note.text)}" for note in notes)
+        lines = (f"{when(note.at)}  {one_line(note.text)}" for note in notes)
         context.output.show(Text("\n".join(lines)))
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:

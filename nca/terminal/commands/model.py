@@ -29,8 +29,12 @@ class ModelCommand:
         return [Suggestion(name) for name in context.models() if argument.lower() in name.lower()]
 
     def _show(self, context: CommandContext) -> None:
-        facts = context.conversation.model.facts
-        window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.window_is_assumed else "")
+        conversation = context.conversation
+        facts = conversation.model.facts
+        # The window in force: a provider or a person may have told another one than what is known of the model.
+        tokens = conversation.stats(with_details=False).window_tokens
+        is_assumed = facts.window_is_assumed and tokens == facts.window_tokens
+        window = f"{tokens:,} tokens" + (" (assumed)" if is_assumed else "")
         text = Text()
         text.append(one_line(facts.name), style="accent")
         text.append(f" · window {window}")

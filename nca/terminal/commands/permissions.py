@@ -16,8 +16,8 @@ from nca.terminal.sanitize import one_line
 from nca.terminal.tables import new_table
 
 _MODES = {
-    "ask": "asks before it changes or runs anything",
-    "accept-edits": "changes files unasked, asks before it runs anything",
+    "ask": "asks before it changes a file or runs what may do more than read",
+    "accept-edits": "changes files unasked, asks before it runs what may do more than read",
     "plan": "only reads",
     "auto": "does everything unasked",
 }

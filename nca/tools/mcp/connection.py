@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,33 +18,30 @@ from typing import TYPE_CHECKING, Any, Literal
 from nca.config.servers import McpServer
 from nca.messages import clean_text
 from nca.tools.environment import command_environment
+from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
 from nca.tools.mcp.results import described, outcome_of, text_of_resource
 from nca.tools.mcp.stdio import ServerProcess
-from nca.tools.mcp.tool import Offer
 from nca.tools.tool import ToolError, ToolOutcome
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.client import Client
-    from mcp_types import Prompt, Resource
 
 State = Literal["off", "starting", "ready", "failed"]
-MOST_TOOLS = 200
-_MOST_PAGES = 50
 _STOP_SECONDS = 3.0
+_RENEW_PAUSE_SECONDS = 1.0
+"""Between two readings of the lists of a server that says again and again that they have changed."""
 _REASON_CHARS = 200
 
 
 class Connection:
-    """`state` and, where it failed, `reason` in one line. `offers`, `prompts` and `resources` are what it listed."""
+    """`state` and, where it failed, `reason` in one line. `listing` is what it offers, as it was last read."""
 
     def __init__(self, server: McpServer, directory: Path, can_see: Callable[[], bool]) -> None:
         self.server = server
         self.state: State = "off"
         self.reason = ""
-        self.offers: tuple[Offer, ...] = ()
-        self.prompts: tuple[Prompt, ...] = ()
-        self.resources: tuple[Resource, ...] = ()
+        self.listing = Listing()
         self._directory = directory
         self._can_see = can_see
         self._task: asyncio.Task[None] | None = None
@@ -52,6 +49,10 @@ class Connection:
         self._process: ServerProcess | None = None
         self._stop = asyncio.Event()
         self._settled = asyncio.Event()
+        self._stale: set[ListKind] = set()
+        self._is_stale = asyncio.Event()
+        self._renewing = asyncio.Lock()
+        self._asking: set[asyncio.Task[Any]] = set()
 
     @property
     def errors(self) -> str:
@@ -75,9 +76,27 @@ class Connection:
         if task is not None:
             await asyncio.wait([task], timeout=0 if self.state == "starting" else _STOP_SECONDS)
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-        self.state, self.reason, self.offers, self.prompts, self.resources = "off", "", (), (), ()
+            await asyncio.gather(task, *self._asking, return_exceptions=True)
+        self.state, self.reason, self.listing = "off", "", Listing()
+        self._stale.clear()
         self._stop, self._settled = asyncio.Event(), asyncio.Event()
+
+    async def renew(self) -> None:
+        """Read again the lists of which the server said that they have changed; one that cannot be read stays."""
+        async with self._renewing:
+            if self.state != "ready":
+                return
+            self._is_stale.clear()
+            kinds, self._stale = self._stale, set()
+            if not kinds:
+                return
+            try:
+                self.listing = await self._asked(lambda client: read_lists(client, kinds, self.listing))
+            except ToolError:
+                return
+            except asyncio.CancelledError:
+                self._mark(kinds)
+                raise
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
         """Raises ToolError in one line, whatever happened to the server."""
@@ -94,14 +113,13 @@ class Connection:
         result = await self._asked(lambda client: client.read_resource(uri))
         return text_of_resource(result.contents)
 
-    async def _asked(self, question: Callable[[Client], Awaitable[Any]]) -> Any:
+    async def _asked(self, question: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
         name, seconds = self.server.name, self.server.timeout_seconds
         if self._client is None or self.state != "ready":
             why = self.reason or self.state
             raise ToolError(f"the MCP server {name} is not running ({why}); the person can: /mcp restart {name}")
         try:
-            async with asyncio.timeout(seconds):
-                return await question(self._client)
+            return await self._in_time(question(self._client), seconds)
         except TimeoutError:
             raise ToolError(f"the MCP server {name} did not answer within {seconds:g} seconds") from None
         except Exception as error:
@@ -110,6 +128,32 @@ class Connection:
             if ended:
                 self._fail(ended)
             raise ToolError(f"the MCP server {name}: {ended or one_reason(error)}") from error
+
+    async def _in_time(self, asking: Coroutine[Any, Any, Any], seconds: float) -> Any:
+        """Raises TimeoutError, or what the question raises.
+
+        A question that is given up is not waited for: the SDK takes five more seconds to tell that to a server that
+        does not read its input, and neither the time nor Ctrl-C may wait for that.
+        """
+        task = asyncio.create_task(asking)
+        self._asking.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            done, _ = await asyncio.wait({task}, timeout=seconds)
+        finally:
+            task.cancel()
+        if not done:
+            raise TimeoutError
+        if task.cancelled():
+            # By the SDK, whose connection has come to its end; nobody has stopped the turn.
+            raise ConnectionError("the connection was closed")
+        return task.result()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled():
+            # Whoever waits gets it too; of one that was given up nobody else would take note.
+            task.exception()
 
     async def _run(self) -> None:
         try:
@@ -128,46 +172,49 @@ class Connection:
         # Half a second of imports; on a thread, so that nobody who types has to wait for them.
         client_class = await asyncio.to_thread(_load_sdk)
         async with asyncio.timeout(self.server.timeout_seconds) as limit:
-            async with client_class(self._transport(), cache=None) as client:
-                await self._list(client)
+            async with client_class(self._transport(), cache=None, message_handler=self._hear) as client:
+                self.listing = await read_lists(client, ALL_KINDS, Listing())
                 limit.reschedule(None)
                 self._client = client
                 self.state = "ready"
                 self._settled.set()
-                await self._until_stopped()
+                await self._until_stopped(client)
             if not self._stop.is_set():
                 self._fail(self._process.reason if self._process else "it is gone")
 
-    async def _until_stopped(self) -> None:
-        waiting = [asyncio.create_task(self._stop.wait())]
+    async def _until_stopped(self, client: Client) -> None:
+        """Until somebody stops it or the program ends; meanwhile the lists are kept as the server tells them."""
+        ends = [asyncio.create_task(self._stop.wait())]
         if self._process is not None:
-            waiting.append(asyncio.create_task(self._process.ended.wait()))
+            ends.append(asyncio.create_task(self._process.ended.wait()))
+        beside = [
+            asyncio.create_task(self._renew_when_told()),
+            asyncio.create_task(keep_listening(client, lambda: self._mark(ALL_KINDS))),
+        ]
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in waiting:
+            for task in (*ends, *beside):
                 task.cancel()
+            await asyncio.gather(*ends, *beside, return_exceptions=True)
         if not self._stop.is_set():
             self.state = "failed"
 
-    async def _list(self, client: Client) -> None:
-        self.offers = tuple(
-            Offer(
-                tool.name,
-                tool.description or (tool.title or ""),
-                tool.input_schema,
-                is_read_only=bool(tool.annotations and tool.annotations.read_only_hint),
-            )
-            for tool in await _pages(client.list_tools, "tools")
-        )
-        offered = client.server_capabilities
-        # A server without prompts or resources is as good as one whose list cannot be read.
-        from mcp import MCPError
+    async def _hear(self, message: object) -> None:
+        """Every message that is no answer; the SDK calls it."""
+        kind = changed_list(message)
+        if kind is not None:
+            self._mark({kind})
 
-        with contextlib.suppress(MCPError):
-            self.prompts = tuple(await _pages(client.list_prompts, "prompts")) if offered.prompts else ()
-        with contextlib.suppress(MCPError):
-            self.resources = tuple(await _pages(client.list_resources, "resources")) if offered.resources else ()
+    def _mark(self, kinds: Collection[ListKind]) -> None:
+        self._stale |= set(kinds)
+        self._is_stale.set()
+
+    async def _renew_when_told(self) -> None:
+        while True:
+            await self._is_stale.wait()
+            await self.renew()
+            await asyncio.sleep(_RENEW_PAUSE_SECONDS)
 
     def _transport(self) -> contextlib.AbstractAsyncContextManager[TransportStreams]:
         server = self.server
@@ -193,19 +240,6 @@ class Connection:
 
     def _fail(self, reason: str) -> None:
         self.state, self.reason = "failed", reason
-
-
-async def _pages(ask: Any, field: str) -> list[Any]:
-    """All pages of a list, as far as the bounds go."""
-    found: list[Any] = []
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await ask(cursor=cursor)
-        found += getattr(page, field)
-        cursor = page.next_cursor
-        if cursor is None or len(found) >= MOST_TOOLS:
-            break
-    return found[:MOST_TOOLS]
 
 
 def _load_sdk() -> Any:

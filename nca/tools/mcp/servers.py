@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ from nca.errors import UsageError
 from nca.events import Listener, Notice
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import McpTool
-from nca.tools.tool import Tool, ToolError
+from nca.tools.tool import ToolError
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"'`<>]+)")
+
+Told = tuple[str, str]
+"""A tool as it was taken up: its server, and the digest of what it said of itself."""
 
 
 class Servers:
@@ -29,7 +32,9 @@ class Servers:
         self._wait_seconds = settings.wait_seconds
         self._emit = emit
         self._told: set[str] = set()
-        self._taken: list[tuple[str, str, dict[str, Any]]] = []
+        self._taken: dict[str, Told] = {}
+        self.left_out: frozenset[str] = frozenset()
+        """Tools that the model is not told of, as its window has no room for them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,41 +45,46 @@ class Servers:
         for one in self.connections:
             one.start()
 
-    async def join(self) -> list[Tool] | None:
+    async def join(self) -> list[McpTool] | None:
         """All tools there are now, once the servers are ready or the patience is over; None: the same as before.
 
         A server is waited for once; where it takes longer, its tools come with a later message. One that was ready
-        and has ended since is started again.
+        and has ended since is started again; of one that said that its lists have changed, they are read again.
         """
         for one in self.connections:
-            if one.state == "failed" and one.offers:
+            if one.state == "failed" and one.listing.offers:
                 await one.stop()
                 self._told.discard(one.server.name)
         self.begin()
         starting = [one for one in self.connections if one.state == "starting" and one.server.name not in self._told]
-        if starting:
-            tasks = [asyncio.create_task(one.settled()) for one in starting]
-            try:
-                await asyncio.wait(tasks, timeout=self._wait_seconds)
-            finally:
-                for task in tasks:
-                    task.cancel()
+        await self._within_patience(
+            *(one.settled() for one in starting), *(one.renew() for one in self.connections if one.state == "ready")
+        )
         self._tell()
         tools = self.tools()
-        told = [(tool.name, tool.description, tool.parameters) for tool in tools]
-        if told == self._taken:
+        told = {tool.name: (tool.server_name, tool.digest) for tool in tools}
+        # The order counts too: the same tools in another order are another beginning of the requests.
+        if list(told.items()) == list(self._taken.items()):
             return None
+        self._tell_changes(told)
         self._taken = told
         return tools
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[McpTool]:
         """The tools of all servers that are ready, and of those that have failed since: a call says why."""
-        tools: dict[str, Tool] = {}
+        tools: dict[str, McpTool] = {}
         for one in self.connections:
-            for offer in one.offers:
+            for offer in one.listing.offers:
                 tool = McpTool(one.server, offer, one.call)
                 tools.setdefault(tool.name, tool)
         return list(tools.values())
+
+    def note_left_out(self, names: Iterable[str]) -> None:
+        """Say for which tools there is no room; where these are the same as before, nothing."""
+        before, self.left_out = self.left_out, frozenset(names)
+        if self.left_out and self.left_out != before:
+            count = f"{len(self.left_out)} of {len(self._taken)}"
+            self._emit(Notice(f"No room for {count} tools of MCP servers in this window; /mcp NAME shows which."))
 
     async def restart(self, name: str) -> Connection:
         """End and start it again; its tools are taken up with the next message. Raises UsageError."""
@@ -103,7 +113,8 @@ class Servers:
         one = self.find(server)
         one.start()
         await one.settled()
-        known = {prompt.name: prompt for prompt in one.prompts}
+        await one.renew()
+        known = {prompt.name: prompt for prompt in one.listing.prompts}
         if name not in known:
             listed = ", ".join(known) or one.reason or "none"
             raise UsageError(f"{server} has no prompt {name[:60]!r}.", advice=f"There are: {listed}.")
@@ -134,6 +145,30 @@ class Servers:
     async def close(self) -> None:
         """End all of them, at the same time."""
         await asyncio.gather(*(one.stop() for one in self.connections), return_exceptions=True)
+
+    async def _within_patience(self, *waiting: Coroutine[Any, Any, None]) -> None:
+        if not waiting:
+            return
+        tasks = [asyncio.create_task(one) for one in waiting]
+        try:
+            await asyncio.wait(tasks, timeout=self._wait_seconds)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _tell_changes(self, told: Mapping[str, Told]) -> None:
+        """Which servers offer something else than what the model was told of them; nothing of those that are new."""
+        before = self._taken
+        for one in self.connections:
+            name = one.server.name
+            old = {tool: said for tool, said in before.items() if said[0] == name}
+            new = {tool: said for tool, said in told.items() if said[0] == name}
+            if one.state != "ready" or not old or old == new:
+                continue
+            counts = len(new.keys() - old.keys()), sum(new[key] != old[key] for key in new.keys() & old.keys())
+            said = f"{counts[0]} new, {counts[1]} changed, {len(old.keys() - new.keys())} gone"
+            self._emit(Notice(f"The MCP server {name} has changed its tools: {said}. /mcp {name} shows them."))
 
     def _tell(self) -> None:
         """What became of a server that was to start; once."""

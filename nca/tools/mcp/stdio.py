@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from nca import groups
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 8 << 20
 """One message of a server. What the model is told of it is far less (context.admission)."""
 MAX_UNASKED = 10_000
-"""Lines in a row that answer nothing: more is a flood."""
+UNASKED_SECONDS = 60.0
+"""So many lines in a row that answer nothing, within this time, are a flood; over a day they are a log."""
 STDERR_BYTES = 8_192
 CLOSE_SECONDS = 0.5
 """How long a server has to end by itself once its input is closed, and again once it was asked to."""
@@ -61,6 +64,7 @@ class ServerProcess:
             start_new_session=True,
         )
         self.pid = process.pid
+        groups.began(process.pid)
         to_us, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, to_it = anyio.create_memory_object_stream[Any](0)
         tasks = [
@@ -75,7 +79,8 @@ class ServerProcess:
                 await asyncio.shield(self._end(process))
             finally:
                 # Nothing here waits, so that a second cancellation leaves nothing behind.
-                _signal(process.pid, signal.SIGKILL)
+                groups.send(process.pid, signal.SIGKILL)
+                groups.ended(process.pid)
                 for task in tasks:
                     task.cancel()
                 for stream in (to_us, incoming, outgoing, to_it):
@@ -95,7 +100,7 @@ class ServerProcess:
 
         assert process.stdout is not None
         buffer = bytearray()
-        unasked = 0
+        unasked, since = 0, time.monotonic()
         with to_us, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             while chunk := await process.stdout.read(_READ_BYTES):
                 # Searched only in what is new, so that a long line costs no more than its length.
@@ -105,7 +110,10 @@ class ServerProcess:
                     message = _parsed(bytes(buffer[:end]))
                     del buffer[: end + 1]
                     start = 0
-                    unasked = unasked + 1 if message is None or _is_unasked(message) else 0
+                    is_unasked = message is None or _is_unasked(message)
+                    if not is_unasked or time.monotonic() - since > UNASKED_SECONDS:
+                        unasked, since = 0, time.monotonic()
+                    unasked += is_unasked
                     if message is not None:
                         await to_us.send(message)
                     if unasked > MAX_UNASKED:
@@ -117,13 +125,11 @@ class ServerProcess:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await process.wait()
-            code = process.returncode
-            ended = "it closed its output" if code is None else f"it ended with exit code {code}"
-            self.reason = self.reason or ended
+            self.reason = self.reason or _how_it_ended(process.returncode)
 
     def _end_flood(self, process: asyncio.subprocess.Process, reason: str) -> None:
         self.reason = reason
-        _signal(process.pid, signal.SIGKILL)
+        groups.send(process.pid, signal.SIGKILL)
 
     async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
         assert process.stdin is not None
@@ -150,9 +156,9 @@ class ServerProcess:
         if process.stdin is not None:
             process.stdin.close()
         if not await _gone(process.pid, process):
-            _signal(process.pid, signal.SIGTERM)
+            groups.send(process.pid, signal.SIGTERM)
             if not await _gone(process.pid, process):
-                _signal(process.pid, signal.SIGKILL)
+                groups.send(process.pid, signal.SIGKILL)
                 await _gone(process.pid, process)
 
 
@@ -160,10 +166,19 @@ async def _gone(pid: int, process: asyncio.subprocess.Process) -> bool:
     """Whether the whole group has ended within CLOSE_SECONDS."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
-            while process.returncode is None or _is_alive(pid):  # noqa: ASYNC110  no event tells of a group's end
+            while process.returncode is None or groups.is_alive(pid):  # noqa: ASYNC110  no event tells of a group's end
                 await asyncio.sleep(_POLL_SECONDS)
             return True
     return False
+
+
+def _how_it_ended(code: int | None) -> str:
+    if code is None:
+        return "it closed its output"
+    if code < 0:
+        names = {int(one): one.name for one in signal.Signals}
+        return f"it was ended by {names.get(-code, f'signal {-code}')}"
+    return f"it ended with exit code {code}"
 
 
 def _parsed(line: bytes) -> Any:
@@ -179,21 +194,6 @@ def _parsed(line: bytes) -> Any:
 
 def _is_unasked(message: Any) -> bool:
     return hasattr(message.message, "method")
-
-
-def _is_alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _close_pipes(process: asyncio.subprocess.Process) -> None:

@@ -32,6 +32,12 @@ class Offer:
     schema: dict[str, Any]
     is_read_only: bool
 
+    @property
+    def digest(self) -> str:
+        """Of all that it says of itself: what a person allowed is a tool that said just this."""
+        written = json.dumps((self.name, self.description, self.schema, self.is_read_only))
+        return _digest(written)
+
 
 class McpTool:
     """One tool of one server. Every call is of the kind that runs things: whose word would it be that it only reads?"""
@@ -40,6 +46,8 @@ class McpTool:
         self._server = server
         self._offer = offer
         self._run = run
+        self.server_name = server.name
+        self.digest = offer.digest
         self.name = tool_name(server.name, offer.name)
         self.description = _bounded(clean_text(offer.description), MAX_DESCRIPTION_CHARS)
         self.parameters = bounded_schema(offer.schema)
@@ -59,11 +67,16 @@ class McpTool:
         return self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        """A rule speaks of this tool on exactly this server: another command under its name asks again."""
+        """A rule speaks of exactly this tool on exactly this server.
+
+        Another command under the server's name asks again, and so does a tool that has come to say something else of
+        itself since it was allowed.
+        """
         shown = json.dumps(arguments, ensure_ascii=False, indent=1) if arguments else ""
         says = " (the server says that it only reads)" if self._offer.is_read_only else ""
         command = f"{self._server.name}: {self._offer.name}{says}\n{shown}".rstrip()
-        return Approval(command=command, subject=f"{self._server.name}@{self._server.digest}")
+        subject = f"{self._server.name}@{self._server.digest}-{self._offer.digest}"
+        return Approval(command=command, subject=subject)
 
 
 def tool_name(server: str, tool: str) -> str:
@@ -72,8 +85,16 @@ def tool_name(server: str, tool: str) -> str:
     name = _NOT_IN_NAMES.sub("_", wanted)
     if name == wanted and len(name) <= MAX_NAME_CHARS:
         return name
-    digest = hashlib.sha256(wanted.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-    return f"{name[: MAX_NAME_CHARS - 9]}_{digest}"
+    return f"{name[: MAX_NAME_CHARS - 9]}_{_digest(wanted)[:8]}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def server_of(name: str) -> str:
+    """The server's part of such a name; of two servers whose names run into each other, the shorter one's."""
+    return name.removeprefix(PREFIX).partition("__")[0]
 
 
 def bounded_schema(schema: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.rules.untouchable import newest_user, untouchable
+from nca.context.rules.untouchable import untouchable
+from nca.context.view import Marker, View
 from nca.messages import Message
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, call, calling, result, some, user
@@ -22,16 +23,23 @@ LOG = [
 
 
 def test_what_stays() -> None:
-    entries = history_of(LOG).entries
-    assert newest_user(entries) == 4
-    assert untouchable(entries, {3}) == {1, 3, 4, 6, 7}
-    assert untouchable(history_of([*LOG, result("b")]).entries, set()) == {1, 4}
-    assert newest_user(history_of([assistant()]).entries) is None
+    history = history_of(LOG, pins={3})
+    assert history.newest_user == 4
+    assert untouchable(history) == {1, 3, 4, 6, 7}
+    assert untouchable(history_of([*LOG, result("b")])) == {1, 4}
+    assert history_of([assistant()]).newest_user is None
+
+
+def test_a_hidden_system_message_has_gone_already() -> None:
+    history = history_of([Message("system", "Rules."), user("One."), assistant(), user("Two."), assistant()])
+    assert untouchable(history) == {1, 4}
+    history.view = View((Marker("clear", ((1, 3),), ""),), 4)
+    assert untouchable(history) == {4}
 
 
 @some
 @given(logs(), st.sets(st.integers(1, 100)))
 def test_pins_of_messages_that_are_there_stay(messages: list[Message], pins: set[int]) -> None:
-    kept = untouchable(history_of(messages).entries, pins)
+    kept = untouchable(history_of(messages, pins=pins))
     assert kept <= set(range(1, len(messages) + 1))
     assert {pin for pin in pins if pin <= len(messages)} <= kept

@@ -12,8 +12,9 @@ from nca.context.history import History
 from nca.context.ledger import CATEGORIES, USER_WORDS
 from nca.context.meter import Meter
 from nca.context.plan import no_summarizer
-from nca.context.stages.summarize import PREFACE, Sizes, sizes
+from nca.context.stages.summarize import Sizes, sizes
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
+from nca.context.summary_text import PREFACE
 from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim, View, check_partition, seqs
 from nca.messages import Entry, Message

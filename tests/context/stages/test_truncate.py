@@ -13,7 +13,19 @@ from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, View, seqs
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import history_of, logs
-from tests.context.samples import agent_turn, assistant, compacted, contents, draft_of, some, talk, user
+from tests.context.samples import (
+    agent_turn,
+    assistant,
+    call,
+    calling,
+    compacted,
+    contents,
+    draft_of,
+    result,
+    some,
+    talk,
+    user,
+)
 
 
 def truncated(
@@ -148,6 +160,21 @@ def test_what_was_attached_is_cut_visibly_too() -> None:
     picture = draft_of([Message("user", (TextPart("Look."), image)), assistant(), user()])
     assert cut_message(picture, picture.blocks()[0], 1, 200)
     assert picture.shown(picture.blocks()[0])[0].text == "Look.\n\n[image, not shown]"
+
+
+@pytest.mark.parametrize("note", ["[The whole output is in /data/outputs/ab12/3.txt]", "[exit code 1]"])
+def test_where_the_whole_is_stays_at_the_end_of_a_cut_result(note: str) -> None:
+    draft = draft_of(
+        [user("Run it."), calling(call("c1", "shell")), result("c1", "a line\n" * 900 + note), user("And?")]
+    )
+    block = draft.blocks()[1]
+    for keep in (200, 60):
+        assert cut_message(draft, block, 3, keep)
+        shown = draft.shown(block)[1]
+        assert shown.text.endswith(f" […]\n{note}")
+        assert message_tokens(shown) <= keep + 8
+    assert cut_message(draft, block, 3, 12)
+    assert len(draft.shown(block)[1].text) < 60
 
 
 def test_a_cut_that_saves_nothing_is_not_made() -> None:

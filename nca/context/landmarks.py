@@ -1,0 +1,82 @@
+"""What is asked of a whole log again and again, kept up to date as it grows: how many turns, and what was newest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nca.context.log import Log
+from nca.context.todo import NAME, newest_list
+from nca.messages import Entry
+
+_NEAR = 64
+"""How far before a result its call is looked for first."""
+
+TodoList = tuple[int, dict[str, Any]]
+
+
+class Landmarks:
+    """Looks at each message once, when it is first asked after it; of a stored log, only at what is appended later."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._begun = len(entries) if isinstance(entries, Log) else 0
+        self._seen = 0
+        self._said: tuple[int, int] | None = None if self._begun else (0, 0)
+        self._list: TodoList | None = None
+        self._list_seen: int | None = None
+        """Up to where the newest list is known; None: it was never looked for."""
+
+    @property
+    def turns(self) -> int:
+        return self._counted()[0]
+
+    @property
+    def newest_user(self) -> int | None:
+        return self._counted()[1] or None
+
+    @property
+    def newest_list(self) -> TodoList | None:
+        head = len(self._entries)
+        if self._list_seen is None:
+            self._list = self._looked_up()
+            self._list_seen = self._begun
+        if self._list_seen < head:
+            # A result may have come later than its call was looked at.
+            start = self._list_seen
+            while start > 0 and self._entries[start - 1].message.role == "tool":
+                start -= 1
+            self._list = newest_list(self._entries[max(0, start - 1) :]) or self._list
+            self._list_seen = head
+        return self._list
+
+    def _counted(self) -> tuple[int, int]:
+        head = len(self._entries)
+        if self._said is None:
+            self._said = self._entries.stored.said(head) if isinstance(self._entries, Log) else (0, 0)
+            self._seen = head
+        if self._seen < head:
+            turns, newest = self._said
+            for entry in self._entries[self._seen :]:
+                if entry.message.role == "user" and not entry.message.is_synthetic:
+                    turns, newest = turns + 1, entry.seq
+            self._seen, self._said = head, (turns, newest)
+        return self._said
+
+    def _looked_up(self) -> TodoList | None:
+        """The newest list in what was there when the log was opened."""
+        if not isinstance(self._entries, Log):
+            return None
+        for seq in self._entries.stored.todo_results():
+            if seq > self._begun or self._entries[seq - 1].message.name != NAME:
+                continue
+            # The call stands right before its results, unless the log came broken from elsewhere.
+            reach = _NEAR
+            while True:
+                found = newest_list(self._entries[max(0, seq - reach) : seq])
+                if found is not None:
+                    return found
+                if reach >= seq or self._entries[max(0, seq - reach)].message.role != "tool":
+                    break
+                reach *= 4
+        return None

@@ -1,0 +1,171 @@
+"""What the next request consists of, by kind: a finer split of the one number, by the same counts.
+
+Raw counts come from `nca.context.tokens` as everywhere; `split` gives each kind its share of the tokens that the meter
+measured, so the parts always add up to `used`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import accumulate
+
+from nca.context.history import History
+from nca.context.tokens import (
+    RESULT_CHARS_PER_TOKEN,
+    call_tokens,
+    frame_tokens,
+    media_tokens,
+    message_tokens,
+    text_tokens,
+)
+from nca.context.view import Item, Marker, Summary, Verbatim, View
+from nca.messages import AttachmentPart, MediaPart, Message
+
+FIXED = ("system_prompt", "instructions", "tool_definitions", "mcp_tools")
+"""What goes along with every request: nca's own words, the project's (AGENTS.md), nca's own tools, those of servers."""
+TALK = ("summaries", "ledger", "conversation", "tool_calls", "tool_results", "attachments")
+"""What the view shows. ledger: what code keeps beside a summary's prose. conversation: what you and the model said."""
+KINDS = FIXED + TALK
+LABELS = {
+    "system_prompt": "system prompt",
+    "instructions": "project instructions",
+    "tool_definitions": "tools",
+    "mcp_tools": "tools of MCP servers",
+    "summaries": "summaries",
+    "ledger": "ledger of facts",
+    "conversation": "conversation",
+    "tool_calls": "tool calls",
+    "tool_results": "tool results",
+    "attachments": "attachments",
+}
+"""The same words on the screen and in pictures."""
+
+
+def message_parts(message: Message) -> Counter[str]:
+    """Raw tokens of one message by kind; they sum to `message_tokens`."""
+    calls = sum(map(call_tokens, message.tool_calls))
+    files = 0
+    if message.role == "user" and isinstance(message.content, tuple):
+        files = sum(map(_part_tokens, message.content))
+    said = message_tokens(message) - calls - files
+    kind = "tool_results" if message.role == "tool" else "conversation"
+    return +Counter({kind: said, "tool_calls": calls, "attachments": files})
+
+
+def summary_parts(message: Message, summary: Summary) -> Counter[str]:
+    """Raw tokens of a summary as it is sent: its prose, and the ledger and the person's words behind it."""
+    whole = message_tokens(message)
+    _, found, rest = summary.text.partition(summary.prose) if summary.prose else ("", "", "")
+    ledger = min(whole, text_tokens(rest.strip())) if found else 0
+    return +Counter({"summaries": whole - ledger, "ledger": ledger})
+
+
+def item_parts(history: History, item: Item) -> Counter[str]:
+    """Raw tokens of what one item of a view shows, as the history counts."""
+    if isinstance(item, Verbatim):
+        return run_parts(history, item.first, item.last)
+    shown = history.shown(item)
+    match item:
+        case Summary() if shown is not None:
+            return summary_parts(shown, item)
+        case Marker() if shown is not None:
+            # Its line stands where a summary would.
+            return Counter({"summaries": message_tokens(shown)})
+        case _ if shown is not None:
+            return _as_counted(history, shown)
+        case _:
+            return Counter()
+
+
+def run_parts(history: History, first: int, last: int) -> Counter[str]:
+    """Raw tokens of the messages first … last as they are."""
+    total: Counter[str] = Counter()
+    for entry in history.entries[first - 1 : last]:
+        total.update(_as_counted(history, entry.message))
+    return total
+
+
+class LogParts:
+    """Running counts over a whole log: what any view of it showed when the log ended anywhere, looking at it once."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        counted = [message_parts(entry.message) for entry in history.entries]
+        self._sums = {kind: list(accumulate((one[kind] for one in counted), initial=0)) for kind in TALK}
+        self._items: dict[int, Counter[str]] = {}
+
+    def shown(self, number: int, view: View, end: int) -> Counter[str]:
+        """Raw tokens by kind of what the view of this number showed when the log ended at `end`."""
+        if number not in self._items:
+            items: Counter[str] = Counter()
+            for item in view.items:
+                if isinstance(item, Verbatim):
+                    items.update(self._run(item.first, item.last))
+                else:
+                    items.update(item_parts(self._history, item))
+            self._items[number] = items
+        return self._items[number] + self._run(view.tail, end)
+
+    def _run(self, first: int, last: int) -> Counter[str]:
+        if last < first:
+            return Counter()
+        return Counter({kind: sums[last] - sums[first - 1] for kind, sums in self._sums.items()})
+
+
+def view_parts(history: History) -> Counter[str]:
+    """Raw tokens of all that the history's view shows; they sum to `History.view_tokens`."""
+    total: Counter[str] = Counter()
+    for item in history.view.items:
+        total.update(item_parts(history, item))
+    total.update(run_parts(history, history.view.tail, history.head))
+    return total
+
+
+def split(total: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """`total` in proportion to the weights, in whole tokens that add up to it; largest remainders are rounded up.
+
+    Where nothing weighs anything, the first kind has all.
+    """
+    names = list(weights)
+    whole = sum(weights.values())
+    if not whole:
+        return {name: total if place == 0 else 0 for place, name in enumerate(names)}
+    shares = {name: divmod(total * weights[name], whole) for name in names}
+    found = {name: share for name, (share, _) in shares.items()}
+    missing = total - sum(found.values())
+    for name in sorted(names, key=lambda name: -shares[name][1])[:missing]:
+        found[name] += 1
+    return found
+
+
+def parts_of(breakdown: Mapping[str, int], fixed_raw: Mapping[str, int], talk_raw: Mapping[str, int]) -> dict[str, int]:
+    """A measurement's breakdown (see `Measurement`) by kind; the parts sum to the same `used`.
+
+    fixed_raw, talk_raw  raw tokens by kind, of what goes along with every request and of what the view shows
+    """
+    system, tools = breakdown["system_prompt"], breakdown["tool_definitions"]
+    talk = sum(breakdown.values()) - system - tools
+    found = split(system, {kind: fixed_raw.get(kind, 0) for kind in FIXED[:2]})
+    found |= split(tools, {kind: fixed_raw.get(kind, 0) for kind in FIXED[2:]})
+    found |= split(talk, {kind: talk_raw.get(kind, 0) for kind in ("conversation", *TALK)})
+    return {kind: found[kind] for kind in KINDS}
+
+
+def _as_counted(history: History, message: Message) -> Counter[str]:
+    """With what each call adds beside its text."""
+    parts = message_parts(message)
+    if message.tool_calls:
+        parts["tool_calls"] += history.call_raw * len(message.tool_calls)
+    return parts
+
+
+def _part_tokens(part: object) -> int:
+    """Raw tokens of a file or an image that came with a person's message; 0 for what was said."""
+    match part:
+        case AttachmentPart(path, text):
+            return text_tokens(text, RESULT_CHARS_PER_TOKEN) + frame_tokens(path)
+        case MediaPart():
+            return media_tokens(part)
+        case _:
+            return 0

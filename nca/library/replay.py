@@ -1,0 +1,289 @@
+"""A conversation that was held, replayed turn by turn: what nca would have sent, kept and saved in a given window.
+
+Before each answer of the transcript stands the request that brought it. Each is measured as nca would have measured it,
+compacted where it would have been, and counted with and without. The same transcript and settings give the same
+figures, but for the times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nca.config.extensions import is_built_in, load_stage
+from nca.config.loaded import LoadedSettings
+from nca.context.budget import REARM_RATIO, Budget
+from nca.context.calibration import Calibration
+from nca.context.history import History
+from nca.context.kept import KeptFacts
+from nca.context.meter import Meter
+from nca.context.plan import compact, run
+from nca.context.request import repair, resolve
+from nca.context.tokens import message_tokens
+from nca.context.view import View
+from nca.errors import ContextDoesNotFit
+from nca.library.compaction import Summarizer, asking, summarizer_window
+from nca.library.inputs import budget_of, facts_of, read_tools
+from nca.messages import Entry, Message, Usage
+from nca.models.catalog import ModelFacts
+from nca.models.costs import cost_of
+from nca.wire import message_from_dict
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedCompaction:
+    """One that would have happened before the request that follows message `after_message`. Counts in tokens.
+
+    made_by   who wrote its summary: "extract" is code; "" where there is none
+    """
+
+    after_message: int
+    stages: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    kept_facts: int
+    total_facts: int
+    made_by: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """All requests together, in tokens; the answers are the same on both sides.
+
+    cached_tokens    of `tokens`, what begins as the request before did, so that a provider's prompt cache has it
+    over_budget      requests that would not have fitted; first_over_budget: the message that the first of them follows
+    cost             US dollars, answers included, at full price; None where the model's prices are not known
+    cost_cached      with the prompt cache, as long as it stays warm; None where no price of a cache is known
+    """
+
+    tokens: int
+    cached_tokens: int
+    largest_tokens: int
+    over_budget: int
+    first_over_budget: int
+    cost: float | None
+    cost_cached: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a replay found. `kept_facts` and `kept_turns` are what the view at the end still holds of the whole log:
+    facts found by code, and the person's messages word for word.
+
+    summaries_tokens   what a summarizer read and wrote beside the requests; 0 where none was asked
+    """
+
+    model: str
+    window_tokens: int
+    window_is_assumed: bool
+    budget_tokens: int
+    trigger_tokens: int
+    messages: int
+    turns: int
+    requests: int
+    with_nca: Sent
+    without: Sent
+    compactions: tuple[ReplayedCompaction, ...]
+    kept_facts: int
+    total_facts: int
+    kept_turns: int
+    summaries_tokens: int
+    longest_check_seconds: float
+    longest_compaction_seconds: float
+
+
+def replay(
+    messages: Sequence[Message],
+    loaded: LoadedSettings,
+    *,
+    model: str = "",
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    summarizer: Summarizer | None = None,
+) -> Replay:
+    """Replay a conversation in the window of `model`, or in that of the settings.
+
+    summarizer   as for `nca.compact`; None: summaries are extracts made by code, and nobody is asked
+
+    Raises UsageError, ConfigError.
+    """
+    loaded = loaded.for_model(model)
+    facts = facts_of(model, loaded)
+    replaying = _Replaying(loaded, facts, budget_of(facts, loaded), read_tools(tools), summarizer)
+    for seq, message in enumerate(messages, 1):
+        replaying.take(Entry(seq, message))
+    return replaying.found()
+
+
+class _Tally:
+    """One side's requests."""
+
+    def __init__(self, facts: ModelFacts, budget: Budget) -> None:
+        self._facts = facts
+        self._budget = budget
+        self._costs: list[float | None] = []
+        self._cached_costs: list[float | None] = []
+        self._sent = {"tokens": 0, "cached_tokens": 0, "largest_tokens": 0, "over_budget": 0, "first_over_budget": 0}
+
+    def add(self, head: int, tokens: int, cached_tokens: int, answer_tokens: int) -> None:
+        sent = self._sent
+        sent["tokens"] += tokens
+        sent["cached_tokens"] += cached_tokens
+        sent["largest_tokens"] = max(sent["largest_tokens"], tokens)
+        if tokens > self._budget.budget_tokens:
+            sent["over_budget"] += 1
+            sent["first_over_budget"] = sent["first_over_budget"] or head
+        self._costs.append(cost_of(self._facts, Usage(tokens, answer_tokens)))
+        cached = Usage(tokens, answer_tokens, cached_tokens, tokens - cached_tokens)
+        self._cached_costs.append(cost_of(self._facts, cached) if self._facts.cache_read_cost is not None else None)
+
+    def sent(self) -> Sent:
+        return Sent(**self._sent, cost=_sum(self._costs), cost_cached=_sum(self._cached_costs))
+
+
+class _Replaying:
+    """The conversation as far as it has come."""
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        facts: ModelFacts,
+        budget: Budget,
+        tools: Sequence[dict[str, Any]],
+        summarizer: Summarizer | None,
+    ) -> None:
+        self._facts, self._budget, self._context = facts, budget, loaded.settings.context
+        calibration = Calibration.unlearned(facts.provider, count_as=self._context.count_as)
+        self._meter = Meter(model=facts.name, provider=facts.provider, calibration=calibration, tools=tools)
+        self._history = History()
+        self._raw = self._without_before = self._with_before = 0
+        self._mended_raw = 0
+        """What the repair of a log that came broken adds to a request that shows all of it."""
+        self._quiet_below = 0
+        self._kept_prefix: int | None = None
+        """Tokens that the next request begins with as the last did, where a compaction has come between them."""
+        self._with, self._without = _Tally(facts, budget), _Tally(facts, budget)
+        self._summarizer = _Counted(summarizer) if summarizer is not None else None
+        self._summarizer_window = summarizer_window(loaded)
+        self._stages = {name: load_stage(name) for name in self._context.stages if not is_built_in(name)}
+        self._compactions: list[ReplayedCompaction] = []
+        self._requests = 0
+        self._longest = {"check": 0.0, "compaction": 0.0}
+
+    def take(self, entry: Entry) -> None:
+        if entry.message.role == "assistant" and self._history.head:
+            self._request(self._meter.scaled(message_tokens(entry.message)))
+        self._history.append(entry)
+        self._raw += self._history.message_tokens(entry.message)
+
+    def found(self) -> Replay:
+        history, budget = self._history, self._budget
+        kept, total = KeptFacts(history, View(), history.view).count()
+        shown = "\n".join(message.text for message in resolve(history))
+        said = [e.message for e in history.entries if e.message.role == "user" and not e.message.is_synthetic]
+        return Replay(
+            model=self._facts.name,
+            window_tokens=budget.window_tokens,
+            window_is_assumed=self._facts.window_is_assumed,
+            budget_tokens=budget.budget_tokens,
+            trigger_tokens=budget.trigger_tokens(self._context),
+            messages=history.head,
+            turns=len(said),
+            requests=self._requests,
+            with_nca=self._with.sent(),
+            without=self._without.sent(),
+            compactions=tuple(self._compactions),
+            kept_facts=kept,
+            total_facts=total,
+            kept_turns=sum(message.text.strip() in shown for message in said),
+            summaries_tokens=self._meter.scaled(self._summarizer.raw) if self._summarizer is not None else 0,
+            longest_check_seconds=self._longest["check"],
+            longest_compaction_seconds=self._longest["compaction"],
+        )
+
+    def _request(self, answer_tokens: int) -> None:
+        """One request, compacted before it where that is due."""
+        history, meter, head = self._history, self._meter, self._history.head
+        self._requests += 1
+        used = self._check()
+        if not self._compactions:
+            self._mended_raw = meter.raw(history) - meter.fixed_raw - history.view_tokens
+        if self._context.auto == "on" and (used > self._budget.budget_tokens or self._is_due(used)):
+            self._compact(used)
+            used = meter.used(history)
+        # Between two compactions a request only grows at its end; over one, it begins alike as far as both do.
+        cached = self._with_before if self._kept_prefix is None else self._kept_prefix
+        self._with.add(head, used, min(cached, used), answer_tokens)
+        self._with_before, self._kept_prefix = used, None
+        whole = meter.total(meter.fixed_raw + self._raw + self._mended_raw)
+        self._without.add(head, whole, min(self._without_before, whole), answer_tokens)
+        self._without_before = whole
+
+    def _check(self) -> int:
+        started = time.perf_counter()
+        used = self._meter.used(self._history)
+        self._longest["check"] = max(self._longest["check"], time.perf_counter() - started)
+        return used
+
+    def _is_due(self, used: int) -> bool:
+        return used >= max(self._budget.trigger_tokens(self._context), self._quiet_below)
+
+    def _compact(self, used: int) -> None:
+        history, before = self._history, self._history.view
+        planning = compact(
+            history,
+            self._meter,
+            self._budget,
+            self._context,
+            target_ratio=self._budget.aim_ratio(self._context),
+            summarizer_window=self._summarizer_window,
+            has_summarizer=self._summarizer is not None,
+        )
+        started = time.perf_counter()
+        try:
+            proposal = run(planning, asking(self._summarizer), self._stages.__getitem__)
+        except ContextDoesNotFit:
+            proposal = None
+        seconds = time.perf_counter() - started
+        self._longest["compaction"] = max(self._longest["compaction"], seconds)
+        if proposal is not None and proposal.compacted:
+            history.view = proposal.view
+            self._kept_prefix = self._prefix(before)
+            numbers = (proposal.tokens_before, proposal.tokens_after, proposal.kept_facts, proposal.total_facts)
+            self._compactions.append(
+                ReplayedCompaction(history.head, proposal.stages_used, *numbers, proposal.made_by, seconds)
+            )
+            used = self._meter.used(history)
+        self._quiet_below = used + int(REARM_RATIO * self._budget.budget_tokens)
+
+    def _prefix(self, view: View) -> int:
+        """Tokens of the messages with which a request with this view and one with the view in force both begin."""
+        provider = self._facts.provider
+        earlier, now = (repair(resolve(self._history, one), provider) for one in (view, self._history.view))
+        raw = self._meter.fixed_raw
+        for one, other in zip(earlier, now, strict=False):
+            if one != other:
+                break
+            raw += self._history.message_tokens(one)
+        return self._meter.scaled(raw)
+
+
+class _Counted:
+    """A summarizer, and the raw tokens of all that it read and wrote."""
+
+    def __init__(self, summarizer: Summarizer) -> None:
+        self._summarizer = summarizer
+        self.raw = 0
+
+    def __call__(self, messages: list[dict[str, Any]]) -> str:
+        self.raw += sum(message_tokens(message_from_dict(row)) for row in messages)
+        text = self._summarizer(messages)
+        self.raw += message_tokens(Message("assistant", text))
+        return text
+
+
+def _sum(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None

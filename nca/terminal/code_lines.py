@@ -1,0 +1,109 @@
+"""Code that is still being written, in colours, line by line: a finished line leaves for good while the block grows.
+
+Pygments cannot go on where it stopped, so each piece is coloured together with what stands before it, back to a place
+where no string and no comment is open. That context is bounded, and so the cost is linear in the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.syntax import Syntax, SyntaxTheme
+from rich.text import Text
+
+MAX_LINE_CHARS = 2_000
+"""Code with a longer line is drawn without colours: lexers with lookahead are not linear on long lines."""
+
+CONTEXT_CHARS = 3_000
+"""From here on a place is looked for where the context can be cut."""
+
+MOST_CONTEXT_CHARS = 8_000
+"""Where there is no such place for so long (a string of many pages), colours start anew."""
+
+PIECE_CHARS = 8_000
+"""More code than this at once is coloured in pieces."""
+
+_CLOSERS = {"/*": "*/", "<!--": "-->"}
+"""Comments that many lexers know only whole: while one is open, its end is added for the lexer."""
+
+_Tokens = list[tuple[tuple[str, ...], str]]
+"""Pygments' kinds of token, which are tuples of names, and their texts."""
+
+
+class CodeLines:
+    """The lines of one code block. `add` takes them as they are finished, `open_line` shows what is not."""
+
+    def __init__(self, language: str, theme: SyntaxTheme) -> None:
+        self._theme = theme
+        # Without a size, tabs stay tabs.
+        self._lexer = Syntax("", language, tab_size=0).lexer if language else None
+        self._context = ""
+
+    def add(self, code: str) -> Text:
+        """Whole lines, joined by newlines and without the last one, in colours."""
+        coloured = Text()
+        for piece in _pieces(code):
+            coloured.append_text(self._coloured(f"{piece}\n"))
+        coloured.right_crop(1)
+        return coloured
+
+    def open_line(self, code: str) -> Text:
+        """What comes after all lines so far, in colours; nothing is remembered of it."""
+        tokens = self._tokens(self._context + code)
+        return self._styled(tokens, len(self._context), len(code)) if tokens else Text(code)
+
+    def _coloured(self, piece: str) -> Text:
+        whole = self._context + piece
+        tokens = self._tokens(whole)
+        if tokens is None:
+            self._context = ""
+            return Text(piece)
+        text = self._styled(tokens, len(self._context), len(piece))
+        self._context = whole[_good_cut(tokens, whole) :]
+        return text
+
+    def _tokens(self, code: str) -> _Tokens | None:
+        """None where there is no lexer, or this is not for one."""
+        if self._lexer is None or max(map(len, code.split("\n"))) > MAX_LINE_CHARS:
+            return None
+        closer = next((end for start, end in _CLOSERS.items() if code.rfind(start) > code.rfind(end)), "")
+        tokens = list(self._lexer.get_tokens(code + closer))
+        joined = "".join(text for _, text in tokens)
+        # A lexer that changes the text is of no use: the text is what counts.
+        return tokens if joined.startswith(code) and len(joined) <= len(code) + len(closer) + 1 else None
+
+    def _styled(self, tokens: _Tokens, start: int, length: int) -> Text:
+        """The `length` characters from `start` on; what stands around them was for the lexer only."""
+        parts = []
+        at = -start
+        for kind, text in tokens:
+            if at + len(text) > 0 and at < length:
+                parts.append((text[max(-at, 0) : length - at], self._theme.get_style_for_token(kind)))
+            at += len(text)
+        return Text.assemble(*parts)
+
+
+def _pieces(code: str) -> Iterator[str]:
+    """The code in pieces of whole lines."""
+    start = 0
+    while len(code) - start > PIECE_CHARS:
+        end = code.rfind("\n", start, start + PIECE_CHARS)
+        if end < 0 and (end := code.find("\n", start)) < 0:
+            break
+        yield code[start:end]
+        start = end + 1
+    yield code[start:]
+
+
+def _good_cut(tokens: _Tokens, code: str) -> int:
+    """Where the context for what follows may begin: a line at the margin, outside of strings and comments."""
+    if len(code) <= CONTEXT_CHARS:
+        return 0
+    at, found = 0, 0
+    for kind, text in tokens:
+        if "String" not in kind and "Comment" not in kind and "\n" in text:
+            place = at + text.rfind("\n") + 1
+            if place < len(code) and not code[place].isspace():
+                found = place
+        at += len(text)
+    return found or (len(code) if len(code) > MOST_CONTEXT_CHARS else 0)

@@ -1,0 +1,105 @@
+"""Settings in lists: what is changed, the groups, what a search finds. Every list says value and where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nca.config.schema import KEYS, about_section
+from nca.terminal.sanitize import one_line
+from nca.terminal.tables import new_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nca.config.loaded import LoadedSettings
+
+CHANGED = "•"
+"""Before a setting that is not as nca has it, so that it can be told without colours."""
+_VALUE_COLUMNS = 24
+_HOW = "/config GROUP lists one group · /config WORD searches · /config KEY tells what it means and accepts"
+
+
+def overview(loaded: LoadedSettings) -> RenderableType:
+    """What is changed, and the groups: one screen, however many settings there are."""
+    changed = [name for name in KEYS if _is_changed(loaded, name)]
+    table = new_table()
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    sections = dict.fromkeys(section_of(name) for name in KEYS)
+    for section in sections:
+        if section:
+            count = sum(section_of(name) == section for name in KEYS)
+            table.add_row(Text(section, style="accent"), f"{count}", about_section(section))
+    above = listed(loaded, changed) if changed else Text("Nothing is changed: every setting is as nca has it.")
+    return Group(above, Text(""), table, Text(_HOW, style="quiet"))
+
+
+def listed(loaded: LoadedSettings, names: Sequence[str]) -> Table:
+    """One a row: a mark where it is changed, name, value; and where it is from, else what it means."""
+    table = new_table(gap=1)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=_VALUE_COLUMNS)
+    # What gives way where the window is narrow: cut, never wrapped.
+    table.add_column(ratio=1)
+    for name in names:
+        is_changed = _is_changed(loaded, name)
+        value = one_line(shown(loaded.value(name)) + unit(name))
+        about = one_line(loaded.origin(name)) if is_changed else KEYS[name].about
+        table.add_row(
+            CHANGED if is_changed else "",
+            name,
+            Text(value, style="accent" if is_changed else "", no_wrap=True, overflow="ellipsis"),
+            Text(about, style="quiet", no_wrap=True, overflow="ellipsis"),
+        )
+    return table
+
+
+def matching(words: str) -> list[str]:
+    """The settings that speak of all these words, in the name first."""
+    wanted = words.lower().split()
+
+    def said(name: str) -> str:
+        key = KEYS[name]
+        return " ".join((name, key.about, key.unit, *key.kind.choices)).lower()
+
+    found = [name for name in KEYS if all(word in said(name) for word in wanted)]
+    return sorted(found, key=lambda name: not all(word in name for word in wanted))
+
+
+def section_of(name: str) -> str:
+    """`context.prune` of `context.prune.protect_tokens`; "" for what stands above all tables."""
+    return name.rpartition(".")[0]
+
+
+def shown(value: Any) -> str:
+    """A value as a person would write it; an empty text is visible."""
+    return plain(value) or '""'
+
+
+def plain(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return one_line(", ".join(str(item) for item in value), 200)
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:g}"
+        case _:
+            return one_line(str(value), 200)
+
+
+def unit(name: str) -> str:
+    written = KEYS[name].unit
+    return f" {written}" if written else ""
+
+
+def _is_changed(loaded: LoadedSettings, name: str) -> bool:
+    return bool(loaded.value(name) != KEYS[name].default)

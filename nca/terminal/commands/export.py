@@ -1,0 +1,69 @@
+"""/export: the session as a file, to read or to import again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nca.errors import UsageError
+from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.sanitize import one_line
+from nca.terminal.session_lines import place, short_id
+from nca.terminal.wording import messages
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+
+_FLAGS = {
+    "--html": ("html", "one page with a picture of the context"),
+    "--md": ("markdown", "to read (the default)"),
+    "--json": ("json", "everything; nca sessions import reads it back"),
+}
+_FORCE = "--force"
+
+
+class ExportCommand:
+    name = "export"
+    aliases = ()
+    usage = "/export [FILE] [--html|--md|--json] [--force]"
+    about = "Write this session to a file, keys taken out"
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        flags, name = _parsed(argument)
+        # On a thread: a long session takes a moment, and the screen lives meanwhile.
+        context.output.notice(await asyncio.to_thread(_exported, context.conversation, flags, name))
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        last = argument.rpartition(" ")[2]
+        known = [*((flag, about) for flag, (_, about) in _FLAGS.items()), (_FORCE, "replace a file that exists")]
+        return [Suggestion(flag, about) for flag, about in known if flag.startswith(last)]
+
+
+def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
+    """Write the file; what to say of it."""
+    # Imported here: most chats are never exported.
+    from nca.models.secrets import known_secrets
+    from nca.redact import Redactor
+    from nca.transcripts.exporting import FORMATS, format_of, rendered
+    from nca.transcripts.session_file import redacted
+    from nca.transcripts.writing import write_private
+
+    session = conversation.info.id
+    chosen = format_of([_FLAGS[flag][0] for flag in flags if flag != _FORCE], name)
+    path = conversation.directory / Path(name or f"nca-{short_id(session)}{FORMATS[chosen][0]}").expanduser()
+    copy = redacted(conversation.store.copy_of(session), Redactor(known_secrets(os.environ)))
+    write_private(path, rendered(copy, chosen), overwrites=_FORCE in flags)
+    return f"{messages(len(copy.entries))} in {place(str(path))} ({chosen})."
+
+
+def _parsed(argument: str) -> tuple[list[str], str]:
+    """Flags, and the file's name: all that is no flag, blanks and all."""
+    words = argument.split(" ")
+    flags = [word for word in words if word.startswith("--")]
+    for flag in flags:
+        if flag not in _FLAGS and flag != _FORCE:
+            raise UsageError(f"/export knows no {one_line(flag, 40)}.", advice=f"Valid: {', '.join(_FLAGS)}, {_FORCE}.")
+    return flags, " ".join(word for word in words if not word.startswith("--")).strip()

@@ -1,0 +1,179 @@
+"""/show: a tool call with its arguments and its whole output, and what the model thought."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nca.errors import UsageError
+from nca.messages import Entry, Message, ToolCall
+from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.diffs import diff_lines
+from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.wording import duration
+
+MOST_LINES, MOST_CHARS = 500, 60_000
+"""Of one output or of one turn's thoughts; a terminal is no place for more."""
+MOST_ARGUMENT_LINES = 60
+DIFF_LINES = 2_000
+SUGGESTED = 20
+_ABOUT_CHARS = 70
+_THOUGHTS = ("thoughts", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call in the log, and its result where there is one; `later` calls with the same id came after it."""
+
+    call: ToolCall
+    result: Entry | None
+    later: int
+
+
+class ShowCommand:
+    name = "show"
+    aliases = ("output",)
+    usage = "/show [N]\n/show thoughts"
+    about = "The last tool call with its whole output, the Nth latest, or what the model thought"
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        word = argument.strip().lower()
+        entries = context.conversation.entries
+        if word in _THOUGHTS:
+            _show_thoughts(context, entries)
+            return
+        number = int(word) if word.isdecimal() and len(word) < 9 else 0
+        if word and number < 1:
+            raise UsageError(
+                f"/show {one_line(argument, 40)} is not known.",
+                advice="Valid: thoughts, or 1 for the last call and so on.",
+            )
+        found = next(islice(calls_backwards(entries), max(number, 1) - 1, None), None)
+        if found is None and not word and _thoughts(entries):
+            _show_thoughts(context, entries)
+        elif found is None:
+            count = sum(1 for _ in calls_backwards(entries))
+            raise UsageError(f"There are {count:,} tool calls." if count else "No tool was called in this session yet.")
+        else:
+            context.output.show(Group(*_whole(context, found)))
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        entries = context.conversation.entries
+        for number, found in enumerate(islice(calls_backwards(entries), SUGGESTED), 1):
+            if str(number).startswith(argument):
+                yield Suggestion(str(number), _about(found))
+        if _THOUGHTS[0].startswith(argument.lower()) and (chars := sum(map(len, _thoughts(entries)))):
+            yield Suggestion(_THOUGHTS[0], f"what it thought in the last turn, {chars:,} characters")
+
+
+def calls_backwards(entries: Sequence[Entry]) -> Iterator[Called]:
+    """The calls of a log, the last one first. Results stand behind the message that asked for them."""
+    results: dict[str, Entry] = {}
+    seen: Counter[str] = Counter()
+    for entry in reversed(entries):
+        message = entry.message
+        if message.role == "tool":
+            results[message.tool_call_id] = entry
+        elif message.role == "assistant":
+            for call in reversed(message.tool_calls):
+                yield Called(call, results.pop(call.id, None), seen[call.id])
+                seen[call.id] += 1
+            results.clear()
+
+
+def _about(found: Called) -> str:
+    text = _text_of(found.result.message) if found.result else "no result"
+    failed = "failed: " if found.result and found.result.message.is_error else ""
+    arguments = " ".join(value for _, value in _arguments(found.call))
+    return one_line(f"{found.call.name} {one_line(arguments, 40)} → {failed}{text[:400]}", _ABOUT_CHARS)
+
+
+def _whole(context: CommandContext, found: Called) -> Iterator[RenderableType]:
+    yield Text(one_line(found.call.name, 200), style="bold")
+    for name, value in _arguments(found.call):
+        lines = to_terminal(value).rstrip("\n").split("\n")
+        label = f"  {one_line(name, 60)}: " if name else "  "
+        if len(lines) == 1:
+            yield Text.assemble((label, "accent"), lines[0][:MOST_CHARS])
+            continue
+        yield Text(label.rstrip(), style="accent")
+        yield from (Text(f"    {line}") for line in lines[:MOST_ARGUMENT_LINES])
+        if len(lines) > MOST_ARGUMENT_LINES:
+            yield Text(f"    … and {len(lines) - MOST_ARGUMENT_LINES:,} more lines", style="notice")
+    ended = context.output.recent.of(found.call.id, later=found.later)
+    if ended is not None and ended.diff:
+        yield from diff_lines(ended.diff, DIFF_LINES)
+    if found.result is None:
+        yield Text("It has no result.", style="notice")
+        return
+    message = found.result.message
+    took = f", {duration(ended.seconds)}" if ended is not None else ""
+    what = "Failed" if message.is_error else "Result"
+    yield Text(f"{what} (message {found.result.seq}{took}):", style="failure" if message.is_error else "quiet")
+    yield from _bounded(_text_of(message), f"; /context show {found.result.seq} prints the whole")
+
+
+def _arguments(call: ToolCall) -> list[tuple[str, str]]:
+    """Names and values; an unnamed value where it is no object."""
+    try:
+        values = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        return [("", call.arguments)]
+    return [(str(name), value if isinstance(value, str) else json.dumps(value)) for name, value in values.items()]
+
+
+def _text_of(message: Message) -> str:
+    return message.text or "(no text)"
+
+
+def _bounded(text: str, where: str) -> Iterator[Text]:
+    """The beginning and the end of a long text."""
+    text = to_terminal(text)
+    if len(text) > MOST_CHARS:
+        half = MOST_CHARS // 2
+        left_out = len(text) - MOST_CHARS
+        yield from _bounded_lines(text[:half], where)
+        yield Text(f"… {left_out:,} characters are left out{where}", style="notice")
+        yield from _bounded_lines(text[-half:], where)
+    else:
+        yield from _bounded_lines(text, where)
+
+
+def _bounded_lines(text: str, where: str) -> Iterator[Text]:
+    lines = text.split("\n")
+    if len(lines) <= MOST_LINES:
+        yield Text(text)
+        return
+    half = MOST_LINES // 2
+    yield Text("\n".join(lines[:half]))
+    yield Text(f"… {len(lines) - 2 * half:,} lines are left out{where}", style="notice")
+    yield Text("\n".join(lines[-half:]))
+
+
+def _thoughts(entries: Sequence[Entry]) -> list[str]:
+    """What was thought since the person last said something."""
+    found: list[str] = []
+    for entry in reversed(entries):
+        if entry.message.role == "user" and not entry.message.is_synthetic:
+            break
+        if entry.message.role == "assistant" and entry.message.reasoning.strip():
+            found.append(entry.message.reasoning.strip())
+    return found[::-1]
+
+
+def _show_thoughts(context: CommandContext, entries: Sequence[Entry]) -> None:
+    thoughts = _thoughts(entries)
+    if not thoughts:
+        raise UsageError("The last answer came without thoughts that the model shares.")
+    parts = list(_bounded("\n\n".join(thoughts), "; `nca sessions export` has all of it"))
+    for part in parts:
+        part.style = part.style or "quiet"
+    context.output.show(Group(*parts))

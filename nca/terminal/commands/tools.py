@@ -1,0 +1,140 @@
+"""/tools: what the model can do here, what each tool may do, weighs and did; one of them in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from nca.agent.tool_counts import BUILT_IN, ToolCount, tool_counts
+from nca.errors import UsageError
+from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.tables import new_table
+from nca.terminal.wording import short_tokens
+from nca.tools.mcp.tool import tool_name
+from nca.tools.permissions import decide
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_DECISIONS = {"allow": "runs", "ask": "asks", "deny": "denied"}
+MOST_OF_A_SERVER = 6
+"""A server with more tools than this is one row; its name lists them."""
+
+
+class ToolsCommand:
+    name = "tools"
+    aliases = ("tool",)
+    usage = "/tools\n/tools NAME\n/tools SERVER"
+    about = "What the model can do: each tool's permission, weight and calls; NAME shows one"
+
+    async def run(self, context: CommandContext, argument: str) -> None:
+        counts = counted(context)
+        wanted = argument.strip()
+        if not wanted:
+            _show_all(context, counts)
+        elif of_server := [one for one in counts if one.source == wanted and wanted != BUILT_IN]:
+            context.output.show(_table(context, of_server))
+        elif one := next((one for one in counts if one.name == wanted), None):
+            _show_one(context, one)
+        else:
+            raise UsageError(
+                f"There is no tool {one_line(wanted, 60)}.",
+                advice=f"There are: {', '.join(one_line(one.name) for one in counts) or 'none'}.",
+            )
+
+    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+        counts = counted(context)
+        servers = dict.fromkeys(one.source for one in counts if one.source != BUILT_IN)
+        named = [(one.name, one.description.partition(". ")[0]) for one in counts]
+        named += [(server, "the tools of this server") for server in servers]
+        return [Suggestion(name, about) for name, about in named if name.startswith(argument)]
+
+
+def counted(context: CommandContext) -> list[ToolCount]:
+    conversation = context.conversation
+    parts = conversation.stats().parts
+    sources = {
+        tool_name(one.server.name, offer.name): one.server.name
+        for one in conversation.servers.connections
+        for offer in one.listing.offers
+    }
+    return tool_counts(
+        conversation.permits.toolbox,
+        conversation.next_request().tools,
+        conversation.entries,
+        definitions_tokens=parts["tool_definitions"] + parts["mcp_tools"],
+        sources=sources,
+    )
+
+
+def _show_all(context: CommandContext, counts: Sequence[ToolCount]) -> None:
+    if not counts:
+        context.output.show("The model has no tools.")
+        return
+    by_source: dict[str, list[ToolCount]] = {}
+    for one in counts:
+        by_source.setdefault(one.source, []).append(one)
+    listed = [one for of in by_source.values() if of[0].source == BUILT_IN or len(of) <= MOST_OF_A_SERVER for one in of]
+    context.output.show(_table(context, listed))
+    for source, of in by_source.items():
+        if of[0] not in listed:
+            tokens, calls = sum(one.definition_tokens for one in of), sum(one.calls for one in of)
+            name = one_line(source, 40)
+            context.output.show(
+                f"{name}: {len(of)} tools, {tokens:,} tokens, {calls:,} calls; /tools {name} lists them."
+            )
+    weight = sum(one.definition_tokens for one in counts)
+    mode = context.conversation.permits.mode
+    context.output.show(f"Together {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
+
+
+def _table(context: CommandContext, counts: Sequence[ToolCount]) -> Table:
+    """Calls and results are of the whole session."""
+    has_servers = any(one.source != BUILT_IN for one in counts)
+    table = new_table(has_header=True)
+    table.add_column("tool")
+    table.add_column("needs", no_wrap=True)
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("calls", justify="right", no_wrap=True)
+    table.add_column("failed", justify="right", no_wrap=True)
+    table.add_column("results", justify="right", no_wrap=True)
+    if has_servers:
+        table.add_column("from")
+    for one in counts:
+        weight = f"{one.definition_tokens:,}" if one.is_offered else "not told"
+        row = [
+            Text(one_line(one.name), "accent", no_wrap=True, overflow="ellipsis"),
+            Text(f"{one.permission}, {_decision(context, one)}"),
+            Text(weight, "" if one.is_offered else "quiet"),
+            *(Text(f"{number:,}" if number else "") for number in (one.calls, one.failures)),
+            Text(short_tokens(one.result_tokens) if one.result_tokens else ""),
+        ]
+        if has_servers:
+            row.append(Text(one_line(one.source, 30), "quiet"))
+        table.add_row(*row)
+    return table
+
+
+def _decision(context: CommandContext, one: ToolCount) -> str:
+    return _DECISIONS[decide(context.conversation.permits.mode, one.permission)]
+
+
+def _show_one(context: CommandContext, one: ToolCount) -> None:
+    told = f"{one.definition_tokens:,} tokens of each request" if one.is_offered else "not told to this model"
+    refused = f" ({one.refused:,} not allowed)" if one.refused else ""
+    decision, mode = _decision(context, one), context.conversation.permits.mode
+    context.output.show(
+        Group(
+            Text(one_line(one.name), "accent"),
+            Text(one_line(f"{one.source} · {one.permission}: {decision} in mode {mode} · {told}"), "quiet"),
+            Text(
+                f"{one.calls:,} calls, {one.failures:,} failed{refused}, about {one.result_tokens:,} tokens of results",
+                "quiet",
+            ),
+            Text(to_terminal(one.description)),
+        )
+    )

@@ -1,0 +1,72 @@
+"""The modes of the terminal that nca was started in: quiet while it runs, as they were found for everybody else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from typing import Any
+
+assert sys.platform != "win32"
+
+import termios  # noqa: E402  # the module does not exist on Windows
+
+_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
+_READ_BYTES = 65_536
+
+
+class TerminalModes:
+    """The terminal behind a descriptor. Every method is silent where there is none (any more)."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._found: list[Any] | None = None
+
+    def take(self) -> bytes | None:
+        """Be quiet from now on; what had been typed before, or None where there is no terminal."""
+        try:
+            found = termios.tcgetattr(self._descriptor)
+            self.be_quiet(waits=False)
+            early = os.read(self._descriptor, _READ_BYTES)
+            self.be_quiet()
+        except (OSError, termios.error):
+            return None
+        self._found = found
+        return early
+
+    def give_back(self) -> None:
+        """As before `take`, for good."""
+        self.be_as_found()
+        self._found = None
+
+    def be_as_found(self) -> None:
+        if self._found is not None:
+            with contextlib.suppress(OSError, termios.error):
+                termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
+
+    def be_quiet(self, *, waits: bool = True) -> None:
+        """No echo, no line editing, Enter as it is typed; signals stay. Without `waits` a read returns at once."""
+        with contextlib.suppress(OSError, termios.error):
+            mode = termios.tcgetattr(self._descriptor)
+            mode[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
+            mode[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+            mode[6][termios.VMIN] = 1 if waits else 0
+            mode[6][termios.VTIME] = 0
+            termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
+
+
+def mark_pastes(*, on: bool) -> None:
+    """Bracketed paste: without it, every line pasted while nca works would be sent by itself."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(_PASTES_ON if on else _PASTES_OFF)
+        sys.stdout.flush()
+
+
+def stop_process(*, group: bool) -> None:
+    """Stop as Ctrl-Z does; returns when the shell continues it (`fg`). `group`: with what it was started with."""
+    before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    try:
+        os.kill(0 if group else os.getpid(), signal.SIGTSTP)
+    finally:
+        signal.signal(signal.SIGTSTP, before)

@@ -1,0 +1,112 @@
+"""nca in a pseudo-terminal, and what a person would see on its screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pyte
+from pictures_svg import Cell, Look, colour, faint
+
+ROOT = Path(__file__).parents[1]
+COLUMNS, ROWS = 92, 60
+WAIT_SECONDS = 60.0
+QUIET_SECONDS = 1.0
+"""A screen that has been still for so long is finished."""
+
+
+class Screen(pyte.Screen):
+    """pyte does not know faint text; nca never blinks, so a cell's `blink` says that it is faint."""
+
+    def select_graphic_rendition(self, *attrs: int, **kwargs: Any) -> None:
+        translated: list[int] = []
+        rest = iter(attrs)
+        for attr in rest:
+            if attr in (38, 48):
+                kind = next(rest, 5)
+                translated += [attr, kind, *(next(rest, 0) for _ in range(3 if kind == 2 else 1))]
+            else:
+                translated += {2: [5], 22: [22, 25]}.get(attr, [attr])
+        super().select_graphic_rendition(*translated, **kwargs)
+
+
+class Terminal:
+    """A command of nca in a pseudo-terminal with a dark ground."""
+
+    def __init__(self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+        self._screen = Screen(COLUMNS, ROWS)
+        self._stream = pyte.ByteStream(self._screen)
+        self._process = pexpect.spawn(
+            sys.executable,
+            ["-m", "nca", *arguments],
+            cwd=str(directory),
+            env={**environment, "TERM": "xterm-256color", "COLORFGBG": "15;0"},
+            dimensions=(ROWS, COLUMNS),
+            timeout=None,
+        )
+        self.wait("›")
+
+    def line(self, text: str, awaited: str) -> None:
+        """Type a line; wait until `awaited` is on the screen and the screen is still."""
+        self._process.send(text)
+        self.wait("")
+        self.key("\r", awaited)
+
+    def key(self, key: str, awaited: str) -> None:
+        self._process.send(key)
+        self.wait(awaited)
+
+    def clear(self) -> None:
+        """An empty screen, as /clear leaves it."""
+        self.line("/clear", "")
+
+    def leave(self) -> None:
+        self._process.send("\x04")
+        self._process.expect(pexpect.EOF, timeout=WAIT_SECONDS)
+        self._process.close()
+
+    def wait(self, awaited: str) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        still_since = time.monotonic()
+        while time.monotonic() < deadline:
+            try:
+                self._stream.feed(self._process.read_nonblocking(65_536, 0.1))
+                still_since = time.monotonic()
+            except pexpect.TIMEOUT:
+                is_still = time.monotonic() - still_since >= QUIET_SECONDS
+                if is_still and awaited in "\n".join(self._screen.display):
+                    return
+        raise SystemExit(f"{awaited!r} did not come:\n" + "\n".join(self._screen.display))
+
+    def rows(self) -> list[list[Cell]]:
+        """The screen, without the empty lines above and below its text."""
+        rows = [[_cell(self._screen.buffer[row][column]) for column in range(COLUMNS)] for row in range(ROWS)]
+        filled = [number for number, row in enumerate(rows) if any(cell.text.strip() for cell in row)]
+        return rows[filled[0] : filled[-1] + 1]
+
+
+def environment(home: Path, api_base: str) -> dict[str, str]:
+    """A person's environment with nothing in it but an endpoint."""
+    return {
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUTF8": "1",
+        "NCA_HOME": str(home),
+        "OPENAI_API_BASE": api_base,
+        "OPENAI_API_KEY": "none",
+    }
+
+
+def _cell(cell: Any) -> Cell:
+    ink, ground = colour(cell.fg), colour(cell.bg, "")
+    if cell.reverse:
+        ink, ground = ground or "#1a1d23", ink
+    if cell.blink:
+        ink = faint(ink)
+    return Cell(cell.data or " ", Look(ink, ground, cell.bold, cell.italics, cell.underscore))

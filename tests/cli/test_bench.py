@@ -1,0 +1,96 @@
+"""nca bench, as a process: on a file, a pipe and a stored session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.sessions import Store
+from tests.cli.command import nca
+from tests.context.samples import talk
+
+DATA = Path(__file__).parent.parent / "data"
+CODING = str(DATA / "coding-session.jsonl")
+
+
+def figures(home: Path, source: str, *flags: str, stdin: str = "") -> dict[str, Any]:
+    done = nca("bench", source, "--json", *flags, home=home, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_file_and_the_same_through_a_pipe(tmp_path: Path) -> None:
+    found = figures(tmp_path, CODING, "--context-window", "16k")
+    assert found["compactions"]
+    assert found["with_nca"]["over_budget"] == 0 < found["without"]["over_budget"]
+    piped = figures(tmp_path, "-", "--context-window", "16k", stdin=Path(CODING).read_text())
+    assert (piped["with_nca"], piped["without"]) == (found["with_nca"], found["without"])
+
+
+def test_figures_for_a_person_and_nothing_of_what_was_said(tmp_path: Path) -> None:
+    done = nca("bench", CODING, "--context-window", "16k", "-m", "anthropic/claude-opus-4-5", home=tmp_path)
+    assert done.returncode == 0
+    assert "with nca" in done.stdout
+    assert "requests over the budget" in done.stdout
+    assert "$" in done.stdout
+    assert "no model was asked" in done.stdout
+    said = [json.loads(line) for line in Path(CODING).read_text().splitlines()]
+    texts = [row["content"] for row in said if row["role"] == "user"]
+    assert not any(text[:40] in done.stdout for text in texts)
+
+
+def test_prices_that_are_not_known_are_not_zero(tmp_path: Path) -> None:
+    done = nca("bench", CODING, "-m", "nobody/model", home=tmp_path)
+    assert "not known" in done.stdout
+    assert "assumed" in done.stdout
+    assert "No compaction would have been needed" in done.stdout
+
+
+def test_a_session_of_the_store_and_its_export(tmp_path: Path) -> None:
+    store_path = next(iter(_stored(tmp_path)))
+    with Store.open(store_path, read_only=True) as store:
+        (info,) = store.list()
+    found = figures(tmp_path, info.id[:5])
+    assert (found["messages"], found["model"]) == (info.messages, "anthropic/claude-opus-4-5")
+    exported = nca("sessions", "export", info.id, "--format", "json", home=tmp_path)
+    assert exported.returncode == 0, exported.stderr
+    again = figures(tmp_path, "-", stdin=exported.stdout)
+    assert (again["with_nca"], again["model"]) == (found["with_nca"], found["model"])
+
+
+@pytest.mark.parametrize(
+    ("source", "stdin", "says", "code"),
+    [
+        ("nowhere.jsonl", "", "nowhere.jsonl: there is no such file, and no session of that id or name", 2),
+        ("-", "not json", "standard input: is not JSON", 2),
+        ("-", "[]", "holds no messages", 2),
+        ("-", '[{"role": "robot", "content": "x"}]', "role 'robot' is not known", 2),
+        (str(DATA), "", "cannot be read", 2),
+        ("\x1b[31mred", "", "red: there is no such file", 2),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, source: str, stdin: str, says: str, code: int) -> None:
+    done = nca("bench", source, home=tmp_path, stdin=stdin)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert says in done.stderr
+    assert "\x1b" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def _stored(home: Path) -> list[Path]:
+    """A store with one session where `nca` with this home looks for it."""
+    done = nca("sessions", "import", "-", home=home, stdin=json.dumps([{"role": "user", "content": "Hello."}]))
+    assert done.returncode == 0, done.stderr
+    paths = list(home.rglob("sessions.db"))
+    with Store.open(paths[0]) as store:
+        for info in store.list():
+            store.delete(info.id)
+        with store.create(directory="/", model="anthropic/claude-opus-4-5") as session:
+            session.append(talk(5))
+    return paths

@@ -1,0 +1,98 @@
+"""A replay counts what the engine would have done, and both sides of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.config.loaded import LoadedSettings, defaults
+from nca.library.replay import Replay, replay
+from nca.messages import Message
+from nca.wire import message_from_dict
+from tests.context.samples import assistant, talk, user
+
+DATA = Path(__file__).parent.parent / "data"
+PRICED = "anthropic/claude-opus-4-5"
+
+
+def coding() -> list[Message]:
+    rows = [json.loads(line) for line in (DATA / "coding-session.jsonl").read_text().splitlines()]
+    return [message_from_dict(row) for row in rows if not row["role"].startswith("_")]
+
+
+def window(tokens: int, **more: Any) -> LoadedSettings:
+    return defaults().with_values({"model.context_window": tokens} | more, "a test")
+
+
+def without_times(found: Replay) -> list[object]:
+    rows = [(one.after_message, one.stages, one.tokens_before, one.tokens_after) for one in found.compactions]
+    return [found.with_nca, found.without, found.kept_facts, found.total_facts, found.kept_turns, rows]
+
+
+def test_a_coding_session_in_a_small_window() -> None:
+    messages = coding()
+    found = replay(messages, window(16_000), model=PRICED)
+    assert (found.messages, found.requests) == (len(messages), sum(m.role == "assistant" for m in messages))
+    assert found.compactions
+    assert found.with_nca.over_budget == 0
+    assert found.with_nca.largest_tokens <= found.budget_tokens < found.without.largest_tokens
+    assert found.without.over_budget > 0
+    assert found.with_nca.tokens < found.without.tokens
+    assert all(one.tokens_after < one.tokens_before >= found.trigger_tokens for one in found.compactions)
+    assert 0 < found.kept_facts <= found.total_facts
+    assert 0 < found.kept_turns <= found.turns
+    for side in (found.with_nca, found.without):
+        assert side.cost is not None
+        assert side.cost_cached is not None
+        assert 0 < side.cost_cached < side.cost
+    assert without_times(replay(messages, window(16_000), model=PRICED)) == without_times(found)
+
+
+def test_a_window_with_room_for_all_changes_nothing() -> None:
+    found = replay(coding(), window(200_000))
+    assert found.compactions == ()
+    assert found.with_nca == found.without
+    assert (found.kept_facts, found.kept_turns) == (0, found.turns)
+    assert found.with_nca.cost is None
+
+
+def test_a_request_begins_as_the_one_before_until_a_compaction() -> None:
+    messages = talk(4)
+    found = replay([*messages, user("And?"), assistant("So.")], window(100_000))
+    last = found.without.largest_tokens
+    assert found.without.tokens - found.without.cached_tokens == last
+
+
+def test_settings_decide_as_in_the_chat() -> None:
+    off = replay(coding(), window(16_000, **{"context.auto": "off"}))
+    assert off.compactions == ()
+    early = replay(coding(), window(16_000, **{"context.compact_threshold": 0.4}))
+    assert early.compactions[0].after_message < replay(coding(), window(16_000)).compactions[0].after_message
+
+
+def test_what_cannot_fit_is_counted_and_does_not_stop_it() -> None:
+    found = replay([user("word " * 9_000), assistant("No."), user("Shorter."), assistant("Yes.")], window(8_000))
+    assert found.with_nca.over_budget <= found.without.over_budget == 2
+    assert found.requests == 2
+
+
+def test_a_summarizer_is_asked_and_its_tokens_are_counted() -> None:
+    asked: list[int] = []
+
+    def summarizer(messages: list[dict[str, Any]]) -> str:
+        asked.append(len(messages))
+        return "### 1. Goal and intent\nThe user wants the failing tests of the project to pass again."
+
+    found = replay(coding(), window(16_000), summarizer=summarizer)
+    assert asked
+    assert found.summaries_tokens > 0
+    assert "summarizer" in {one.made_by for one in found.compactions}
+
+
+@pytest.mark.parametrize("messages", [[], [user("Hello.")]])
+def test_a_conversation_without_answers_has_no_requests(messages: list[Message]) -> None:
+    found = replay(messages, window(16_000))
+    assert (found.requests, found.with_nca.tokens, found.compactions) == (0, 0, ())

@@ -1,0 +1,128 @@
+"""/config: found, understood, changed, taken back, kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.config.saving import save_value
+from nca.config.schema import KEYS
+from nca.errors import ConfigError, UsageError
+from nca.terminal.commands import find_command
+from tests.terminal.stage import a_stage
+
+
+async def test_the_overview_is_one_screen_with_what_is_changed_first(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert "Nothing is changed" in await stage.command("/config")
+        await stage.command("/config context.target_ratio 0.4")
+        lines = (await stage.command("/config")).splitlines()
+        assert lines[0].split() == ["•", "context.target_ratio", "0.4", "set", "in", "this", "chat"]
+        assert len(lines) <= 20
+        for group in ("model", "context.prune", "terminal"):
+            assert any(line.startswith(f"{group} ") for line in lines)
+
+
+async def test_a_word_finds_settings_and_a_group_lists_them(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        found = await stage.command("/config compact")
+        assert "context.compact_threshold" in found.splitlines()[0]
+        assert "context.auto " in found
+        assert "model.name" not in found
+        assert "session.max_cost" in await stage.command("/config USD")
+        group = await stage.command("/config context.prune")
+        assert group.count("context.prune.") == sum(name.startswith("context.prune.") for name in KEYS)
+        with pytest.raises(ConfigError, match="no setting") as refused:
+            await stage.command("/config context.compct_threshold")
+        assert refused.value.advice == "Did you mean context.compact_threshold?"
+
+
+async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None:
+    with a_stage(tmp_path, context__target_ratio=0.45) as stage:
+        loaded = stage.conversation.loaded
+        assert loaded.value("context.target_ratio") == 0.45
+        await stage.command("/config context.target_ratio default")
+        assert stage.conversation.loaded.settings.context.target_ratio == 0.5
+        await stage.command("/config context.max_turns 7")
+        shown = await stage.command("/config context.max_turns")
+        assert "Before: 0 turns (default); --unset goes back to it." in shown
+        assert "context.max_turns = 0 turns again (default)." in await stage.command(
+            "/config context.max_turns --unset"
+        )
+        assert stage.conversation.loaded.origin("context.max_turns") == "default"
+        with pytest.raises(UsageError, match="was not set in this chat"):
+            await stage.command("/config context.max_turns --unset")
+        with pytest.raises(UsageError, match="takes no value"):
+            await stage.command("/config context.max_turns 3 --unset")
+        with pytest.raises(UsageError, match="in no file") as refused:
+            await stage.command("/config context.max_turns --unset --save")
+        assert "default --save" in refused.value.advice
+
+
+async def test_every_default_can_be_set_again(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        before = stage.conversation.loaded.settings
+        for name, key in KEYS.items():
+            if not key.kind.is_named:
+                await stage.command(f"/config {name} default")
+        assert stage.conversation.loaded.settings == before
+
+
+async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+
+    def save(name: str, value: Any) -> Path:
+        save_value(path, name, value)
+        return path
+
+    with a_stage(tmp_path) as stage:
+        stage.context.save_setting = save
+        await stage.command("/config context.prune.keep_results 3 --save")
+        await stage.command("/config context.auto off --save")
+        assert "keep_results = 3" in path.read_text()
+        said = await stage.command("/config context.prune.keep_results default --save")
+        assert "Taken out of" in said
+        assert path.read_text() == '[context]\nauto = "off"\n'
+
+
+async def test_what_is_saved_comes_from_the_file_and_not_from_the_chat(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+
+    def save(name: str, value: Any) -> Path:
+        save_value(path, name, value)
+        return path
+
+    with a_stage(tmp_path) as stage:
+        stage.context.save_setting = save
+        await stage.command("/config context.max_turns 7 --save")
+        assert stage.conversation.loaded.origin("context.max_turns") == str(path)
+        assert stage.conversation.loaded.value("context.max_turns") == 7
+        with pytest.raises(UsageError, match="was not set in this chat"):
+            await stage.command("/config context.max_turns --unset")
+        await stage.command("/config context.max_turns 9")
+        assert "context.max_turns = 7 turns again" in await stage.command("/config context.max_turns --unset")
+
+
+async def test_what_a_change_does_not_reach_is_said(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        said = await stage.command("/config model.name openai/other")
+        assert "this chat stays with scripted/model (/model openai/other switches)" in " ".join(said.split())
+        said = await stage.command("/config model.max_retries 2")
+        assert "once a model is opened: /model scripted/model opens this one again" in " ".join(said.split())
+        assert "for this chat; --save" in await stage.command("/config model.name scripted/model")
+
+
+def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        stage.context.models = lambda: ["openai/one", "anthropic/two"]
+        config = find_command("config")
+        assert config is not None
+
+        def words(typed: str) -> list[str]:
+            return [suggestion.text for suggestion in config.complete(stage.context, typed)]
+
+        assert words("context.auto ") == ["on", "off", "preview", "--save", "--unset", "default"]
+        assert "anthropic/two" in words("model.summarizer a")
+        assert "context.compact_threshold" in words("compact")

@@ -1,0 +1,101 @@
+"""What the session commands say and suggest, without a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from nca.errors import UsageError
+from nca.terminal.commands import find_command
+from nca.terminal.held import Key
+from tests.sessions.samples import said
+from tests.terminal.stage import Stage, a_stage
+
+KEY = "sk-proj-" + "Ab1" * 16
+
+
+def suggested(stage: Stage, line: str) -> list[str]:
+    name, _, argument = line.removeprefix("/").partition(" ")
+    command = find_command(name)
+    assert command is not None
+    return [one.text for one in command.complete(stage.context, argument)]
+
+
+def add(stage: Stage, text: str, name: str = "") -> str:
+    with stage.conversation.store.create(directory="/x", model="m", name=name) as session:
+        session.append(said(text, "an answer"))
+        return session.info.id
+
+
+async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["It is " + KEY]) as stage:
+        await stage.conversation.send("What is the key?")
+        name = stage.conversation.info.id
+        said = await stage.command("/export")
+        assert "2 messages in" in said
+        assert f"nca-{name}.md (markdown)" in said
+        page = (tmp_path / f"nca-{name}.md").read_text()
+        assert "What is the key?" in page
+        assert KEY not in page
+        with pytest.raises(UsageError, match="exists already"):
+            await stage.command("/export")
+        await stage.command("/export --force")
+        await stage.command("/export --json")
+        assert json.loads((tmp_path / f"nca-{name}.json").read_text())["session"]["kind"] == "chat"
+        await stage.command("/export a talk.html")
+        assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")
+        for wrong, about in (("--pdf", "knows no --pdf"), ("x --html --json", "exclude each other")):
+            with pytest.raises(UsageError, match=about):
+                await stage.command(f"/export {wrong}")
+        assert suggested(stage, "/export talk --h") == ["--html"]
+        assert suggested(stage, "/export --force -") == ["--html", "--md", "--json", "--force"]
+
+
+async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        first, second = add(stage, "about a walrus", "\x1b]0;x\x07The name"), add(stage, "the parser")
+        listed = await stage.command("/sessions list")
+        assert "The name" in listed
+        assert "the parser" in listed
+        assert "(this) (empty)" in listed
+        found = await stage.command("/sessions search walrus")
+        assert first in found
+        assert second not in found
+        assert "user: about a walrus" in found
+        assert "Nothing found." in await stage.command("/sessions search zebra")
+        assert suggested(stage, "/resume walrus") == suggested(stage, "/resume NAME") == [first]
+        assert set(suggested(stage, "/resume ")) >= {first, second}
+        assert suggested(stage, "/sessions se") == ["search"]
+        assert suggested(stage, f"/sessions delete {second[:6]}") == [second]
+        for wrong in ("/sessions nonesuch", "/sessions search", "/sessions delete", "/rename"):
+            with pytest.raises(UsageError):
+                await stage.command(wrong)
+
+
+async def test_delete_asks_and_needs_somebody_to_ask(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        name = add(stage, "the parser")
+        with pytest.raises(UsageError, match="nobody to ask"):
+            await stage.command(f"/sessions delete {name}")
+        answers, asked = ["", "y"], list[str]()
+
+        async def ask(question: str, keys: Sequence[Key]) -> str:
+            asked.append(question)
+            return answers.pop(0)
+
+        stage.context.ask = ask
+        assert "Nothing was deleted." in await stage.command(f"/sessions delete {name}")
+        assert "is deleted." in await stage.command(f"/sessions delete {name[:6]}")
+        assert asked == [f"Delete “the parser” ({name}, 2 messages) for good?"] * 2
+        assert [info.id for info in stage.conversation.store.list()] == [stage.conversation.info.id]
+        with pytest.raises(UsageError, match="session you are in"):
+            await stage.command(f"/sessions delete {stage.conversation.info.id}")
+
+
+async def test_rename_makes_one_line_of_any_text(tmp_path: Path) -> None:
+    with a_stage(tmp_path) as stage:
+        assert "“The parser bug”" in await stage.command("/rename  The   parser\tbug ")
+        assert stage.conversation.info.name == "The parser bug"

@@ -1,0 +1,230 @@
+"""/new, /resume, /sessions, /rename and /export in a real terminal: the chat goes on with another session."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.sessions import Store
+from tests.sessions.samples import said
+from tests.sessions.test_lock import other_process
+from tests.terminal.tty import Tty, chat
+
+CTRL_C, CTRL_D, ESCAPE, DOWN, TAB = "\x03", "\x04", "\x1b", "\x1b[B", "\t"
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
+    started: list[Tty] = []
+
+    def begin(*replies: Any, **options: Any) -> Tty:
+        tty = chat(*replies, home=str(tmp_path), **options)
+        started.append(tty)
+        tty.sees("›")
+        tty.settle()
+        return tty
+
+    yield begin
+    for tty in started:
+        tty.close()
+
+
+def filled(home: Path, count: int = 3, **names: str) -> None:
+    with Store.open(home / "store.db") as store:
+        for number in range(count):
+            directory = str(Path.cwd()) if number % 2 == 0 else "/elsewhere"
+            with store.create(directory=directory, model="m", name=names.get(f"name{number}", "")) as session:
+                session.append(said(f"question {number}", f"an answer with walrus{number}"))
+
+
+def logs(home: Path) -> dict[str, list[str]]:
+    """The texts of every session, by name or first words."""
+    with Store.open(home / "store.db", read_only=True) as store:
+        return {
+            info.name or info.title: [
+                entry.message.text for entry in store.open_session(info.id, read_only=True).entries()
+            ]
+            for info in store.list()
+        }
+
+
+def test_one_chat_with_three_sessions(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start("One.", "Two.", "Three.", prepares=True)
+    tty.line("/new")
+    tty.sees("This session is new; nothing has been said in it.")
+    tty.line("first question")
+    tty.sees("One.")
+    tty.settle()
+    tty.line("/new The second")
+    tty.sees("A new session. The one before is kept: /resume ")
+    tty.settle()
+    assert any("scripted/model" in line and "The second" in line for line in tty.shown())
+    tty.line("second question")
+    tty.sees("Two.")
+    tty.settle()
+    # The lock of the first is free: another process may write it.
+    with Store.open(tmp_path / "store.db") as store:
+        first = next(info for info in store.list() if info.title == "first question")
+        store.open_session(first.id).close()
+    tty.line(f"/resume {first.id[:5]}")
+    tty.sees("Going on with “first question” (2 messages).")
+    tty.settle()
+    tty.line("third question")
+    tty.sees("Three.")
+    tty.settle()
+    tty.line("/rename The \x1b[200~first\x1b[201~ one")
+    tty.sees("This session is now “The first one”.")
+    tty.settle()
+    tty.line("/resume The first one")
+    tty.sees("That is the session you are in.")
+    tty.settle()
+    tty.line("/resume nonesuch")
+    tty.sees("there is no session 'nonesuch'")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    assert b"Traceback" not in tty.raw
+    assert logs(tmp_path) == {
+        "The first one": ["first question", "One.", "third question", "Three."],
+        "The second": ["second question", "Two."],
+    }
+
+
+def test_the_picker_searches_previews_opens_and_leaves(start: Callable[..., Tty], tmp_path: Path) -> None:
+    filled(tmp_path, 5, name2="\x1b]0;evil\x07a \x1b[2Jname")
+    tty = start("Here.", "There.")
+    tty.line("/sessions")
+    tty.sees("Tab all directories")
+    tty.sees("• an answer with walrus4")
+    assert "question 3" not in tty.text()
+    tty.send(DOWN)
+    tty.sees("• an answer with walrus2")
+    tty.send(TAB)
+    tty.sees("Tab this directory")
+    assert "question 3" in tty.text()
+    tty.send("walrus1")
+    tty.sees("found: an answer with walrus1")
+    tty.resize(30, 7)
+    tty.settle()
+    assert "Search: walrus1" in tty.text()
+    tty.resize(100, 30)
+    tty.settle()
+    tty.send(ESCAPE)
+    tty.settle()
+    # Nothing of it stays, and the prompt works.
+    assert "Search:" not in tty.text()
+    tty.line("hello")
+    tty.sees("Here.")
+    tty.settle()
+    tty.line("/resume")
+    tty.sees("Search:")
+    tty.settle()
+    tty.send("question 0\r")
+    tty.sees("Going on with “question 0” (2 messages).")
+    tty.settle()
+    tty.line("go on")
+    tty.sees("There.")
+    tty.settle()
+    tty.line("/resume")
+    tty.sees("Search:")
+    tty.send(CTRL_C)
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    assert logs(tmp_path)["question 0"] == ["question 0", "an answer with walrus0", "go on", "There."]
+    for forbidden in (b"\x1b]0;", b"\x1b[2J", b"Traceback"):
+        assert forbidden not in tty.raw
+
+
+def test_a_signal_in_the_picker_ends_the_chat_and_keys_typed_ahead_open_nothing(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    filled(tmp_path)
+    tty = start("Later.")
+    tty.send("/resume\rlater\r")
+    tty.sees("Search:")
+    tty.settle()
+    assert "Going on with" not in tty.text()
+    tty.send(ESCAPE)
+    tty.sees("Later.")
+    tty.settle()
+    tty.line("/resume")
+    tty.sees("Search:")
+    tty.settle()
+    tty.process.kill(signal.SIGTERM)
+    assert tty.ends() == 143
+    assert b"Traceback" not in tty.raw
+
+
+def test_a_session_that_is_held_is_read_or_copied(start: Callable[..., Tty], tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    with Store.open(tmp_path / "store.db") as store:
+        name = store.list()[0].id
+    with other_process(tmp_path / "store.db", name) as other:
+        tty = start("Copied.")
+        tty.line("/resume question")
+        tty.sees("there is no session 'question'")
+        tty.settle()
+        tty.line(f"/resume {name}")
+        tty.sees(f"already open in process {other.pid}")
+        tty.sees("Esc leave it")
+        tty.send("x" + ESCAPE)
+        tty.settle()
+        tty.line(f"/resume {name}")
+        tty.sees("r read it here", times=1)
+        tty.settle()
+        tty.send("r")
+        tty.sees("Reading “question 0” (2 messages).")
+        tty.sees("(read-only)")
+        tty.settle()
+        tty.line("/new Another")
+        tty.sees("A new session.")
+        tty.settle()
+        tty.line(f"/resume {name}")
+        tty.settle()
+        tty.send("f")
+        tty.sees("Going on with “question 0” (2 messages).")
+        tty.settle()
+        tty.line("and now?")
+        tty.sees("Copied.")
+        tty.settle()
+        tty.send(CTRL_D)
+        assert tty.ends() == 0
+    with Store.open(tmp_path / "store.db", read_only=True) as store:
+        assert sorted(info.messages for info in store.list()) == [2, 4]
+
+
+def test_deleting_asks_and_export_says_where(start: Callable[..., Tty], tmp_path: Path) -> None:
+    filled(tmp_path, 3, name1="The old one")
+    tty = start("Fine.", directory=str(tmp_path))
+    tty.line("hello")
+    tty.sees("Fine.")
+    tty.settle()
+    tty.line("/sessions delete The old one")
+    tty.sees("Delete “The old one”")
+    tty.send(ESCAPE)
+    tty.sees("Nothing was deleted.")
+    tty.settle()
+    tty.line("/sessions delete The old one")
+    tty.sees("y delete it")
+    tty.settle()
+    tty.send("y")
+    tty.sees("is deleted.")
+    tty.settle()
+    tty.line("/export talk one.html")
+    tty.sees("2 messages in ")
+    tty.settle()
+    tty.line("/export talk one.html")
+    tty.sees("Name another file, or say --force.")
+    tty.settle()
+    tty.line("/export talk one.html --force --md")
+    tty.sees("(markdown).")
+    tty.settle()
+    tty.send(CTRL_D)
+    assert tty.ends() == 0
+    assert (tmp_path / "talk one.html").read_text().startswith("#")
+    assert "The old one" not in logs(tmp_path)

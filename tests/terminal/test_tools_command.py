@@ -1,0 +1,72 @@
+"""/tools: permission, weight and history of each tool; /cost by model and purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nca.errors import UsageError
+from nca.messages import Message, ToolCall, Usage
+from nca.models.client import Reply
+from tests.terminal.stage import a_stage
+from tests.terminal.test_commands import LONG, SUMMARY
+
+
+def call(call_id: str, name: str, **arguments: str) -> Message:
+    return Message("assistant", None, (ToolCall(call_id, name, json.dumps(arguments)),))
+
+
+async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a line\n" * 100)
+    replies = [
+        call("1", "read_file", path="a.txt"),
+        call("2", "read_file", path="gone"),
+        call("3", "shell", command="x"),
+    ]
+    with a_stage(tmp_path, [*replies, "Done."], window_tokens=60_000) as stage:
+        await stage.conversation.send("Go.")
+        text = await stage.command("/tools")
+        rows = {line.split()[0]: line.split() for line in text.splitlines() if "," in line}
+        assert rows["read_file"][1:3] == ["read,", "runs"]
+        assert rows["read_file"][4:6] == ["2", "1"]
+        assert rows["shell"][1:3] == ["execute,", "asks"]
+        assert rows["shell"][4:6] == ["1", "1"]
+        assert rows["write_file"][1:] == ["write,", "asks", rows["write_file"][3]]
+        weights = [int(row[3].replace(",", "")) for name, row in rows.items() if name != "Together"]
+        parts = stage.conversation.stats().parts
+        assert sum(weights) == parts["tool_definitions"]
+        assert f"Together {sum(weights):,} tokens of each request. Permission mode: ask" in text
+        one = await stage.command("/tools shell")
+        assert "built in · execute: asks in mode ask" in one
+        assert "1 calls, 1 failed (1 not allowed)" in one
+        await stage.command("/permissions plan")
+        assert "write, denied" in await stage.command("/tools")
+        with pytest.raises(UsageError, match="no tool nothing"):
+            await stage.command("/tools nothing")
+
+
+async def test_in_a_small_window_some_are_not_told(tmp_path: Path) -> None:
+    with a_stage(tmp_path, window_tokens=8_000) as stage:
+        text = await stage.command("/tools")
+        (row,) = [line for line in text.splitlines() if line.startswith("fetch_url")]
+        assert row.endswith("not told")
+
+
+async def test_cost_by_model_and_purpose(tmp_path: Path) -> None:
+    sizes = [3_000 + 1_600 * number for number in range(1, 6)]
+    answers = [Reply(Message("assistant", f"Yes. {LONG}"), Usage(n, 900, n // 2, cost=0.02)) for n in sizes]
+    with a_stage(tmp_path, [*answers, SUMMARY], window_tokens=40_000) as stage:
+        for number in range(5):
+            await stage.conversation.send(f"Question {number}. {LONG}")
+        assert "answers" not in await stage.command("/cost")
+        await stage.command("/compact")
+        text = await stage.command("/cost")
+        rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
+        assert rows["answers"] == ["answers", "5", f"{sum(sizes):,}", "50%", "4,500", "$0.10"]
+        assert rows["scripted/model"][1] == "6"
+        assert rows["beside"][:3] == ["beside", "them", "1"]
+        total = stage.conversation.costs()
+        spent = stage.conversation.spending.by_purpose()
+        assert sum(one.usage.prompt_tokens for one in spent) == total.prompt_tokens
