@@ -1,79 +1,185 @@
-"""The engine's figures: time of a check and of a compaction, and on a real transcript estimates and kept facts."""
+"""nca beside its peers, and alone: python -m benchmarks [--quick] [--transcripts FOLDER] [--model NAME] [--page]
+
+Writes docs/benchmarks.json, docs/benchmarks.md with its pictures, and README's table. A quick run writes nothing of
+that: it shows the page's text under .bench/.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
-import statistics
+import shutil
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import date
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import nca
+from benchmarks import comparison as beside
+from benchmarks.commands import commands
+from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
+from benchmarks.in_the_loop import in_the_loop
+from benchmarks.material import coding_session
+from benchmarks.page import page, pictures
+from benchmarks.readme import FIGURES, renewed
 from benchmarks.recall import recall
+from benchmarks.recalled import recalled
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
-from benchmarks.sessions import generated, history_of, rows_of
-from nca.config.schema import ContextSettings
-from nca.context.budget import Budget
-from nca.context.history import History
-from nca.context.meter import Meter
-from nca.context.plan import compact, no_summarizer, run
-from nca.messages import Entry
 
-SESSION = "coding-session-opus.jsonl"
-RUNS = 5
+DOCS = FIGURES.parent
+Row = dict[str, Any]
+Figures = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--transcripts", type=Path, default=os.environ.get("NCA_TRANSCRIPTS"))
-    folder = parser.parse_args().transcripts
-    print(f"nca {nca.__version__} · Python {platform.python_version()} · {os.cpu_count()} cores · medians of {RUNS}")
-    for length in (1_000, 10_000, 100_000):
-        _times(length)
-    if folder is None or not (Path(folder) / SESSION).is_file():
-        print(f"No --transcripts FOLDER with {SESSION}: the figures on a real session are left out.")
+    options = _options()
+    if options.page:
+        _write(json.loads(FIGURES.read_text(encoding="utf-8")))
         return
-    rows = rows_of(Path(folder) / SESSION)
-    _session(rows)
-    for report in (estimates, facts_at_compactions, saved_without_a_model, prefix_cost):
-        for line in report(rows):
-            print(line)
-    for line in recall(Path(folder)):
-        print(line, flush=True)
+    started = time.perf_counter()
+    figures = measured(options)
+    if options.quick:
+        ROOT.mkdir(exist_ok=True)
+        (ROOT / "quick.json").write_text(_as_json(figures), encoding="utf-8")
+        (ROOT / "quick.md").write_text(page(figures), encoding="utf-8")
+        print(f"{ROOT / 'quick.md'}, {time.perf_counter() - started:.0f} s")
+        return
+    FIGURES.write_text(_as_json(figures), encoding="utf-8")
+    _write(figures)
+    print(f"{DOCS / 'benchmarks.md'}, {time.perf_counter() - started:.0f} s")
 
 
-def _times(length: int) -> None:
-    """A warm check, a cold count, and a compaction without a model."""
-    entries = [Entry(seq, message) for seq, message in enumerate(generated(length), 1)]
-    cold = _median(lambda: History(entries))
-    history, meter, budget = History(entries), Meter(), Budget.of(128_000)
-    meter.measure(history, budget)
-    warm = _median(lambda: [meter.measure(history, budget) for _ in range(100)]) / 100
-    compaction = _median(
-        lambda: run(compact(History(entries), meter, budget, ContextSettings()), no_summarizer), runs=3
+def measured(options: argparse.Namespace) -> Figures:
+    """All figures of a run; what needs something that is not there is empty, and the page leaves it out."""
+    environments = {peer.name: _ready(peer) for peer in (NCA, *PEERS)}
+    real = options.transcripts
+    session = beside.rows_of(real / beside.SESSION) if real is not None and (real / beside.SESSION).is_file() else []
+    corpus = next((path for path in _corpora(real) if path.is_file()), None)
+    lengths = beside.LENGTHS[:2] if options.quick else beside.LENGTHS
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = beside.materials(real, is_quick=options.quick)
+        return {
+            "date": options.date,
+            "machine": machine(),
+            "peers": {name: {"version": one.version, "reason": one.reason} for name, one in environments.items()},
+            "settings": {"sessions": sum(not one.is_raw for one in found), "target_ratio": beside.TARGET_RATIO},
+            "compactions": _told("compactions", beside.compactions(environments, found, folder)),
+            "times": _told("times", beside.times(environments, folder, lengths)),
+            "replays": _told("replays", beside.replays(environments, folder, is_quick=options.quick)),
+            "counts": _told("counts", beside.counts(environments, folder, real)) if session else [],
+            "saved": _told("saved", beside.saved_with_all_words(environments, _said(session), folder))
+            if session
+            else [],
+            "errors": _told("errors", beside.classified(environments, corpus)) if corpus is not None else [],
+            "recalled": recalled(coding_session(1_000), beside.TIMES_WINDOW),
+            "commands": _told("commands", commands(list(environments.values()))),
+            "anchored": list(estimates(session)) if session else [],
+            "engine": _engine(session, real) if session and not options.quick else [],
+            "loop": [] if options.quick or "loop" in options.skip else _told("model in the loop", _loops(options)),
+            "growth": {} if "growth" in options.skip else _growth(is_quick=options.quick),
+        }
+
+
+def machine() -> Row:
+    """What the times were measured on, without its name."""
+    cores = os.cpu_count() or 1
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    node = ""
+    if shutil.which("node"):
+        node = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return {
+        "cores": cores,
+        "processor": platform.machine(),
+        "memory_bytes": pages * size,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "node": node.removeprefix("v"),
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--transcripts", type=Path, default=_folder(os.environ.get("NCA_TRANSCRIPTS")))
+    parser.add_argument("--quick", action="store_true", help="a few minutes: no model, no real session, fewer lengths")
+    parser.add_argument("--page", action="store_true", help="only write page and table again, from the JSON")
+    parser.add_argument("--date", default=date.today().isoformat())
+    parser.add_argument("--skip", action="append", default=[], choices=("loop", "growth"), help="what takes longest")
+    parser.add_argument("--model", action="append", default=[], help="in the loop too, beside the embedded one")
+    return parser.parse_args()
+
+
+def _corpora(folder: Path | None) -> list[Path]:
+    """Where the error replies may be: with the transcripts, or beside their folder."""
+    return [place / "provider-errors.jsonl" for place in (folder, folder.parent)] if folder is not None else []
+
+
+def _folder(name: str | None) -> Path | None:
+    return Path(name) if name else None
+
+
+def _ready(peer: Any) -> Environment:
+    environment = prepared(peer)
+    print(f"{peer.name}: {environment.version or 'not measured: ' + environment.reason}", flush=True)
+    return environment
+
+
+def _told(name: str, rows: Iterable[Row]) -> list[Row]:
+    """The rows, with a line for each while they come."""
+    found = []
+    for row in rows:
+        found.append(row)
+        what = row.get("label") or row.get("peer") or row.get("model")
+        where = row.get("material") or row.get("messages") or ""
+        print(f"{name}: {what} {where} {row.get('error', '')}".rstrip(), flush=True)
+    return found
+
+
+def _said(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if not row["role"].startswith("_")]
+
+
+def _engine(session: list[Row], folder: Path) -> list[str]:
+    reports: tuple[Callable[[list[Row]], Iterable[str]], ...] = (
+        facts_at_compactions,
+        saved_without_a_model,
+        prefix_cost,
     )
-    print(
-        f"{length:>7,} messages: check {warm * 1e3:.4f} ms · cold count {cold * 1e3:.1f} ms ·"
-        f" compaction without a model {compaction * 1e3:.1f} ms"
-    )
+    lines = [line.strip() for report in reports for line in report(session)]
+    return [*lines, *(line.strip() for line in recall(folder))]
 
 
-def _session(rows: list[dict[str, object]]) -> None:
-    entries = history_of(rows).entries
-    budget, meter = Budget.of(128_000), Meter()
-    seconds = _median(lambda: run(compact(History(entries), meter, budget, ContextSettings()), no_summarizer))
-    print(f"real session, {len(entries)} messages: compaction without a model {seconds * 1e3:.1f} ms")
+def _loops(options: argparse.Namespace) -> Iterable[Row]:
+    for name in ("", *options.model):
+        yield in_the_loop(name)
 
 
-def _median(work: Callable[[], object], runs: int = RUNS) -> float:
-    times = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
+def _growth(*, is_quick: bool) -> Row:
+    """The part on how cost grows, which is a benchmark of its own."""
+    found: Row = import_module("benchmarks.growth").growth(is_quick=is_quick, say=lambda line: print(line, flush=True))
+    return found
+
+
+def _as_json(figures: Figures) -> str:
+    return json.dumps(figures, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write(figures: Figures) -> None:
+    (DOCS / "pictures").mkdir(exist_ok=True)
+    growth = import_module("benchmarks.growth").pictures(figures["growth"]) if figures.get("growth") else {}
+    for name, text in {**pictures(figures), **growth}.items():
+        (DOCS / "pictures" / name).write_text(text, encoding="utf-8")
+    extra = [f"![{name.removesuffix('.svg').replace('-', ' ')}](pictures/{name})\n" for name in growth]
+    if extra:
+        extra = ["## How cost grows\n", *extra]
+    (DOCS / "benchmarks.md").write_text(page(figures, extra), encoding="utf-8")
+    readme = DOCS.parent / "README.md"
+    readme.write_text(renewed(readme.read_text(encoding="utf-8"), figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import nca
-from nca.config.schema import ContextSettings
-from nca.context.budget import Budget
+from nca.config.loaded import defaults
 from nca.context.calibration import Calibration
 from nca.context.file_reads import file_use
 from nca.context.history import History
 from nca.context.ledger import error_lines
 from nca.context.meter import Meter
-from nca.context.plan import compact, no_summarizer, run
-from nca.context.request import request_messages
-from nca.context.tokens import message_tokens
 from nca.context.view import Summary, View
+from nca.library.replay import replay
 from nca.messages import Entry, Message, Usage
 from nca.wire import message_from_dict
 
@@ -77,7 +73,7 @@ def facts_at_compactions(rows: Rows) -> Iterator[str]:
 
         result = nca.compact(before, model=MODEL, context_window=WINDOW_TOKENS, summarizer=recorded)
         text = "\n".join(_shown(message) for message in result.messages)
-        kept = {name: f"{sum(fact in text for fact in facts)}/{len(facts)}" for name, facts in _facts(before).items()}
+        kept = {name: f"{sum(fact in text for fact in facts)}/{len(facts)}" for name, facts in facts_in(before).items()}
         numbers = f"{result.tokens_before:,} → {result.tokens_after:,} (target {result.target_tokens:,})"
         yield f"compaction at message {index}: {numbers} · kept " + " · ".join(f"{k} {v}" for k, v in kept.items())
 
@@ -99,30 +95,13 @@ def saved_without_a_model(rows: Rows) -> Iterator[str]:
 
 def prefix_cost(rows: Rows, window: int = 128_000) -> Iterator[str]:
     """What the session costs with a prefix cache, as a share of sending its raw history at full price."""
-    history, meter, budget = History(), Meter(provider=PROVIDER), Budget.of(window)
-    settings = ContextSettings()
-    cached: list[tuple[str, int]] = []
-    cost = raw_cost = 0.0
-    compactions = 0
-    for row in rows:
-        if row["role"].startswith("_"):
-            continue
-        message = message_from_dict(row)
-        if message.role == "assistant":
-            if meter.used(history) >= budget.trigger_tokens(settings):
-                proposal = run(compact(history, meter, budget, settings), no_summarizer)
-                history.view = proposal.view
-                compactions += proposal.compacted
-            parts = [(json.dumps(one), 0) for one in request_messages(history, provider=PROVIDER)]
-            sizes = [len(text) / 4 for text, _ in parts]
-            same = next(
-                (n for n, (a, b) in enumerate(zip(cached, parts, strict=False)) if a != b), min(len(cached), len(parts))
-            )
-            cost += CACHE_READ * sum(sizes[:same]) + CACHE_WRITE * sum(sizes[same:])
-            cached = parts
-            raw_cost += sum(message_tokens(entry.message) for entry in history.entries)
-        history.append(Entry(history.head + 1, message))
-    yield f"prefix cache at a window of {window:,}: {cost / raw_cost:.1%} of the raw history, {compactions} compactions"
+    messages = [message_from_dict(row) for row in rows if not row["role"].startswith("_")]
+    loaded = defaults().with_values({"model.context_window": window}, "the benchmark")
+    found = replay(messages, loaded, model=MODEL)
+    sent = found.with_nca
+    cost = CACHE_READ * sent.cached_tokens + CACHE_WRITE * (sent.tokens - sent.cached_tokens)
+    share, count = cost / found.without.tokens, len(found.compactions)
+    yield f"prefix cache at a window of {window:,}: {share:.1%} of the raw history, {count} compactions"
 
 
 def _their_view(rows: Rows, row: dict[str, Any]) -> View:
@@ -132,7 +111,8 @@ def _their_view(rows: Rows, row: dict[str, Any]) -> View:
     return View((Summary("theirs", ((1, hidden),), row["summary"]),), hidden + 1)
 
 
-def _facts(rows: Rows) -> dict[str, list[str]]:
+def facts_in(rows: Rows) -> dict[str, list[str]]:
+    """The exact things that these messages hold, by kind."""
     touched: dict[str, None] = {}
     read: dict[str, None] = {}
     errors: dict[str, None] = {}

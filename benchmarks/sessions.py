@@ -1,16 +1,12 @@
-"""Sessions to measure on: a real transcript where a folder is given, and generated ones of any length."""
+"""Short sessions to measure growth on, of any length; those that compactions are compared on are in `material`."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-from nca.context.history import History
-from nca.messages import Entry, Message, ToolCall
-from nca.wire import message_from_dict
+from nca.messages import Message, ToolCall
 
 WORDS = [
     "the",
@@ -46,15 +42,6 @@ WORDS = [
     "summary",
     "turn",
 ]
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def history_of(rows: list[dict[str, Any]]) -> History:
-    messages = [message_from_dict(row) for row in rows if not row["role"].startswith("_")]
-    return History(Entry(seq, message) for seq, message in enumerate(messages, 1))
 
 
 def generated(length: int, seed: int = 7) -> list[Message]:

@@ -1,0 +1,68 @@
+"""Asks a peer's adapter, over two files; whatever goes wrong there is an answer with an error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.environments import Environment, plain_environment
+
+Row = dict[str, Any]
+POOLED_CHARS = 200
+MOST_SECONDS = 45
+"""A peer that needs longer for one case is reported to need longer."""
+START_SECONDS = 60
+
+
+def packed(rows: Sequence[Row], path: Path) -> Path:
+    """Messages as a file, each long text once."""
+    places: dict[str, int] = {}
+    messages = []
+    for row in rows:
+        content = row.get("content")
+        if isinstance(content, str) and len(content) > POOLED_CHARS:
+            messages.append({**row, "content": {"$": places.setdefault(content, len(places))}})
+        else:
+            messages.append(row)
+    path.write_text(json.dumps({"pool": list(places), "messages": messages}), encoding="utf-8")
+    return path
+
+
+def ask(environment: Environment, task: Row, cases: Sequence[Row], *, most_seconds: float = MOST_SECONDS) -> list[Row]:
+    """The answers of the peer's adapter, one a case."""
+    command, extra = environment.adapter()
+    return asked(command, task, cases, extra=extra, most_seconds=most_seconds)
+
+
+def asked(
+    command: Sequence[str],
+    task: Row,
+    cases: Sequence[Row],
+    *,
+    extra: dict[str, str] | None = None,
+    most_seconds: float = MOST_SECONDS,
+) -> list[Row]:
+    """The answers of any program that speaks the protocol of `peers.side`; each case may take `most_seconds`."""
+    with tempfile.TemporaryDirectory() as folder:
+        question, answer = Path(folder) / "task.json", Path(folder) / "answer.json"
+        question.write_text(json.dumps({"most_seconds": most_seconds, **task, "cases": list(cases)}), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                [*command, str(question), str(answer)],
+                env={**plain_environment(folder), **(extra or {})},
+                capture_output=True,
+                text=True,
+                timeout=START_SECONDS + most_seconds * len(cases),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return [{"error": f"more than {most_seconds:.0f} s"}] * len(cases)
+        if not answer.is_file():
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            return [{"error": (lines[-1] if lines else f"ended with {done.returncode}")[:160]}] * len(cases)
+        found: list[Row] = json.loads(answer.read_text(encoding="utf-8"))["answers"]
+        return found

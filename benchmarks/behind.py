@@ -1,0 +1,141 @@
+"""Where a peer does better than nca in a run, row by row, and why: found in the figures, so that none is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.summed import Total, of, seconds, share, totals
+
+Figures = Mapping[str, Any]
+Pair = tuple[int, int]
+LEVEL, MISSED = 0.005, 1.02
+"""Shares nearer than this are level; a target is missed by more than the second."""
+WHY = {
+    "facts": "it leaves more of the session standing",
+    "words": (
+        "it clears results first and stops there; nca keeps the newest results, and older turns go to a summary whose"
+        " room for the user's words is bounded"
+    ),
+    "rules": "it clears results first and stops there, so the turns with the rules stay",
+    "cost": (
+        "it compacts further below its target, or later, so it breaks the prefix less often; nca's estimate is on the"
+        " safe side until a model has reported"
+    ),
+    "count": (
+        "its plain count happens to fit this model and this kind of text; nca's has a margin until the model has"
+        " reported once, and follows the reports from then on"
+    ),
+    "saved": "it clears every result but the newest few; nca keeps the first line of each error too",
+    "check": "it does less: it adds up lengths, and keeps no breakdown",
+    "anew": "each message is read, counted and checked once, in Python",
+    "time": "it does less: it drops what is old without looking for what should stay; or it is compiled code",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A peer that does better on one row: what was measured, nca's figure, the peer and its own, and why."""
+
+    what: str
+    own: str
+    other: str
+    why: str = ""
+
+
+def behind(figures: Figures) -> Iterator[str]:
+    """One line for each row on which peers are ahead of nca's counterpart."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for one in _all(figures):
+        groups.setdefault((one.what, one.own, one.why), []).append(one.other)
+    for (what, own, why), others in groups.items():
+        yield f"**{what}**, nca {own}: {'; '.join(others)}.{f' Why: {why}.' if why else ''}"
+
+
+def _all(figures: Figures) -> Iterator[Ahead]:
+    found = totals(figures["compactions"])
+    for has_model in (False, True):
+        group = [one for one in found if one.has_model == has_model]
+        own = next((one for one in group if one.label == "nca"), None)
+        if own is not None:
+            yield from _compared(own, [one for one in group if one.peer != "nca"])
+    yield from _costs(figures)
+    yield from _counted(figures)
+    yield from _saved(figures)
+    yield from _times(figures)
+
+
+def _compared(own: Total, others: list[Total]) -> Iterator[Ahead]:
+    kinds: dict[str, tuple[str, Callable[[Total], Pair], Callable[[Pair], str]]] = {
+        "valid": ("valid requests", lambda one: one.valid, of),
+        "met": ("targets met", lambda one: one.met, of),
+        "facts": ("facts kept", lambda one: one.facts, share),
+        "rules": ("rules kept", lambda one: one.rules, share),
+        "words": ("user's turns kept", lambda one: one.words, share),
+        "newest": ("newest message whole", lambda one: one.newest, of),
+    }
+    for kind, (what, pair, shown) in kinds.items():
+        for one in others:
+            if _part(pair(one)) > _part(pair(own)) + LEVEL:
+                missed = f" but meets {of(one.met)} targets (nca: {of(own.met)})" if one.met[0] < own.met[0] else ""
+                why = "" if missed else WHY.get(kind, "")
+                yield Ahead(what, shown(pair(own)), f"{one.name} {shown(pair(one))}{missed}", why)
+
+
+def _part(pair: Pair) -> float:
+    return pair[0] / pair[1] if pair[1] else 0.0
+
+
+def _costs(figures: Figures) -> Iterator[Ahead]:
+    rows = [row for row in figures["replays"] if "cost_ratio" in row]
+    for has_model in (False, True):
+        own = next((row for row in rows if row["label"] == "nca" and row["has_model"] == has_model), None)
+        for row in rows:
+            if own is None or row["peer"] == "nca" or row["has_model"] != has_model:
+                continue
+            if row["cost_ratio"] < own["cost_ratio"] - LEVEL / 10:
+                faults = f" with {row['broken']} requests that hold unpaired calls" if row["broken"] else ""
+                over = f" with {row['over']} requests over the budget" if row["over"] else ""
+                what = f"cost with a cache{', with a summary' if has_model else ''}"
+                other = f"{row['label']} {100 * row['cost_ratio']:.2f} %{faults}{over}"
+                yield Ahead(what, f"{100 * own['cost_ratio']:.2f} %", other, WHY["cost"])
+
+
+def _counted(figures: Figures) -> Iterator[Ahead]:
+    own = next((row["p95"] for row in figures["counts"] if row["peer"] == "nca" and "p95" in row), None)
+    for row in figures["counts"]:
+        if own is not None and row.get("p95", 1.0) < own - LEVEL and row["peer"] != "nca":
+            other = f"{row['peer']} {100 * row['p95']:.1f} %"
+            yield Ahead("estimate without learning", f"{100 * own:.1f} %", other, WHY["count"])
+
+
+def _saved(figures: Figures) -> Iterator[Ahead]:
+    own = next((row["saved_ratio"] for row in figures["saved"] if row["peer"] == "nca" and "saved_ratio" in row), None)
+    for row in figures["saved"]:
+        if own is not None and row.get("saved_ratio", 0.0) > own + LEVEL and row["peer"] != "nca":
+            refused = ", and its request is refused" if row["refused_by"] else ""
+            other = f"{row['label']} {100 * row['saved_ratio']:.1f} %{refused}"
+            yield Ahead("saved with every word kept", f"{100 * own:.1f} %", other, WHY["saved"])
+
+
+def _times(figures: Figures) -> Iterator[Ahead]:
+    for length in sorted({row["messages"] for row in figures["times"]}):
+        rows = [row for row in figures["times"] if row["messages"] == length]
+        own = next((row for row in rows if row["label"] == "nca, in a session"), {})
+        anew = next((row for row in rows if row["label"] == "nca, counted anew"), {})
+        for name, what, why in (("check_seconds", "check", "check"), ("seconds", "compaction", "time")):
+            for row in _faster(rows, name, own):
+                yield Ahead(f"{what} of {length:,} messages", f"{seconds(own[name])} in a session", row, WHY[why])
+        for row in _faster(rows, "seconds", anew):
+            what = f"compaction of {length:,} messages that nca has not counted before"
+            yield Ahead(what, seconds(anew["seconds"]), row, WHY["anew"])
+
+
+def _faster(rows: list[dict[str, Any]], name: str, own: Mapping[str, Any]) -> Iterator[str]:
+    for row in rows:
+        if row["peer"] == "nca" or name not in row or name not in own or row[name] >= own[name]:
+            continue
+        is_missed = name == "seconds" and row.get("of_target", 0) > MISSED
+        missed = f", ending at {row['of_target']:.1f} × its target" if is_missed else ""
+        yield f"{row['label']}{', with a summary' if row['has_model'] else ''} {seconds(row[name])}{missed}"

@@ -1,0 +1,272 @@
+"""nca and its peers on the same sessions, with the same windows and targets: everything that needs no model."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks import judge
+from benchmarks.asking import ask, packed
+from benchmarks.environments import Environment
+from benchmarks.material import coding_session
+from benchmarks.peers.side import chars
+from nca.context.budget import Budget
+from nca.context.request import repair
+from nca.wire import message_from_dict, message_to_dict
+
+Row = dict[str, Any]
+TARGET_RATIO, TRIGGER_RATIO = 0.5, 0.8
+"""Of the budget, which is the window less 35 % for the answer; the same for everybody."""
+GENERATED = ((100, 32_000), (300, 64_000), (1_000, 128_000))
+"""Messages and window of the generated sessions: each is some five times its budget."""
+QUICK = GENERATED[:2]
+LENGTHS = (1_000, 10_000, 100_000)
+TIMES_WINDOW = 128_000
+REPLAYED = (400, 64_000)
+SESSION = "coding-session-opus.jsonl"
+SESSION_WINDOW = 200_000
+SHORT_WINDOW = 8_000
+MOST_OF_A_FILE = 4
+MOST_CHARS = 16_000
+"""Shorter ones of the real conversations fit the short window as they are."""
+TIME_SECONDS = 30.0
+RUNS = 5
+SUMMARY = (
+    "### 1. Goal and intent\nWork on the repository continues as the user asked for it, in small steps, each of them"
+    " with its tests.\n### 5. Files and code\nSeveral files were read, some of them were changed.\n### 7. Pending and"
+    " done\nEarlier requests were finished and reported.\n### 9. Next step\nGo on with the newest request."
+)
+"""What the scripted model says where no model's summary was recorded. It holds no fact: what is kept, code keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to compact. `has_model`: it has a summary written, here by a script."""
+
+    peer: str
+    name: str
+    label: str
+    has_model: bool = False
+
+
+VARIANTS = (
+    Variant("nca", "extract", "nca"),
+    Variant("nca", "1, 2, 4", "nca, stages 1, 2, 4"),
+    Variant("neurolink", "1, 2, 4", "NeuroLink, stages 1, 2, 4"),
+    Variant("langchain", "trim_messages", "langchain trim_messages"),
+    Variant("litellm", "trim_messages", "litellm trim_messages"),
+    Variant("gptme", "reduce_log", "gptme reduce_log"),
+    Variant("strands", "SlidingWindow", "strands sliding window"),
+    Variant("pydantic-ai", "clear, deduplicate, slide", "pydantic-ai-harness"),
+    Variant("nca", "summary", "nca", has_model=True),
+    Variant("langchain", "SummarizationMiddleware", "langchain summarization", has_model=True),
+    Variant("aider", "ChatSummary", "aider ChatSummary", has_model=True),
+    Variant("strands", "Summarizing", "strands summarizing", has_model=True),
+    Variant("pydantic-ai", "clear, deduplicate, summarize", "pydantic-ai-harness", has_model=True),
+)
+TIMED = (
+    Variant("nca", "1, 2, 4 in a session", "nca, in a session"),
+    Variant("nca", "1, 2, 4", "nca, counted anew"),
+    Variant("nca", "1, 2, 4 from dicts", "nca.compact, from dicts"),
+    *(variant for variant in VARIANTS if variant.peer != "nca"),
+)
+WITH_ALL_WORDS = (
+    Variant("nca", "1, 2", "nca, prune and deduplicate"),
+    Variant("neurolink", "1, 2", "NeuroLink, prune and deduplicate"),
+    Variant("pydantic-ai", "clear, deduplicate", "pydantic-ai-harness, clear and deduplicate"),
+)
+CLASSIFIERS = (("nca", "nca"), ("neurolink", "NeuroLink"), ("litellm", "litellm"))
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A session to compact.
+
+    summary  what a frontier model wrote at this point, where that was recorded
+    is_raw   as it was recorded, with what providers would refuse (empty messages, ids used twice, calls without result)
+    """
+
+    name: str
+    rows: list[Row]
+    window_tokens: int
+    summary: str = SUMMARY
+    is_raw: bool = False
+
+    def case(self, folder: Path) -> Row:
+        path = folder / f"{self.name.replace(' ', '-')}.json"
+        if not path.is_file():
+            packed(self.rows, path)
+        return {"file": str(path), "summary": self.summary, **limits(self.window_tokens)}
+
+
+def limits(window_tokens: int) -> Row:
+    budget = Budget.of(window_tokens).budget_tokens
+    targets = {"target_tokens": int(TARGET_RATIO * budget), "trigger_tokens": int(TRIGGER_RATIO * budget)}
+    return {"window_tokens": window_tokens, "budget_tokens": budget, **targets}
+
+
+def materials(folder: Path | None, *, is_quick: bool = False) -> list[Material]:
+    """Generated sessions, and the real ones where their folder is there."""
+    sizes = QUICK if is_quick else GENERATED
+    found = [Material(f"generated {length}", coding_session(length), window) for length, window in sizes]
+    if folder is not None and not is_quick:
+        for real in _real(folder):
+            found.append(replace(real, rows=mended(real.rows)))
+            if judge.refused_by(real.rows) and all("tool_call_id" in row for row in real.rows if row["role"] == "tool"):
+                found.append(replace(real, name=f"{real.name}, as recorded", is_raw=True))
+    return found
+
+
+def mended(rows: Sequence[Row]) -> list[Row]:
+    """The session so that every provider takes it: what is wrong after a compaction was not wrong before."""
+    repaired = repair([message_from_dict(row) for row in rows])
+    return [{**message_to_dict(one), "_error": True} if one.is_error else message_to_dict(one) for one in repaired]
+
+
+def rows_of(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _real(folder: Path) -> Iterator[Material]:
+    rows = rows_of(folder / SESSION) if (folder / SESSION).is_file() else []
+    for place, row in enumerate(rows):
+        if row["role"] == "_compaction":
+            before = [one for one in rows[:place] if not one["role"].startswith("_")]
+            yield Material(f"coding session at {len(before)}", before, SESSION_WINDOW, row["summary"])
+    for name in ("airline-support.jsonl", "issue-fixing.jsonl"):
+        if not (folder / name).is_file():
+            continue
+        talks = sorted((row["messages"] for row in rows_of(folder / name)), key=chars, reverse=True)
+        talks = [talk for talk in talks if any(row["role"] == "user" for row in talk) and chars(talk) > MOST_CHARS]
+        for number, talk in enumerate(talks[:MOST_OF_A_FILE], 1):
+            yield Material(f"{Path(name).stem} {number}", talk, SHORT_WINDOW)
+
+
+def compactions(environments: dict[str, Environment], found: Sequence[Material], folder: Path) -> Iterator[Row]:
+    """Every variant on every session, judged."""
+    for variant in VARIANTS:
+        environment = environments[variant.peer]
+        if not environment.is_ready:
+            continue
+        cases = [material.case(folder) for material in found]
+        answers = ask(environment, {"op": "compact", "variant": variant.name}, cases)
+        for material, case, answer in zip(found, cases, answers, strict=True):
+            verdict = judge.verdict(material.rows, answer, case["target_tokens"])
+            yield {**_named(variant), "material": material.name, "is_raw": material.is_raw, **verdict}
+
+
+def saved_with_all_words(environments: dict[str, Environment], rows: Sequence[Row], folder: Path) -> Iterator[Row]:
+    """Only results give way, as far as each can: the share of a session's tokens that goes."""
+    path = packed(rows, folder / "all-words.json")
+    case = {"file": str(path), "summary": "", **limits(4_000_000), "target_tokens": 1}
+    for variant in WITH_ALL_WORDS:
+        if environments[variant.peer].is_ready:
+            answer = ask(environments[variant.peer], {"op": "compact", "variant": variant.name}, [case])[0]
+            if "error" in answer:
+                yield {**_named(variant), "error": answer["error"]}
+                continue
+            share = 1 - judge.tokens(answer["messages"]) / judge.tokens(rows)
+            yield {**_named(variant), "saved_ratio": share, "refused_by": judge.refused_by(answer["messages"])}
+
+
+def times(environments: dict[str, Environment], folder: Path, lengths: Sequence[int] = LENGTHS) -> Iterator[Row]:
+    """A check and a compaction at several lengths; a peer that was too slow at one is not asked at the next."""
+    slow: dict[Variant, str] = {}
+    for length in lengths:
+        path = packed(coding_session(length), folder / f"time-{length}.json")
+        case = {"file": str(path), "summary": SUMMARY, **limits(TIMES_WINDOW)}
+        for variant in TIMED:
+            if not environments[variant.peer].is_ready:
+                continue
+            if variant in slow:
+                yield {**_named(variant), "messages": length, "error": slow[variant]}
+                continue
+            task = {"op": "time", "variant": variant.name, "runs": RUNS}
+            answer = ask(environments[variant.peer], task, [case], most_seconds=TIME_SECONDS)[0]
+            if "error" in answer:
+                slow[variant] = f"not asked: at {length:,} {answer['error']}"
+            yield {**_named(variant), "messages": length, **_summed(answer, case["target_tokens"])}
+
+
+def _summed(answer: Row, target_tokens: int) -> Row:
+    found: Row = {name: answer[name] for name in ("error", "peak_bytes") if name in answer}
+    for name in ("check_seconds", "seconds"):
+        if answer.get(name):
+            found[name] = statistics.median(answer[name])
+            found[f"{name}_spread"] = [min(answer[name]), max(answer[name])]
+    if "tokens_after" in answer:
+        found["of_target"] = answer["tokens_after"] / target_tokens
+    return found
+
+
+def replays(environments: dict[str, Environment], folder: Path, *, is_quick: bool = False) -> Iterator[Row]:
+    """A session request by request: price with a prefix cache, and what was wrong on the way."""
+    length, window = GENERATED[1] if is_quick else REPLAYED
+    path = packed(coding_session(length, seed=11), folder / "replay.json")
+    case = {"file": str(path), "summary": SUMMARY, **limits(window)}
+    for variant in VARIANTS:
+        if environments[variant.peer].is_ready:
+            task = {"op": "replay", "variant": variant.name}
+            yield {**_named(variant), **ask(environments[variant.peer], task, [case])[0]}
+
+
+def counts(environments: dict[str, Environment], folder: Path, transcripts: Path) -> Iterator[Row]:
+    """Each peer's own count against what the provider reported, up to the first compaction of the real session.
+
+    What the transcript does not hold (system prompt, tools) is what the first report has more, for everybody.
+    """
+    rows = rows_of(transcripts / SESSION)
+    first = next(place for place, row in enumerate(rows) if row["role"] == "_compaction")
+    reported = {
+        place: row["_usage"]["prompt_tokens"]
+        for place, row in enumerate(rows[:first])
+        if row["role"] == "assistant" and row.get("_usage", {}).get("prompt_tokens") and place
+    }
+    ends = list(reported)[::4]
+    path = packed(rows[:first], folder / "counts.json")
+    for peer in dict.fromkeys(variant.peer for variant in VARIANTS):
+        if not environments[peer].is_ready:
+            continue
+        variant = next(one for one in VARIANTS if one.peer == peer)
+        task = {"op": "count", "variant": variant.name, "ends": ends, "file": str(path)}
+        answer = ask(environments[peer], task, [{}])[0]
+        if "error" in answer:
+            yield {"peer": peer, "error": answer["error"]}
+            continue
+        fixed = reported[ends[0]] - answer["counts"][0]
+        errors = [
+            (count + fixed - reported[end]) / reported[end]
+            for count, end in zip(answer["counts"][1:], ends[1:], strict=True)
+        ]
+        ordered = sorted(map(abs, errors))
+        p95 = ordered[int(0.95 * len(ordered))]
+        yield {"peer": peer, "counter": answer["counter"], "p95": p95, "lowest": min(errors), "requests": len(errors)}
+
+
+def classified(environments: dict[str, Environment], corpus: Path) -> Iterator[Row]:
+    """Which error replies each takes for a context overflow."""
+    errors = [error for error in rows_of(corpus) if error["action"] is not None]
+    for peer, label in CLASSIFIERS:
+        if not environments[peer].is_ready:
+            continue
+        answer = ask(environments[peer], {"op": "errors", "variant": ""}, [{"errors": errors}])[0]
+        if "error" in answer:
+            yield {"peer": peer, "label": label, "error": answer["error"]}
+            continue
+        pairs = list(zip(answer["overflows"], (bool(error["is_overflow"]) for error in errors), strict=True))
+        yield {
+            "peer": peer,
+            "label": label,
+            "found": sum(said and true for said, true in pairs),
+            "overflows": sum(true for _, true in pairs),
+            "false_alarms": sum(said and not true for said, true in pairs),
+            "others": sum(not true for _, true in pairs),
+        }
+
+
+def _named(variant: Variant) -> Row:
+    return {"peer": variant.peer, "variant": variant.name, "label": variant.label, "has_model": variant.has_model}

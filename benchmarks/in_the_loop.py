@@ -1,0 +1,185 @@
+"""With a model in the loop: what it still answers after several compactions, and how much that varies.
+
+A session in stretches, each larger than the budget, with one thing planted in each of four kinds; after the last
+compaction the model is asked for each. The same questions on three contexts: nca with the model's own summaries, nca
+with summaries by code, and the newest messages alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import nca
+from benchmarks.material import coding_session
+from nca.config.schema import ContextSettings
+from nca.context.budget import Budget
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.plan import compact, run
+from nca.context.request import request_messages
+from nca.library.compaction import asking
+from nca.messages import Entry
+from nca.wire import message_from_dict
+
+Row = dict[str, Any]
+RUNS = 5
+STRETCHES = 3
+WINDOW_TOKENS = 3_000
+"""Small, so that a model on two cores reads a context in seconds."""
+SUMMARY_TOKENS, ANSWER_TOKENS = 160, 24
+NAMES = ("amber", "birch", "cobalt", "delta", "ember", "fjord", "garnet", "heron", "indigo", "juniper")
+KINDS = ("recall", "artifact", "continuation", "decision")
+Ask = Callable[[list[Row], int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question, and the text that a right answer holds."""
+
+    kind: str
+    question: str
+    expected: str
+
+
+def planted(seed: int) -> tuple[list[list[Row]], list[Probe]]:
+    """The session's stretches, the newest last, and what is asked about it."""
+    chance = random.Random(seed)
+    code = f"K-{chance.randint(1_000, 9_999)}"
+    path = f"src/{chance.choice(NAMES)}_{chance.randint(10, 99)}.py"
+    task, decided = chance.sample(NAMES, 2)
+    said = [
+        [_user(f"The release code is {code}. Remember it."), _answer("Noted.")],
+        [
+            _user("Which cache shall we use?"),
+            _answer(f"I looked at both. We decided to use the {decided} cache because it is simpler."),
+            *_edit(path),
+            _answer(f"I changed {path}; its tests pass."),
+        ],
+        [
+            _user(f"When this is done, the next task is to document the {task} module."),
+            _answer("Yes, that comes next."),
+        ],
+    ]
+    stretches = [[*said[number], *_filler(seed * 10 + number)] for number in range(STRETCHES)]
+    probes = [
+        Probe("recall", "What is the release code? Answer with the code only.", code),
+        Probe("artifact", "Which file did you change? Answer with its path only.", path),
+        Probe("continuation", "Which module is to be documented next? Answer with its name only.", task),
+        Probe("decision", "Which cache did we decide to use? Answer with its name only.", decided),
+    ]
+    return stretches, probes
+
+
+def in_the_loop(name: str, runs: int = RUNS) -> Row:
+    """Share of right answers by context and kind, over several runs; or why it was not run."""
+    try:
+        with asyncio.Runner() as runner:
+            model = runner.run(_opened(name))
+            try:
+                return _measured(model.facts.name, _asking(runner, model), runs)
+            finally:
+                runner.run(model.close())
+    except nca.NcaError as error:
+        return {"model": name, "error": str(error).splitlines()[0][:160]}
+
+
+def _measured(name: str, ask: Ask, runs: int) -> Row:
+    scores: dict[str, list[dict[str, bool]]] = {}
+    for number in range(runs):
+        stretches, probes = planted(100 + number)
+        for label, context in _contexts(stretches, ask).items():
+            answers = {
+                probe.kind: probe.expected in ask([*context, _user(probe.question)], ANSWER_TOKENS) for probe in probes
+            }
+            scores.setdefault(label, []).append(answers)
+    rows = []
+    for label, results in scores.items():
+        shares = [sum(answers.values()) / len(KINDS) for answers in results]
+        by_kind = {kind: sum(answers[kind] for answers in results) / len(results) for kind in KINDS}
+        spread = [min(shares), max(shares)]
+        rows.append({"label": label, "mean": statistics.mean(shares), "spread": spread, "by_kind": by_kind})
+    return {"model": name, "runs": runs, "compactions": STRETCHES, "window_tokens": WINDOW_TOKENS, "rows": rows}
+
+
+def _contexts(stretches: list[list[Row]], ask: Ask) -> dict[str, list[Row]]:
+    """What the model is shown at the end, by who made it."""
+
+    def summarizer(messages: list[Row]) -> str:
+        return ask(messages, SUMMARY_TOKENS)
+
+    return {
+        "nca, the model's summaries": _in_a_session(stretches, summarizer),
+        "nca, summaries by code": _in_a_session(stretches, None),
+        "newest messages only": _newest([row for stretch in stretches for row in stretch]),
+    }
+
+
+def _in_a_session(stretches: list[list[Row]], summarizer: Callable[[list[Row]], str] | None) -> list[Row]:
+    """As in nca's chat: the log grows, and after each stretch its view is compacted."""
+    history = History()
+    for stretch in stretches:
+        for row in stretch:
+            history.append(Entry(history.head + 1, message_from_dict(row)))
+        has_summarizer = summarizer is not None
+        planning = compact(history, Meter(), Budget.of(WINDOW_TOKENS), ContextSettings(), has_summarizer=has_summarizer)
+        history.view = run(planning, asking(summarizer)).view
+    return request_messages(history)
+
+
+def _newest(rows: list[Row]) -> list[Row]:
+    """As many of the newest messages as the target has room for."""
+    target = Budget.of(WINDOW_TOKENS).target_tokens(0, ContextSettings().target_ratio)
+    for keep in range(len(rows), 0, -1):
+        strategy = nca.SlidingWindow(keep, max_tokens=target)
+        kept = strategy.compact(rows)
+        if strategy.token_estimate(kept) <= target:
+            return kept
+    return strategy.compact(rows)
+
+
+async def _opened(name: str) -> Any:
+    from nca.config.loaded import defaults
+    from nca.models.choose import choose, named, open_model
+
+    settings = replace(defaults().settings.model, context_window=0)
+    choice = choose(settings, os.environ) if not name else named(name, settings, os.environ)
+    return await open_model(settings, choice, lambda _: None)
+
+
+def _asking(runner: asyncio.Runner, model: Any) -> Ask:
+    from nca.models.client import ModelRequest
+
+    def ask(messages: list[Row], most_tokens: int) -> str:
+        request = ModelRequest(messages, max_output_tokens=most_tokens, temperature=0.0)
+        reply = runner.run(model.ask(request, lambda _: None))
+        return str(reply.message.text)
+
+    return ask
+
+
+def _filler(seed: int) -> list[Row]:
+    """Work that has nothing to do with what is asked."""
+    rows = coding_session(16, seed)[1:]
+    short = [{**row, "content": (row["content"] or "")[:900] or None} for row in rows]
+    return [{key: value for key, value in row.items() if not key.startswith("_")} for row in short]
+
+
+def _user(text: str) -> Row:
+    return {"role": "user", "content": text}
+
+
+def _answer(text: str) -> Row:
+    return {"role": "assistant", "content": text}
+
+
+def _edit(path: str) -> list[Row]:
+    function = {"name": "edit_file", "arguments": f'{{"path": "{path}", "old": "a", "new": "b"}}'}
+    call = {"id": "call_edit", "type": "function", "function": function}
+    result = {"role": "tool", "tool_call_id": "call_edit", "content": f"Edited {path}: 1 replacement."}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]

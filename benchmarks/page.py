@@ -1,0 +1,88 @@
+"""docs/benchmarks.md: all that a run measured, in words and pictures, and where nca is not ahead. From the JSON"
+" alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.bars import bars
+from benchmarks.behind import behind
+from benchmarks.sections import SECTIONS, label_of
+from benchmarks.summed import seconds, share, table, totals
+
+Row = dict[str, Any]
+Figures = Mapping[str, Any]
+
+
+def page(figures: Figures, extra: Sequence[str] = ()) -> str:
+    """The page; `extra` are the lines of sections that others measure."""
+    parts: list[str] = [*_head(figures), *_behind(figures)]
+    for section in SECTIONS:
+        parts += section(figures)
+    return "\n".join([*parts, *extra]).rstrip() + "\n"
+
+
+def pictures(figures: Figures) -> dict[str, str]:
+    """Name and text of each picture."""
+    found = totals(figures["compactions"])
+    made = {
+        "bench-facts.svg": bars(
+            "Exact facts kept after a compaction",
+            [(one.name, _ratio(one.facts), share(one.facts)) for one in found if one.facts[1]],
+        ),
+        "bench-words.svg": bars(
+            "The user's own turns kept word for word",
+            [(one.name, _ratio(one.words), share(one.words)) for one in found if one.words[1]],
+        ),
+    }
+    length = max((row["messages"] for row in figures["times"]), default=0)
+    for messages in sorted({row["messages"] for row in figures["times"]}):
+        timed = [row for row in figures["times"] if row["messages"] == messages and "seconds" in row]
+        if timed:
+            rows = [(label_of(row), row["seconds"], seconds(row["seconds"])) for row in timed]
+            made[f"bench-time-{messages}.svg"] = bars(f"A compaction of {messages:,} messages", rows, is_log=True)
+    checks = [row for row in figures["times"] if row["messages"] == length and row.get("check_seconds")]
+    if checks:
+        rows = [(label_of(row), row["check_seconds"], seconds(row["check_seconds"])) for row in checks]
+        made["bench-check.svg"] = bars(f"A check of {length:,} messages", rows, is_log=True)
+    return made
+
+
+def _ratio(pair: tuple[int, int]) -> float:
+    return pair[0] / pair[1] if pair[1] else 0.0
+
+
+def _head(figures: Figures) -> Iterator[str]:
+    machine = figures["machine"]
+    yield "# Measured beside others"
+    yield ""
+    yield (
+        "Made by `make bench`; `benchmarks/` has the code, `docs/benchmarks.json` all figures of this run. Each peer"
+        " runs in an"
+        " environment of its own, is called directly through a small adapter (`benchmarks/peers/`), and gets the"
+        " same sessions,"
+        " windows and targets. Only its own work is timed: not its start, not reading the messages, not bringing"
+        " them into its"
+        " shape. Times are medians of one run on one machine; what they are good for is their ratio."
+    )
+    yield ""
+    yield (
+        f"Run on {figures['date']}: {machine['cores']} cores ({machine['processor']}),"
+        f" {machine['memory_bytes'] / 1024**3:.0f} GB,"
+        f" {machine['system']}, Python {machine['python']}{', Node ' + machine['node'] if machine['node'] else ''}."
+    )
+    yield ""
+    versions = [(name, one["version"] or f"not measured: {one['reason']}") for name, one in figures["peers"].items()]
+    yield from table(("", "version"), versions)
+    yield ""
+
+
+def _behind(figures: Figures) -> Iterator[str]:
+    yield "## Where nca is not ahead"
+    yield ""
+    lines = list(behind(figures))
+    yield from (f"- {line}" for line in lines)
+    if not lines:
+        yield "On every row that was measured in this run nca is ahead or level."
+    yield ""

@@ -1,0 +1,1 @@
+"""Compactions of other projects, each in an environment of its own and behind one small adapter (see `side`)."""

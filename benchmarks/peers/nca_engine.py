@@ -1,0 +1,128 @@
+"""nca itself, measured as the others are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from side import Adapter, Replayed, Row, serve
+
+import nca
+from nca.config.schema import STAGES, ContextSettings, PruneSettings
+from nca.context.budget import Budget
+from nca.context.history import History
+from nca.context.meter import Meter
+from nca.context.plan import compact, no_summarizer, run
+from nca.context.request import request_messages
+from nca.context.summary import SummaryReply
+from nca.context.view import View
+from nca.messages import Entry, Message
+from nca.wire import message_from_dict, messages_from_list
+
+STAGES_OF = {
+    "1, 2, 4": ("prune", "deduplicate", "truncate"),
+    "1, 2, 4 in a session": ("prune", "deduplicate", "truncate"),
+    "1, 2, 4 from dicts": ("prune", "deduplicate", "truncate"),
+    "1, 2": ("prune", "deduplicate"),
+    "extract": STAGES,
+    "summary": STAGES,
+}
+"""In a session every message was counted when it came; else all are counted anew. From dicts it is `nca.compact`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A log, counted, and the view of it that is sent."""
+
+    rows: list[Row]
+    messages: list[Message]
+    history: History
+    meter: Meter
+    view: View
+
+    def __copy__(self) -> Shown:
+        return self
+
+
+class Nca(Adapter):
+    variants = tuple(STAGES_OF)
+    counter = "nca's estimate"
+
+    def native(self, rows: list[Row]) -> Any:
+        messages = messages_from_list(rows)
+        return Shown(rows, messages, _history(messages), Meter(), View())
+
+    def plain(self, native: Any) -> list[Row]:
+        return native if isinstance(native, list) else request_messages(native.history, view=native.view)
+
+    def count(self, native: Any) -> int:
+        if isinstance(native, list):
+            return nca.estimate_messages_tokens(native)
+        return native.meter.used_with(native.history, native.view)
+
+    def check(self, native: Any, task: Row) -> Any:
+        return native.meter.measure(native.history, Budget.of(task["window_tokens"]))
+
+    def compact(self, native: Any, task: Row) -> Any:
+        variant = task["variant"]
+        if variant == "1, 2, 4 from dicts":
+            target = task["target_tokens"] / task["budget_tokens"]
+            stages = STAGES_OF[variant]
+            return nca.compact(native.rows, context_window=task["window_tokens"], target=target, stages=stages).messages
+        is_cold = variant != "1, 2, 4 in a session"
+        history, meter = (_history(native.messages), Meter()) if is_cold else (native.history, native.meter)
+        view = planned(history, meter, task).view
+        return Shown(native.rows, native.messages, history, meter, view)
+
+    def is_overflow(self, error: Row) -> bool:
+        failure = nca.classify_provider_error(error["body"], status=error["status"], provider=error["provider"])
+        return failure.is_overflow
+
+    def replayed(self, task: Row) -> Replayed:
+        return InAnAgent(self, task)
+
+
+class InAnAgent(Replayed):
+    """Log and view, as nca's own agent has them."""
+
+    def __init__(self, adapter: Adapter, task: Row) -> None:
+        super().__init__(adapter, task)
+        self.history, self.meter = History(), Meter()
+
+    def append(self, row: Row) -> None:
+        self.history.append(Entry(self.history.head + 1, message_from_dict(row)))
+
+    def request(self) -> list[Row]:
+        if self.meter.used(self.history) > self.task["trigger_tokens"]:
+            self.history.view = planned(self.history, self.meter, self.task).view
+            self.compactions += 1
+        return request_messages(self.history)
+
+
+def _history(messages: list[Message]) -> History:
+    return History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+
+
+def planned(history: History, meter: Meter, task: Row) -> Any:
+    told = task.get("summary") if task["variant"] == "summary" else None
+    planning = compact(
+        history,
+        meter,
+        Budget.of(task["window_tokens"]),
+        _settings(task["variant"]),
+        target_tokens=task["target_tokens"],
+        has_summarizer=bool(told),
+    )
+    return run(planning, (lambda _: SummaryReply(told, "scripted")) if told else no_summarizer)
+
+
+def _settings(variant: str) -> ContextSettings:
+    if variant != "1, 2":
+        return ContextSettings(stages=STAGES_OF[variant])
+    # What results can save at most: none is protected but the newest two.
+    everything = PruneSettings(protect_tokens=0, minimum_savings_tokens=0)
+    return ContextSettings(stages=STAGES_OF[variant], prune=everything)
+
+
+if __name__ == "__main__":
+    serve(Nca())

@@ -1,0 +1,206 @@
+// NeuroLink: its compactor's stages that need no model (1 prune, 2 deduplicate, 4 truncate), its checker, its detector.
+// The same protocol as side.py: node neurolink.mjs TASK ANSWER. NEUROLINK names the installed package's dist folder.
+import { readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { join } from "node:path";
+
+const dist = (path) => import(pathToFileURL(join(process.env.NEUROLINK, path)).href);
+const { ContextCompactor } = await dist("context/contextCompactor.js");
+const { checkContextBudget } = await dist("context/budgetChecker.js");
+const { isContextOverflowError } = await dist("context/errorDetection.js");
+const { repairToolPairs } = await dist("context/toolPairRepair.js");
+const { estimateMessagesTokens } = await dist("utils/tokenEstimation.js");
+
+const READ = 0.1, WRITE = 1.25; // prices of a prefix cache
+const ENOUGH_SECONDS = 5;
+
+function readRows(path) {
+  const held = JSON.parse(readFileSync(path, "utf8"));
+  return held.messages.map((row) => {
+    const content = row.content && typeof row.content === "object" ? held.pool[row.content.$] : row.content;
+    const kept = Object.fromEntries(Object.entries(row).filter(([key]) => !key.startsWith("_")));
+    const failed = row._error ? { failed: true } : {};
+    return "content" in kept ? { ...kept, content, ...failed } : kept;
+  });
+}
+
+// Every call and every result is a message of its own there.
+function native(rows) {
+  const messages = [];
+  rows.forEach((row, place) => {
+    if (row.role === "tool") {
+      const result = { success: !row.failed };
+      messages.push({ id: row.tool_call_id, role: "tool_result", content: row.content ?? "", tool: row.name, result });
+      return;
+    }
+    if (row.content || !row.tool_calls) {
+      messages.push({ id: `m${place}`, role: row.role, content: row.content ?? "" });
+    }
+    for (const call of row.tool_calls ?? []) {
+      const { name, arguments: text } = call.function;
+      messages.push({ id: call.id, role: "tool_call", content: "", tool: name, args: JSON.parse(text) });
+    }
+  });
+  return messages;
+}
+
+// What it hides stays in the list, tagged: it is left out here, as it is when a request is made of the list.
+function plain(messages) {
+  const rows = [];
+  const open = [];
+  for (const message of messages) {
+    if (message.truncationParent || message.condenseParent) continue;
+    const last = rows.at(-1);
+    if (message.role === "tool_call") {
+      const text = JSON.stringify(message.args ?? {});
+      const call = { id: message.id, type: "function", function: { name: message.tool ?? "tool", arguments: text } };
+      open.push(message.id);
+      if (last?.role === "assistant") last.tool_calls = [...(last.tool_calls ?? []), call];
+      else rows.push({ role: "assistant", content: null, tool_calls: [call] });
+    } else if (message.role === "tool_result") {
+      rows.push({ role: "tool", tool_call_id: answered(open, message.id), content: message.content });
+    } else {
+      rows.push({ role: message.role, content: message.content });
+    }
+  }
+  return rows;
+}
+
+// A pair is told by its place there: what the repair puts in has an id of its own.
+function answered(open, id) {
+  const place = Math.max(0, open.indexOf(id));
+  return open.splice(place, 1)[0] ?? id;
+}
+
+async function compact(messages, task) {
+  const isTwo = task.variant === "1, 2";
+  const compactor = new ContextCompactor({
+    enableSummarize: false,
+    enableTruncate: !isTwo,
+    ...(isTwo ? { pruneProtectTokens: 0, pruneMinimumSavings: 0 } : {}),
+  });
+  const result = await compactor.compact(messages, task.target_tokens);
+  return repairToolPairs(result.messages).messages;
+}
+
+const shown = (messages) => messages.filter((one) => !one.truncationParent && !one.condenseParent);
+const count = (messages) => estimateMessagesTokens(shown(messages));
+const calls = (row) => row.tool_calls ?? [];
+const textOf = (row) =>
+  `${row.content ?? ""} ${calls(row).map((c) => `${c.function.name} ${c.function.arguments}`).join(" ")}`.trim();
+const chars = (rows) => rows.reduce((sum, row) => sum + [...textOf(row)].length, 0);
+const check = (messages) =>
+  checkContextBudget({ provider: "openai", model: "gpt-4o", conversationMessages: messages, currentPrompt: "" });
+
+function pairFaults(rows) {
+  let waiting = [], faults = 0;
+  for (const row of rows) {
+    if (row.role === "tool") {
+      if (waiting.includes(row.tool_call_id)) waiting = waiting.filter((id) => id !== row.tool_call_id);
+      else faults += 1;
+      continue;
+    }
+    faults += waiting.length;
+    waiting = row.role === "assistant" ? calls(row).map((call) => call.id) : [];
+  }
+  return faults + waiting.length;
+}
+
+async function times(work, runs) {
+  let begun = performance.now();
+  await work();
+  const once = (performance.now() - begun) / 1000;
+  const often = Math.max(1, Math.min(200, Math.floor(0.01 / Math.max(once, 1e-7))));
+  const found = [];
+  for (let run = 0; run < (once < 1 ? runs : 1); run += 1) {
+    begun = performance.now();
+    for (let n = 0; n < often; n += 1) await work();
+    found.push((performance.now() - begun) / 1000 / often);
+  }
+  return found;
+}
+
+const ops = {
+  async compact(task) {
+    const messages = native(readRows(task.file));
+    const before = JSON.stringify(messages);
+    const result = await compact(messages, task);
+    return {
+      messages: plain(result),
+      tokens_before: count(messages),
+      tokens_after: count(result),
+      mutated: JSON.stringify(messages) !== before,
+      counter: "estimateMessagesTokens",
+    };
+  },
+  async time(task) {
+    const messages = native(readRows(task.file));
+    const checks = await times(() => check(messages), task.runs);
+    const seconds = [];
+    let result;
+    const started = performance.now();
+    while (seconds.length < task.runs && (!seconds.length || performance.now() - started < ENOUGH_SECONDS * 1000)) {
+      const fresh = [...messages];
+      const begun = performance.now();
+      result = await compact(fresh, task);
+      seconds.push((performance.now() - begun) / 1000);
+    }
+    return {
+      check_seconds: checks,
+      seconds,
+      tokens_before: count(messages),
+      tokens_after: count(result),
+      chars_after: chars(plain(result)),
+      peak_bytes: process.resourceUsage().maxRSS * 1024,
+    };
+  },
+  async replay(task) {
+    let rows = [], sent = [], cost = 0, raw = 0, history = 0;
+    const found = { requests: 0, breaks: 0, broken: 0, over: 0, compactions: 0 };
+    for (const row of readRows(task.file)) {
+      if (row.role === "assistant") {
+        const messages = native(rows);
+        if (count(messages) > task.trigger_tokens) {
+          found.compactions += 1;
+          rows = plain(await compact(messages, task));
+        }
+        const parts = rows.map((one) => JSON.stringify(one));
+        let same = 0;
+        while (same < sent.length && same < parts.length && sent[same] === parts[same]) same += 1;
+        parts.forEach((part, place) => {
+          cost += ((place < same ? READ : WRITE) * part.length) / 4;
+        });
+        raw += history / 4;
+        found.breaks += same < sent.length ? 1 : 0;
+        found.broken += pairFaults(rows) ? 1 : 0;
+        found.over += chars(rows) / 4 > task.budget_tokens ? 1 : 0;
+        found.requests += 1;
+        sent = parts;
+      }
+      const { failed, ...said } = row;
+      history += JSON.stringify(said).length;
+      rows.push(row);
+    }
+    return { cost_ratio: cost / raw, ...found };
+  },
+  async count(task) {
+    const rows = readRows(task.file);
+    return { counts: task.ends.map((end) => count(native(rows.slice(0, end)))), counter: "estimateMessagesTokens" };
+  },
+  async errors(task) {
+    return { overflows: task.errors.map((error) => isContextOverflowError(new Error(error.body))) };
+  },
+};
+
+const [, , taskFile, answerFile] = process.argv;
+const task = JSON.parse(readFileSync(taskFile, "utf8"));
+const answers = [];
+for (const item of task.cases) {
+  try {
+    answers.push(await ops[task.op]({ ...task, ...item }));
+  } catch (error) {
+    answers.push({ error: `${error.name}: ${error.message}`.slice(0, 160) });
+  }
+}
+writeFileSync(answerFile, JSON.stringify({ answers }));
+process.exit(0);

@@ -1,0 +1,272 @@
+"""The peer's side: an adapter is a script that reads a task and writes an answer, both JSON, in the peer's environment.
+
+Needs nothing but the standard library, since what else there is differs from peer to peer. Only the peer's own work is
+timed: not the start, not reading the messages, not bringing them into the peer's shape and back.
+
+Task    {"op", "variant", "summary", "runs", "most_seconds", "cases"}; a case is {"file", "window_tokens",
+        "budget_tokens", "target_tokens", "trigger_tokens"}, and what else its op needs
+Answer  {"answers": one a case}, each what the op says or {"error": why}
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import resource
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+CACHE_READ, CACHE_WRITE = 0.1, 1.25
+"""Prices of a prefix cache, as shares of an uncached token."""
+ENOUGH_SECONDS = 5.0
+"""After so long nothing is repeated."""
+
+
+class Adapter:
+    """What a peer does. Native messages are whatever the peer works on."""
+
+    variants: tuple[str, ...] = ("",)
+    each_request: tuple[str, ...] = ()
+    """Variants that are made to be called before every request, with the whole history."""
+    counter = ""
+    """Whose counter the peer's own numbers come from."""
+
+    def native(self, rows: list[Row]) -> Any:
+        raise NotImplementedError
+
+    def plain(self, native: Any) -> list[Row]:
+        raise NotImplementedError
+
+    def compact(self, native: Any, task: Row) -> Any:
+        raise NotImplementedError
+
+    def count(self, native: Any) -> int:
+        raise NotImplementedError
+
+    def check(self, native: Any, task: Row) -> Any:
+        """What is asked before every request, of a history that it was asked of before."""
+        return self.count(native)
+
+    def is_overflow(self, error: Row) -> bool:
+        raise NotImplementedError
+
+    def replayed(self, task: Row) -> Replayed:
+        return Replayed(self, task)
+
+
+class Replayed:
+    """An agent's working list: compacted when it is too full, and that is what the next request begins with."""
+
+    def __init__(self, adapter: Adapter, task: Row) -> None:
+        self.adapter, self.task, self.rows = adapter, task, []
+        self.compactions = 0
+
+    def append(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def request(self) -> list[Row]:
+        task = self.task
+        native = self.adapter.native(self.rows)
+        if self.adapter.count(native) <= task["trigger_tokens"]:
+            return list(self.rows)
+        self.compactions += 1
+        if task["variant"] in self.adapter.each_request:
+            target = {**task, "target_tokens": task["budget_tokens"]}
+            return self.adapter.plain(self.adapter.compact(native, target))
+        self.rows = self.adapter.plain(self.adapter.compact(native, task))
+        return list(self.rows)
+
+
+def serve(adapter: Adapter) -> None:
+    """`adapter.py TASK ANSWER`: both are files."""
+    task = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    answers = [_answered(adapter, {**task, **case}) for case in task["cases"]]
+    Path(sys.argv[2]).write_text(json.dumps({"answers": answers}), encoding="utf-8")
+
+
+def _answered(adapter: Adapter, task: Row) -> Row:
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"more than {task['most_seconds']:.0f} s")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, task["most_seconds"])
+    try:
+        return dict(OPS[task["op"]](adapter, task))
+    except TimeoutError as error:
+        return {"error": str(error)[:120]}
+    except Exception as error:  # noqa: BLE001 - whatever a peer raises is what is reported of it
+        traceback.print_exc()
+        return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:160]}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def read_rows(path: str) -> list[Row]:
+    """Messages whose long texts stand in a pool; keys with an underscore are notes."""
+    held = json.loads(Path(path).read_text(encoding="utf-8"))
+    pool = held["pool"]
+    rows = []
+    for row in held["messages"]:
+        content = row.get("content")
+        if isinstance(content, dict):
+            row["content"] = pool[content["$"]]
+        rows.append(row)
+    return rows
+
+
+def is_error(row: Row) -> bool:
+    """Whether a result is marked as failed, for peers that have a place for it."""
+    return bool(row.get("_error"))
+
+
+def plain_row(row: Row) -> Row:
+    """Without notes: what a provider is sent."""
+    return {key: value for key, value in row.items() if not key.startswith("_")}
+
+
+def _compact(adapter: Adapter, task: Row) -> Row:
+    """One compaction: the messages that come out, the peer's own counts, and whether its input was changed."""
+    rows = read_rows(task["file"])
+    native = adapter.native(rows)
+    before = adapter.count(native)
+    kept = copy.deepcopy(native)
+    result = adapter.compact(native, task)
+    return {
+        "messages": adapter.plain(result),
+        "tokens_before": before,
+        "tokens_after": adapter.count(result),
+        "mutated": adapter.plain(native) != adapter.plain(kept),
+        "counter": adapter.counter,
+    }
+
+
+def _time(adapter: Adapter, task: Row) -> Row:
+    """Seconds of a check and of a compaction, at least once and at most `runs` times; and the peak of memory."""
+    native = adapter.native(read_rows(task["file"]))
+    gc.collect()
+    gc.freeze()
+    adapter.check(native, task)
+    checks = _times(lambda: adapter.check(native, task), task["runs"])
+    if checks[0] > task["most_seconds"] / 4:
+        return {"check_seconds": checks, "error": f"a single check takes {checks[0]:.1f} s"}
+    seconds, result, started = [], None, time.perf_counter()
+    while len(seconds) < task["runs"] and (not seconds or time.perf_counter() - started < ENOUGH_SECONDS):
+        fresh = copy.copy(native)
+        begun = time.perf_counter()
+        result = adapter.compact(fresh, task)
+        seconds.append(time.perf_counter() - begun)
+    return {
+        "check_seconds": checks,
+        "seconds": seconds,
+        "tokens_before": adapter.count(native),
+        "tokens_after": adapter.count(result),
+        "chars_after": chars(adapter.plain(result)),
+        "peak_bytes": peak_bytes(),
+    }
+
+
+def peak_bytes() -> int:
+    """The most memory that this process had. Linux counts who started it into ru_maxrss too, so not that there."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        line = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _times(work: Any, runs: int) -> list[float]:
+    """Each the mean of some calls, so that what takes microseconds can be told."""
+    begun = time.perf_counter()
+    work()
+    once = time.perf_counter() - begun
+    calls = max(1, min(200, int(0.01 / max(once, 1e-7))))
+    found = []
+    for _ in range(runs if once < 1 else 1):
+        begun = time.perf_counter()
+        for _ in range(calls):
+            work()
+        found.append((time.perf_counter() - begun) / calls)
+    return found
+
+
+def _replay(adapter: Adapter, task: Row) -> Row:
+    """A session, request by request: its price with a prefix cache against its history sent whole at full price."""
+    replayed, sent = adapter.replayed(task), []
+    cost = raw = 0.0
+    breaks = broken = over = requests = 0
+    history_chars = 0
+    for row in read_rows(task["file"]):
+        if row["role"] == "assistant":
+            request = replayed.request()
+            parts = [json.dumps(plain_row(one), sort_keys=True) for one in request]
+            same = next(
+                (n for n, (a, b) in enumerate(zip(sent, parts, strict=False)) if a != b), min(len(sent), len(parts))
+            )
+            sizes = [len(part) / 4 for part in parts]
+            cost += CACHE_READ * sum(sizes[:same]) + CACHE_WRITE * sum(sizes[same:])
+            raw += history_chars / 4
+            breaks += same < len(sent)
+            broken += bool(pair_faults(request))
+            over += chars(request) / 4 > task["budget_tokens"]
+            requests += 1
+            sent = parts
+        history_chars += len(json.dumps(plain_row(row), sort_keys=True))
+        replayed.append(row)
+    numbers = {"requests": requests, "breaks": breaks, "broken": broken, "over": over}
+    return {"cost_ratio": cost / raw, "compactions": replayed.compactions, **numbers}
+
+
+def _count(adapter: Adapter, task: Row) -> Row:
+    """The peer's count of the first so many messages, for each number in `ends`."""
+    rows = read_rows(task["file"])
+    return {"counts": [adapter.count(adapter.native(rows[:end])) for end in task["ends"]], "counter": adapter.counter}
+
+
+def _errors(adapter: Adapter, task: Row) -> Row:
+    return {"overflows": [adapter.is_overflow(error) for error in task["errors"]]}
+
+
+OPS = {"compact": _compact, "time": _time, "replay": _replay, "count": _count, "errors": _errors}
+
+
+def text_of(row: Row) -> str:
+    """All that a message says, its calls included."""
+    content = row.get("content")
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    calls = " ".join(f"{call['function']['name']} {call['function']['arguments']}" for call in calls_of(row))
+    return f"{content or ''} {calls}".strip()
+
+
+def calls_of(row: Row) -> list[Row]:
+    return list(row.get("tool_calls") or ())
+
+
+def chars(rows: list[Row]) -> int:
+    return sum(len(text_of(row)) for row in rows)
+
+
+def pair_faults(rows: list[Row]) -> list[str]:
+    """What is wrong with calls and results: every call is answered once, right behind it. Written apart from nca."""
+    faults: list[str] = []
+    waiting: list[str] = []
+    for place, row in enumerate(rows):
+        if row.get("role") == "tool":
+            id = row.get("tool_call_id")
+            if id in waiting:
+                waiting.remove(id)
+            else:
+                faults.append(f"message {place}: a result without its call")
+            continue
+        if waiting:
+            faults.append(f"message {place}: {len(waiting)} calls before it have no result")
+        waiting = [call["id"] for call in calls_of(row)] if row.get("role") == "assistant" else []
+    if waiting:
+        faults.append(f"the end: {len(waiting)} calls have no result")
+    return faults

@@ -1,0 +1,309 @@
+"""The sections of docs/benchmarks.md: lines of Markdown from a run's figures; what was not measured has no"
+" section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from benchmarks.summed import of, seconds, share, table, totals
+
+Row = dict[str, Any]
+Figures = Mapping[str, Any]
+Section = Callable[[Figures], Iterator[str]]
+PICTURES = "pictures"
+MEGABYTE = 1024 * 1024
+
+
+def label_of(row: Row) -> str:
+    return f"{row['label']}, with a summary" if row.get("has_model") else str(row["label"])
+
+
+def _compactions(figures: Figures) -> Iterator[str]:
+    found = totals(figures["compactions"])
+    settings = figures["settings"]
+    yield "## What is left after one compaction"
+    yield ""
+    yield (
+        f"{settings['sessions']} sessions, each larger than its budget (the window less 35 %); the target is half of"
+        " the budget."
+        " *Valid*: none of OpenAI, Anthropic, Gemini and Mistral would refuse the request (their rules as nca has"
+        " them), and a"
+        " check written apart from nca finds every call answered right behind it. The sessions were valid before;"
+        " *mended* are"
+        " those as they were recorded, with empty messages, ids used twice and calls without results. *Target met*:"
+        " by a real"
+        " tokenizer (cl100k), nobody's estimate. *Facts*: file paths, error lines and hashes that can be read in"
+        " what is left,"
+        " whoever put them there. *Of the target* is how much of the room was used."
+    )
+    yield ""
+    rows = []
+    for one in found:
+        row = (
+            one.name,
+            of(one.valid),
+            of(one.mended),
+            of(one.met),
+            share(one.facts),
+            share(one.rules),
+            share(one.words),
+        )
+        rows.append((*row, of(one.newest), f"{100 * one.fill:.0f} %"))
+    head = ("", "valid", "mended", "target met", "facts", "rules", "user's turns", "newest whole", "of the target")
+    yield from table(head, rows)
+    yield ""
+    yield (
+        "*With a summary* means that a model would be asked. Here a script answers: with what a frontier model wrote"
+        " at that point"
+        " of the real session, else with a text that holds no facts, so what is counted is what code keeps."
+        " Nobody's input was changed by its own compaction"
+        f"{'' if not (changed := [one.name for one in found if one.mutated]) else ', but for ' + ', '.join(changed)}."
+    )
+    yield ""
+    for one in found:
+        for failure in one.failures:
+            yield f"- {one.name}: {failure} in one session or more; it counts as not valid and not met there."
+    yield ""
+    yield from _picture("bench-facts.svg", "bench-words.svg")
+
+
+def _times(figures: Figures) -> Iterator[str]:
+    lengths = sorted({row["messages"] for row in figures["times"]})
+    labels = dict.fromkeys((row["label"], row["has_model"]) for row in figures["times"])
+    yield "## Time"
+    yield ""
+    yield (
+        "A check is what is asked before every request; a compaction is nca's stages 1, 2 and 4 (no model) and what"
+        " the others do,"
+        " a scripted summary at no cost where they have one. *In a session* nca has counted each message when it"
+        " came, as its chat"
+        " does; *counted anew* it has not; *from dicts* is the whole call of `nca.compact`, with reading, checking"
+        " and counting"
+        " the facts that were kept, which nobody else does. In brackets: what is left, by the peer's own count, as a"
+        " share of the target."
+    )
+    yield ""
+    head = ("", *(f"check, {length:,}" for length in lengths), *(f"compaction, {length:,}" for length in lengths))
+    rows = []
+    for label, has_model in labels:
+        found = [_timed_row(figures, label, has_model, length) for length in lengths]
+        name = f"{label}, with a summary" if has_model else label
+        rows.append((name, *(_cell(row, "check_seconds") for row in found), *(_cell(row, "seconds") for row in found)))
+    yield from table(head, rows)
+    yield ""
+    for row in figures["times"]:
+        if "error" in row:
+            yield f"- {label_of(row)} at {row['messages']:,}: {row['error']}."
+    yield ""
+    longest = lengths[-1] if lengths else 0
+    peaks = [
+        (label_of(row), f"{row['peak_bytes'] / MEGABYTE:,.0f} MB")
+        for row in figures["times"]
+        if row["messages"] == longest and "peak_bytes" in row
+    ]
+    if peaks:
+        yield f"Memory: the peak of the whole process at {longest:,} messages, the messages included."
+        yield ""
+        yield from table(("", "peak"), peaks)
+        yield ""
+    yield from _picture(*(f"bench-time-{length}.svg" for length in lengths if has_time(figures, length)))
+    if any(row.get("check_seconds") for row in figures["times"] if row["messages"] == longest):
+        yield from _picture("bench-check.svg")
+
+
+def has_time(figures: Figures, length: int) -> bool:
+    """Whether anybody compacted a session of this length in this run."""
+    return any("seconds" in row for row in figures["times"] if row["messages"] == length)
+
+
+def _timed_row(figures: Figures, label: str, has_model: bool, length: int) -> Row:
+    rows = (
+        row
+        for row in figures["times"]
+        if (row["label"], row["has_model"], row["messages"]) == (label, has_model, length)
+    )
+    return next(rows, {})
+
+
+def _cell(row: Row, name: str) -> str:
+    if name not in row:
+        return "–"
+    left = f" ({row['of_target']:.2f})" if name == "seconds" and "of_target" in row else ""
+    return f"{seconds(row[name])}{left}"
+
+
+def _replays(figures: Figures) -> Iterator[str]:
+    yield "## A session, request by request"
+    yield ""
+    yield (
+        "The log grows as an agent's does; before each request the peer is asked whether it is above 80 % of the"
+        " budget, by its own"
+        " count, and compacts to half. `trim_messages` is made to be called before every request, so it is. The cost"
+        " is that of all"
+        " requests with a prefix cache (0.1 for what is a prefix of the request before, 1.25 for the rest), as a"
+        " share of sending"
+        " the whole history each time at full price. A compaction breaks the prefix once. Cost is low, too, for who"
+        " throws away most."
+    )
+    yield ""
+    rows = []
+    for row in figures["replays"]:
+        if "error" in row:
+            rows.append((label_of(row), row["error"], "", "", "", ""))
+            continue
+        numbers = (row["compactions"], row["breaks"], row["broken"], row["over"])
+        rows.append((label_of(row), f"{100 * row['cost_ratio']:.2f} %", *map(str, numbers)))
+    yield from table(("", "cost", "compactions", "prefix breaks", "with unpaired calls", "over the budget"), rows)
+    yield ""
+
+
+def _counts(figures: Figures) -> Iterator[str]:
+    if not figures["counts"]:
+        return
+    yield "## Estimates against what was reported"
+    yield ""
+    yield (
+        "The real session has the provider's own counts. What the transcript does not hold (system prompt, tools) is"
+        " taken from the"
+        " first report, for everybody; the error is that of all later requests up to the first compaction, without"
+        " any learning."
+    )
+    yield ""
+    rows = [
+        (row["peer"], row["error"], "", "")
+        if "error" in row
+        else (row["peer"], row["counter"], f"{100 * row['p95']:.1f} %", f"{100 * row['lowest']:+.1f} %")
+        for row in figures["counts"]
+    ]
+    yield from table(("", "counter", "95 % are within", "lowest"), rows)
+    yield ""
+    yield from (f"nca in a session: {line}." for line in figures["anchored"])
+    yield ""
+
+
+def _saved(figures: Figures) -> Iterator[str]:
+    if not figures["saved"]:
+        return
+    yield "## Saved with every word of user and model kept"
+    yield ""
+    yield "Only results give way, as far as each can; a share of the real session's tokens."
+    yield ""
+    rows = [
+        (
+            row["label"],
+            row.get("error") or f"{100 * row['saved_ratio']:.0f} %",
+            ", ".join(row.get("refused_by", ())) or "nobody",
+        )
+        for row in figures["saved"]
+    ]
+    yield from table(("", "saved", "refused by"), rows)
+    yield ""
+
+
+def _errors(figures: Figures) -> Iterator[str]:
+    if not figures["errors"]:
+        return
+    yield "## Which errors are a context overflow"
+    yield ""
+    yield (
+        "Error replies of some forty providers, with look-alikes (rate limits that speak of tokens, an answer's"
+        " limit that is too"
+        " high). langchain, strands and pydantic-ai decide inside of their provider clients and have nothing to ask"
+        " by itself."
+    )
+    yield ""
+    rows = [
+        (row["label"], row["error"], "")
+        if "error" in row
+        else (row["label"], of((row["found"], row["overflows"])), of((row["false_alarms"], row["others"])))
+        for row in figures["errors"]
+    ]
+    yield from table(("", "overflows found", "false alarms"), rows)
+    yield ""
+
+
+def _recalled(figures: Figures) -> Iterator[str]:
+    if not figures["recalled"]:
+        return
+    row = figures["recalled"]
+    yield "## What can be recalled after a compaction"
+    yield ""
+    yield (
+        f"Of {row['facts']} facts of a generated session of 1,000 messages {row['in_view']} can be read after one"
+        " compaction, and"
+        f" {row['with_search']} are found with nca's `recall`, which searches the whole log. None of the peers'"
+        " compactions keeps a log to"
+        " search; what they drop is gone unless the program around them has kept it."
+    )
+    yield ""
+
+
+def _commands(figures: Figures) -> Iterator[str]:
+    if not figures["commands"]:
+        return
+    own = next((row["seconds"] for row in figures["commands"] if row["peer"] == "nca"), 0)
+    yield "## Start"
+    yield ""
+    yield "`--version` of programs with a command: median, the ratio to nca's, and the peak of memory."
+    yield ""
+    rows = [
+        (
+            row["peer"],
+            seconds(row["seconds"]),
+            f"{row['seconds'] / own:.1f} ×" if own else "–",
+            f"{row['peak_bytes'] / MEGABYTE:.0f} MB{' (' + row['error'] + ')' if 'error' in row else ''}",
+        )
+        for row in figures["commands"]
+    ]
+    yield from table(("", "time", "of nca's", "memory"), rows)
+    yield ""
+
+
+def _engine(figures: Figures) -> Iterator[str]:
+    if not figures["engine"]:
+        return
+    yield "## nca alone, on a real session"
+    yield ""
+    yield from (f"- {line}" for line in figures["engine"])
+    yield ""
+
+
+def _loop(figures: Figures) -> Iterator[str]:
+    for run in figures["loop"]:
+        yield f"## With a model in the loop: {run['model']}"
+        yield ""
+        if "error" in run:
+            yield f"Not run: {run['error']}"
+            yield ""
+            continue
+        yield (
+            f"After {run['compactions']} compactions in a window of {run['window_tokens']:,} tokens: four questions"
+            " (a code that the user"
+            " told, a file that was changed, the task that comes next, a decision), right where the answer holds the"
+            " word."
+            f" {run['runs']} runs on different sessions; the mean, and the least and most of a run."
+        )
+        yield ""
+        rows = [
+            (
+                row["label"],
+                f"{100 * row['mean']:.0f} %",
+                f"{100 * row['spread'][0]:.0f} to {100 * row['spread'][1]:.0f} %",
+                *(f"{100 * value:.0f} %" for value in row["by_kind"].values()),
+            )
+            for row in run["rows"]
+        ]
+        yield from table(("", "right", "spread", *run["rows"][0]["by_kind"]), rows)
+        yield ""
+
+
+def _picture(*names: str) -> Iterator[str]:
+    for name in names:
+        yield f"![{name.removesuffix('.svg').replace('-', ' ')}]({PICTURES}/{name})"
+        yield ""
+
+
+SECTIONS: tuple[Section, ...] = (
+    _compactions, _times, _replays, _counts, _saved, _errors, _recalled, _commands, _engine, _loop,
+)  # fmt: skip

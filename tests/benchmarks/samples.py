@@ -1,0 +1,100 @@
+"""Figures of a made-up run, small enough to be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def compaction(peer: str, label: str, **other: Any) -> dict[str, Any]:
+    """One session, compacted well."""
+    row = {
+        "peer": peer,
+        "variant": "one",
+        "label": label,
+        "has_model": False,
+        "material": "generated 100",
+        "is_raw": False,
+        "tokens_before": 1_000,
+        "tokens_after": 400,
+        "target_tokens": 500,
+        "is_met": True,
+        "refused_by": [],
+        "was_refused_by": [],
+        "pair_faults": 0,
+        "facts": {"paths touched": [9, 10], "user turns": [4, 5], "rules of the user": [2, 2]},
+        "user_turns": [4, 5],
+        "is_newest_whole": True,
+        "mutated": False,
+    }
+    return {**row, **other}
+
+
+def figures() -> dict[str, Any]:
+    """nca and one peer, which is ahead in the time of a check and nowhere else."""
+    named = {"variant": "one", "has_model": False}
+    return {
+        "date": "2026-01-02",
+        "machine": {
+            "cores": 2,
+            "processor": "x86_64",
+            "memory_bytes": 8 * 1024**3,
+            "system": "Linux",
+            "python": "3.11",
+            "node": "",
+        },
+        "peers": {"nca": {"version": "1", "reason": ""}, "other": {"version": "", "reason": "npm is not there"}},
+        "settings": {"sessions": 1, "target_ratio": 0.5},
+        "compactions": [
+            compaction("nca", "nca"),
+            compaction(
+                "other",
+                "other <trim>",
+                refused_by=["openai"],
+                facts={"paths touched": [5, 10], "user turns": [1, 5], "rules of the user": [0, 2]},
+                user_turns=[1, 5],
+            ),
+        ],
+        "times": [
+            {
+                "peer": "nca",
+                "label": "nca, in a session",
+                "messages": 1_000,
+                "check_seconds": 2e-5,
+                "seconds": 0.002,
+                "of_target": 0.9,
+                "peak_bytes": 5e7,
+                **named,
+            },
+            {
+                "peer": "other",
+                "label": "other <trim>",
+                "messages": 1_000,
+                "check_seconds": 1e-5,
+                "seconds": 0.004,
+                "of_target": 2.5,
+                **named,
+            },
+        ],
+        "replays": [
+            {
+                "peer": "nca",
+                "label": "nca",
+                "cost_ratio": 0.05,
+                "compactions": 3,
+                "breaks": 3,
+                "broken": 0,
+                "over": 0,
+                **named,
+            },
+            {"peer": "other", "label": "other <trim>", "error": "more than 60 s", **named},
+        ],
+        "counts": [],
+        "anchored": [],
+        "saved": [],
+        "errors": [{"peer": "nca", "label": "nca", "found": 5, "overflows": 5, "false_alarms": 0, "others": 3}],
+        "recalled": {"facts": 10, "in_view": 6, "with_search": 10},
+        "commands": [{"peer": "nca", "seconds": 0.05, "peak_bytes": 2e7}],
+        "engine": [],
+        "loop": [{"model": "embedded", "error": "there are no weights"}],
+        "growth": {},
+    }

@@ -1,0 +1,66 @@
+"""The protocol between the benchmark and a peer's adapter, with a peer of our own in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.asking import asked, packed
+from benchmarks.material import coding_session
+
+PEER = (sys.executable, str(Path(__file__).with_name("trivial_peer.py")))
+ROWS = coding_session(40)
+
+
+def answers(folder: Path, op: str, variant: str, **more: Any) -> list[dict[str, Any]]:
+    case = {"file": str(packed(ROWS, folder / "rows.json")), "target_tokens": 2_000, "budget_tokens": 4_000}
+    task = {"op": op, "variant": variant, "runs": 2, "summary": ""}
+    limits = {"trigger_tokens": 3_000, "window_tokens": 6_000}
+    return asked(PEER, task, [{**case, **limits, **more}], most_seconds=more.get("seconds", 20))
+
+
+def test_a_compaction_comes_back_with_the_peer_s_own_numbers(tmp_path: Path) -> None:
+    answer = answers(tmp_path, "compact", "last")[0]
+    sent = [{key: value for key, value in row.items() if key != "_error"} for row in ROWS]
+    assert answer["messages"] == sent[-len(answer["messages"]) :]
+    assert answer["tokens_after"] <= 2_000 < answer["tokens_before"]
+    assert (answer["mutated"], answer["counter"]) == (False, "a quarter of the characters")
+
+
+def test_what_a_peer_does_wrong_is_an_answer_too(tmp_path: Path) -> None:
+    assert answers(tmp_path, "compact", "raises")[0] == {"error": "RuntimeError: it cannot"}
+    assert answers(tmp_path, "compact", "sleeps", seconds=0.3)[0]["error"] == "more than 0 s"
+    assert answers(tmp_path, "compact", "changes")[0]["mutated"] is True
+    assert asked((sys.executable, "-c", "raise SystemExit('no such peer')"), {}, [{}])[0] == {"error": "no such peer"}
+
+
+def test_each_case_has_an_answer_whatever_becomes_of_the_others(tmp_path: Path) -> None:
+    good = {"file": str(packed(ROWS, tmp_path / "rows.json")), "target_tokens": 2_000}
+    task = {"op": "compact", "variant": "last"}
+    found = asked(PEER, task, [good, {"file": str(tmp_path / "nothing.json")}, good])
+    assert ["error" in answer for answer in found] == [False, True, False]
+
+
+def test_times_are_those_of_the_work(tmp_path: Path) -> None:
+    answer = answers(tmp_path, "time", "last")[0]
+    assert 1 <= len(answer["seconds"]) <= 2
+    assert all(second > 0 for second in (*answer["seconds"], *answer["check_seconds"]))
+    assert answer["peak_bytes"] > 1_000_000
+
+
+def test_a_replay_counts_compactions_breaks_and_unpaired_calls(tmp_path: Path) -> None:
+    kept = answers(tmp_path, "replay", "last")[0]
+    anew = answers(tmp_path, "replay", "each")[0]
+    assert kept["requests"] == anew["requests"] == sum(row["role"] == "assistant" for row in ROWS)
+    assert kept["breaks"] == kept["compactions"] > 0
+    assert anew["compactions"] > kept["compactions"]
+    assert 0 < kept["cost_ratio"] < 1
+    assert kept["broken"] > 0
+
+
+def test_counts_and_errors(tmp_path: Path) -> None:
+    counts = answers(tmp_path, "count", "last", ends=[1, 10, 40])[0]["counts"]
+    assert counts == sorted(counts)
+    said = answers(tmp_path, "errors", "last", errors=[{"body": "the prompt is too long"}, {"body": "slow down"}])[0]
+    assert said == {"overflows": [True, False]}

@@ -1,0 +1,48 @@
+"""The judge: by the messages alone, whoever made them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks import judge
+from benchmarks.material import coding_session
+from benchmarks.peers.side import pair_faults, plain_row
+
+ROWS = coding_session(120)
+
+
+def answer(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    plain = [plain_row(row) for row in rows]
+    return {"messages": plain, "mutated": False, "tokens_before": 2, "tokens_after": 1, "counter": "c"}
+
+
+def test_what_was_not_compacted_keeps_everything_and_misses_its_target() -> None:
+    verdict = judge.verdict(ROWS, answer(ROWS), 1_000)
+    assert all(kept == total for kept, total in verdict["facts"].values())
+    assert verdict["user_turns"][0] == verdict["user_turns"][1] > 0
+    assert (verdict["is_met"], verdict["is_newest_whole"], verdict["refused_by"]) == (False, True, [])
+
+
+def test_what_is_gone_is_counted_as_gone() -> None:
+    kept = [ROWS[0], *ROWS[-30:]]
+    while kept[1]["role"] != "user":
+        del kept[1]
+    verdict = judge.verdict(ROWS, answer(kept), 100_000)
+    assert verdict["is_met"]
+    assert verdict["refused_by"] == []
+    assert any(held < total for held, total in verdict["facts"].values())
+    assert verdict["user_turns"][0] < verdict["user_turns"][1]
+
+
+def test_a_result_without_its_call_is_seen_by_both_checks() -> None:
+    place = next(place for place, row in enumerate(ROWS) if row.get("tool_calls"))
+    broken = [*ROWS[:place], *ROWS[place + 1 :]]
+    assert pair_faults(broken)
+    verdict = judge.verdict(ROWS, answer(broken), 1_000)
+    assert verdict["pair_faults"] > 0
+    assert verdict["refused_by"]
+    assert pair_faults(ROWS[: place + 1])
+
+
+def test_an_error_is_the_verdict() -> None:
+    assert judge.verdict(ROWS, {"error": "more than 60 s"}, 1) == {"error": "more than 60 s"}

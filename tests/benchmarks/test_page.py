@@ -1,0 +1,84 @@
+"""The page, its pictures and README's table: from the figures alone."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.bars import bars
+from benchmarks.behind import behind
+from benchmarks.page import page, pictures
+from benchmarks.readme import BEGIN, END, FIGURES, ROOT, readme_table, renewed
+from tests.benchmarks.samples import compaction, figures
+
+
+def test_the_page_says_what_was_measured_and_what_was_not() -> None:
+    text = page(figures())
+    assert "not measured: npm is not there" in text
+    assert "| other <trim> | 0 of 1 |" in text
+    assert "more than 60 s" in text
+    assert "Not run: there are no weights" in text
+    assert "## Estimates against" not in text
+    assert "2026-01-02" in text
+
+
+def test_where_a_peer_is_ahead_is_said_and_nothing_else() -> None:
+    assert [line.partition(",")[0] for line in behind(figures())] == ["**check of 1"]
+    better = figures()
+    better["compactions"][1] = compaction("other", "other", user_turns=[5, 5], is_met=False)
+    lines = list(behind(better))
+    assert "**user's turns kept**, nca 80 %: other 100 % but meets 0 of 1 targets (nca: 1 of 1)." in lines
+    level = figures()
+    level["times"] = level["times"][:1]
+    assert "ahead or level" in page(level)
+
+
+def test_pictures_are_svg_with_a_bar_for_each() -> None:
+    made = pictures(figures())
+    assert set(made) == {"bench-facts.svg", "bench-words.svg", "bench-time-1000.svg", "bench-check.svg"}
+    for picture in made.values():
+        root = ElementTree.fromstring(picture)
+        assert len(root.findall("{http://www.w3.org/2000/svg}rect")) == 2
+    assert all(f"pictures/{name}" in page(figures()) for name in made)
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    def lengths(*values: float, is_log: bool = False) -> list[float]:
+        root = ElementTree.fromstring(bars("t", [("n", value, "") for value in values], is_log=is_log))
+        return [float(one.attrib["width"]) for one in root.findall("{http://www.w3.org/2000/svg}rect")]
+
+    half, whole = lengths(1, 2)
+    assert whole == pytest.approx(2 * half)
+    low, middle, high = lengths(1, 10, 100, is_log=True)
+    assert low == 0
+    assert high == pytest.approx(2 * middle)
+    assert lengths(0, 0) == [0, 0]
+    with pytest.raises(ValueError, match="nothing"):
+        bars("t", [])
+
+
+def test_readme_s_table_is_renewed_between_its_markers() -> None:
+    text = renewed(f"before\n{BEGIN}\nold\n{END}\nafter", figures())
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter")
+    assert "| nca | 1 of 1 | 1 of 1 | 90 % | 100 % | 80 % | 5.0 % |" in text
+    assert "old" not in text
+    with pytest.raises(ValueError, match="markers"):
+        renewed("nothing", figures())
+
+
+def test_readme_s_table_is_that_of_the_committed_figures() -> None:
+    committed = json.loads(FIGURES.read_text(encoding="utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert renewed(readme, committed) == readme
+    assert readme_table(committed).count("\n") >= 10
+
+
+def test_the_committed_page_is_that_of_the_committed_figures() -> None:
+    committed = json.loads(FIGURES.read_text(encoding="utf-8"))
+    shown = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert shown.startswith(page(committed).rstrip())
+    for name, picture in pictures(committed).items():
+        assert (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8") == picture
