@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from nca.context.draft import Block, Draft, covered
 from nca.context.meter import Meter
 from nca.context.request import repair, request_messages
@@ -77,11 +75,7 @@ class _Counting:
 
     def _draft(self, messages: Messages) -> Draft:
         """The conversation for stages to work on; an earlier summary in it is nobody's own words."""
-        read = [
-            msgspec.structs.replace(one, is_synthetic=True) if is_summary(one) else one
-            for one in read_messages(messages)
-        ]
-        draft = Draft(history_of(read), Meter(provider=self.provider))
+        draft = Draft(history_of(read_messages(messages)), Meter(provider=self.provider))
         for block in draft.blocks():
             # Whoever calls a strategy says how much stays: results that no answer followed yet are as any other.
             block.is_locked = block.is_locked and not block.is_unseen

@@ -11,7 +11,7 @@ from nca.context.plan import is_answered
 from nca.context.put_back import block_of, hidden_item, put_back
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
-from nca.context.stages.deduplicate import superseded
+from nca.context.stages.deduplicate import mend_pointers, superseded
 from nca.context.stages.prune import stub_text
 from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, hidden_by, ranges_of
@@ -70,10 +70,11 @@ class ByHand:
             text = pointers.get(seq) or stub_text(message, window.context.prune.placeholder)
             if draft.saving(block, seq, text) > 0:
                 draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
+        mend_pointers(draft)
         view = draft.view()
         if view == window.history.view:
             return None
-        before, after = window.measure().used_tokens, window.meter.used_with(window.history, view)
+        before, after = window.measure().used_tokens, window.meter.used_again(window.history, view)
         return window.put_in_force(view, COLLAPSE, before, after)
 
     def part(self, seq: int, *, is_later: bool) -> Range:
@@ -140,7 +141,7 @@ class ByHand:
         view = put_back(window.history, ranges, ledger_tokens=own.ledger_tokens, words_tokens=own.user_turns_tokens)
         if view == window.history.view:
             return None
-        before, after = window.measure().used_tokens, window.meter.used_with(window.history, view)
+        before, after = window.measure().used_tokens, window.meter.used_again(window.history, view)
         if after > window.budget.budget_tokens:
             raise UsageError(
                 f"There is no room for that: {after:,} tokens would be used of {window.budget.budget_tokens:,}.",

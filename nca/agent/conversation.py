@@ -194,9 +194,7 @@ class Conversation:
             finished = turn.interrupt(started)
             if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
                 raise
-        if self._background is not None and finished.reason == "answered":
-            self._background.consider()
-        self._compactor.ladder.after_turn(is_preparing=self.is_preparing)
+        self._look_ahead(finished)
         finished = msgspec.structs.replace(finished, cost=self.spending.of_turn)
         self._emit(finished)
         return finished
@@ -369,6 +367,16 @@ class Conversation:
     async def _stop_preparing(self) -> None:
         if self._background is not None:
             await self._background.close()
+
+    def _look_ahead(self, finished: TurnFinished) -> None:
+        """What is due after a turn; where the log cannot be read to say so, a turn that failed has told it already."""
+        try:
+            if self._background is not None and finished.reason == "answered":
+                self._background.consider()
+            self._compactor.ladder.after_turn(is_preparing=self.is_preparing)
+        except NcaError as error:
+            if finished.reason != "failed":
+                self._emit(ErrorRaised(error.message, error.advice, error.exit_code))
 
     def _keep(self, turn: Turn) -> None:
         """Keep what a failed turn has seen; a store that fails too must not hide the first error."""

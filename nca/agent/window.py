@@ -21,7 +21,7 @@ from nca.context.plan import Proposal
 from nca.context.request import request_messages
 from nca.context.stages.condense import keep_text
 from nca.context.view import Marker, View
-from nca.errors import ConfigError, ProviderFailure
+from nca.errors import ConfigError, ProviderFailure, StoreError
 from nca.messages import Entry, Message, Usage
 from nca.models import provider_side
 from nca.models.catalog import ModelFacts
@@ -246,7 +246,7 @@ class Window:
             return None
         before = self.measure().used_tokens
         view = View((Marker(f"clear{self.history.head}", ((1, self.history.head),), ""),), self.history.head + 1)
-        return self.put_in_force(view, "clear", before, self.meter.used_with(self.history, view))
+        return self.put_in_force(view, "clear", before, self.meter.used_again(self.history, view))
 
     def restore_text(self) -> CompactionRecord | None:
         """Show of a resumed session only the words of its newest turns (session.restore); None where nothing goes."""
@@ -255,16 +255,16 @@ class Window:
         newest = max(FEWEST_RESTORED_TURNS, self.context.max_turns // 6)
         keep_text(draft, newest, f"restore{self.history.head}")
         view = draft.view()
-        after = self.meter.used_with(self.history, view)
+        after = self.meter.used_again(self.history, view)
         if view == self.history.view or after >= before:
             return None
         return self.put_in_force(view, "restore", before, after)
 
     def undo(self) -> CompactionRecord | None:
-        return self._moved(self.session.undo())
+        return self._moved(self.session.undo(), self.session.redo)
 
     def redo(self) -> CompactionRecord | None:
-        return self._moved(self.session.redo())
+        return self._moved(self.session.redo(), self.session.undo)
 
     def settle(self) -> None:
         """From here, usage must grow by a share of the budget before the next automatic compaction."""
@@ -287,10 +287,19 @@ class Window:
             saved += record.tokens_before - record.tokens_after
             self._standing = saved, sum(costs) if costs else None
 
-    def _moved(self, record: CompactionRecord | None) -> CompactionRecord | None:
+    def _moved(
+        self, record: CompactionRecord | None, back: Callable[[], CompactionRecord | None]
+    ) -> CompactionRecord | None:
+        """Take up the view that the store went to; where what it shows cannot be read, the store goes `back`."""
         if record is not None:
+            try:
+                view = self.session.view()
+                self.history.tokens_of(view)
+            except StoreError:
+                back()
+                raise
             self._standing = None
-            self.history.view = self.session.view()
+            self.history.view = view
             self.settle()
         return record
 

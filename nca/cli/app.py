@@ -48,7 +48,6 @@ def leave(code: int) -> NoReturn:
     (the import of litellm, a blocked read of standard input) that aborts the whole process: pthread_exit cannot unwind
     through Rust or C++. And to take litellm apart, object by object, takes a second that a person waits for the shell.
     """
-    import contextlib
     import threading
 
     from nca.groups import end_all
@@ -62,9 +61,12 @@ def leave(code: int) -> NoReturn:
             sys.stdout = None
         else:
             code = _unwritten(error)
-    if "litellm" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
-        with contextlib.suppress(AttributeError, OSError, ValueError):
+    try:
+        if sys.stderr is not None:
             sys.stderr.flush()
+    except OSError:
+        sys.stderr = None
+    if "litellm" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
         os._exit(code)
     sys.exit(code)
 
@@ -176,6 +178,6 @@ def _with_command(arguments: list[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    from nca.terminal.sanitize import to_terminal
+    from nca.terminal.sanitize import one_line
 
-    return to_terminal(" ".join(text.split()))
+    return one_line(text)

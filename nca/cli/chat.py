@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nca.agent.conversation import Conversation
-    from nca.cli.earlier import Wish
+    from nca.cli.earlier import WantedSession
     from nca.config.loaded import LoadedSettings
     from nca.events import Event
     from nca.models.choose import Choice
@@ -49,11 +49,12 @@ def open_chat(words: ChatWords) -> int:
     """The exit code. Raises NcaError."""
     import asyncio
 
-    from nca.cli.earlier import Wish
+    from nca.cli.earlier import WantedSession
     from nca.cli.first_start import with_weights
     from nca.cli.opening import choose_model, load_settings, settings_of
     from nca.errors import UsageError
     from nca.terminal import signals
+    from nca.terminal.opening import has_screen
 
     if words.session is not None and not words.resume:
         raise UsageError(
@@ -77,34 +78,41 @@ def open_chat(words: ChatWords) -> int:
         choice = with_weights(choose_model(loaded))
     if choice is None:
         return 0
-    wish = Wish(
+    wanted = WantedSession(
         is_continuing=words.continue_,
         is_resuming=words.resume,
         session=words.session,
-        is_plain=loaded.settings.terminal.plain,
+        has_screen=has_screen(loaded.settings.terminal),
     )
-    return asyncio.run(_chat(loaded, choice, wish))
+    return asyncio.run(_chat(loaded, choice, wanted))
 
 
-async def _chat(loaded: LoadedSettings, choice: Choice, wish: Wish) -> int:
+async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
     from nca.cli.opening import store_path
-    from nca.terminal.opening import is_capable
+    from nca.terminal.opening import has_screen
 
     history_file = store_path().with_name("history") if loaded.settings.session.persist else None
     first: FirstPrompt | None = None
-    if wish.is_for_new and is_capable() and not loaded.settings.terminal.plain:
+    if wanted.is_new and has_screen(loaded.settings.terminal):
         import asyncio
 
+        from nca.terminal.commands import Leave
         from nca.terminal.first_prompt import FirstPrompt
+        from nca.terminal.signals import give_up
 
         first = FirstPrompt(loaded.settings.terminal, Path.cwd(), history_file)
         await first.begin()
-        # In a thread, so that what is typed is seen.
-        await asyncio.to_thread(_load)
+        try:
+            # In a thread, so that what is typed is seen.
+            await first.during(asyncio.to_thread(_load))
+        except (EOFError, Leave) as left:
+            # Nothing is open yet, and nobody is to wait for a thread that cannot be stopped.
+            await first.close()
+            give_up(left.exit_code if isinstance(left, Leave) else 0)
     else:
         _load()
     try:
-        return await _opened(loaded, choice, wish, first, history_file)
+        return await _opened(loaded, choice, wanted, first, history_file)
     finally:
         if first is not None:
             await first.close()
@@ -124,17 +132,13 @@ def _load() -> None:
 
 
 async def _opened(
-    loaded: LoadedSettings, choice: Choice, wish: Wish, first: FirstPrompt | None, history_file: Path | None
+    loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, history_file: Path | None
 ) -> int:
-    from dataclasses import replace
-
-    from nca.cli.first_start import banner
     from nca.cli.opening import open_conversation, open_store
     from nca.terminal.commands import Leave
     from nca.terminal.draw import Draw
     from nca.terminal.loop import LoopOptions, run_loop
     from nca.terminal.opening import open_output
-    from nca.terminal.session_lines import gone_on_lines
 
     output = open_output(loaded.settings.terminal)
     if first is not None and isinstance(output, Draw):
@@ -143,7 +147,7 @@ async def _opened(
     with open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
         try:
-            earlier, read_only = await wish.find(store, output)
+            earlier, read_only = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code
         session = earlier.id if earlier else None
@@ -151,12 +155,7 @@ async def _opened(
             loaded, store, gate, choice=choice, session=session, prepares=True, read_only=read_only
         )
         try:
-            facts = replace(
-                conversation.model.facts, window_tokens=conversation.stats(with_details=False).window_tokens
-            )
-            for line in banner(choice, facts, is_first=is_first):
-                output.notice(line)
-            for line in gone_on_lines(conversation) if earlier is not None else ():
+            for line in _first_lines(conversation, choice, is_first=is_first, is_earlier=earlier is not None):
                 output.notice(line)
             gate.open()
             options = LoopOptions(
@@ -173,6 +172,17 @@ async def _opened(
             await conversation.close()
             raise
         return await run_loop(conversation, output, options, directory=Path.cwd())
+
+
+def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, is_earlier: bool) -> list[str]:
+    """What stands above the first prompt."""
+    from dataclasses import replace
+
+    from nca.cli.first_start import banner
+    from nca.terminal.session_lines import gone_on_lines
+
+    facts = replace(conversation.model.facts, window_tokens=conversation.stats(with_details=False).window_tokens)
+    return [*banner(choice, facts, is_first=is_first), *(gone_on_lines(conversation) if is_earlier else ())]
 
 
 class _Gate:
@@ -196,7 +206,9 @@ class _Gate:
 
 def _opener(listener: Callable[[Event], None]) -> OpenSession:
     def open_session(before: Conversation, session: str | None, read_only: bool) -> Conversation:
-        return type(before).open(
+        from nca.agent.conversation import Conversation
+
+        return Conversation.open(
             before.loaded,
             store=before.store,
             model=before.model,

@@ -20,17 +20,17 @@ _PICKED = 15
 """Sessions that `--resume` without an id offers where only lines can be shown."""
 
 
-class Wish:
-    """Which session a person wants; `is_plain`: they want plain lines."""
+class WantedSession:
+    """Which session a person wants; `has_screen`: it can be chosen with keys."""
 
-    def __init__(self, *, is_continuing: bool, is_resuming: bool, session: str | None, is_plain: bool) -> None:
+    def __init__(self, *, is_continuing: bool, is_resuming: bool, session: str | None, has_screen: bool) -> None:
         self._is_continuing = is_continuing
         self._is_resuming = is_resuming
         self._session = session
-        self._is_plain = is_plain
+        self._has_screen = has_screen
 
     @property
-    def is_for_new(self) -> bool:
+    def is_new(self) -> bool:
         return not (self._is_continuing or self._is_resuming)
 
     async def find(self, store: Store, output: Output) -> Found:
@@ -60,9 +60,7 @@ class Wish:
         return store.find(self._session) if self._session else await self._picked(store)
 
     async def _picked(self, store: Store) -> SessionInfo | None:
-        from nca.terminal.opening import is_capable
-
-        if self._is_plain or not is_capable():
+        if not self._has_screen:
             return _numbered(store)
         from nca.terminal.picker import Picker
         from nca.terminal.shelf import Shelf
@@ -99,12 +97,12 @@ def _numbered(store: Store) -> SessionInfo | None:
 
 
 async def _asked(question: str, keys: Sequence[Key]) -> str:
+    from nca.terminal.held import choices
     from nca.terminal.sanitize import one_line
 
     print(one_line(question))
-    choices = ", ".join(f"{key} to {about}" for key, about in keys)
     while True:
-        answer = _answer(f"{choices}, Enter to leave: ")
+        answer = _answer(f"{choices(keys)}, Enter to leave: ")
         if answer in ("", "q"):
             return ""
         if answer in {key for key, _ in keys}:

@@ -40,22 +40,14 @@ def _asked(what: Acting) -> bool:
         more = f" … and {len(written) - _SHOWN_CHARS:,} more characters" if len(written) > _SHOWN_CHARS else ""
         print(f"  {written[:_SHOWN_CHARS]}{more}")
     print("Do so only where you know who wrote them. Endpoints, keys and permissions it cannot set in any case.")
-    _forget_keys()
+    if sys.platform != "win32":
+        from nca.terminal.terminal_modes import forget_typed
+
+        forget_typed()
     try:
         return input(_QUESTION).strip().lower() in ("y", "yes")
     except EOFError:
         return False
-
-
-def _forget_keys() -> None:
-    """What was typed before the question appeared is no answer to it."""
-    if sys.platform == "win32":
-        return
-    import contextlib
-    import termios
-
-    with contextlib.suppress(termios.error, OSError):
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _record(known: TrustStore, what: Acting, *, is_trusted: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Protocol, overload
 
 from nca.context.tokens import message_tokens
 from nca.context.view import Range
+from nca.errors import StoreDamaged
 from nca.messages import Entry
 
 PAGE = 256
@@ -97,9 +98,11 @@ class Log(Sequence[Entry]):
             number = end
 
     def append(self, entry: Entry) -> None:
-        """Take up what is kept already."""
+        """Take up what is kept already. Reads nothing, so it cannot fail: the entry is durable, and counts from now on."""
         if self._length % PAGE:
-            self._page(len(self._pages) - 1).append(entry)
+            # A newest page that is not in memory has the entry in it when it is read.
+            if (page := self._pages[-1]) is not None:
+                page.append(entry)
         else:
             if self._before is not None:
                 self._before.append(self._behind(len(self._pages) - 1) if self._pages else (0, 0))
@@ -162,7 +165,10 @@ class Log(Sequence[Entry]):
         first, last = number * PAGE + 1, min(end * PAGE, self._length)
         read = self.stored.entries(first, last)
         if [entry.seq for entry in read] != list(range(first, last + 1)):
-            raise ValueError(f"the log has a gap between messages {first} and {last}")
+            raise StoreDamaged(
+                f"the log has a gap between messages {first} and {last}",
+                advice="`nca doctor` looks at the whole store.",
+            )
         return read
 
     def _stretch(self, start: int, stop: int) -> list[Entry]:

@@ -71,7 +71,8 @@ class Mending:
     def _find_turn(self, known: _Known) -> None:
         """The newest turn that begins in what is new."""
         history = known.history
-        for seq in range(history.head, known.head, -1):
+        # Behind the tail's first message: what stands before that one in the log may not be shown.
+        for seq in range(history.head, max(known.head, known.view.tail), -1):
             before, message = history.message(seq - 1), history.message(seq)
             is_answer = before.role == "assistant" and before.text.strip() and not before.tool_calls
             if not (is_answer and message.role == "user" and message.text.strip()):

@@ -75,6 +75,13 @@ class Meter:
         """What `used` will be once this view is the history's: no anchor speaks of it yet."""
         return self.calibration.tokens(self.raw_with(history, view))
 
+    def used_again(self, history: History, view: View) -> int:
+        """The same for a view that may have been in force before: what was reported of it then is still known."""
+        subject = self._subject_of(view)
+        anchors = [self.anchor, *self._earlier] if self.anchor is not None else self._earlier
+        known = next((anchor for anchor in anchors if anchor.subject == subject), None)
+        return tokens_used(self.raw_with(history, view), self.calibration, known, subject)
+
     def used(self, history: History) -> int:
         self._find_anchor(history)
         return tokens_used(self.raw(history), self.calibration, self.anchor, self.subject(history))
@@ -194,7 +201,10 @@ class Meter:
 
     def subject(self, history: History) -> tuple[object, ...]:
         """What a report is about, besides the growing tail: view, system prompt, tools, model."""
-        return (history.view, self._identity, self.model)
+        return self._subject_of(history.view)
+
+    def _subject_of(self, view: View) -> tuple[object, ...]:
+        return (view, self._identity, self.model)
 
     def _find_anchor(self, history: History) -> None:
         subject = self.subject(history)

@@ -11,6 +11,8 @@ from nca.config.kinds import whole
 from nca.config.loaded import LoadedSettings, defaults
 from nca.context.budget import Budget
 from nca.context.history import History
+from nca.context.stages.truncate import TRUNCATED
+from nca.context.summary import is_summary
 from nca.errors import ConfigError, InvalidMessages, UsageError
 from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
@@ -28,8 +30,16 @@ def read_messages(messages: Any, *, may_be_empty: bool = False) -> list[Message]
 
 
 def history_of(messages: Sequence[Message]) -> History:
-    """The messages as a log of their own."""
-    return History(Entry(seq, message) for seq, message in enumerate(messages, 1))
+    """The messages as a log of their own; what an earlier compaction left behind in them is nobody's own words."""
+    return History(
+        Entry(seq, msgspec.structs.replace(message, is_synthetic=True) if _is_left_behind(message) else message)
+        for seq, message in enumerate(messages, 1)
+    )
+
+
+def _is_left_behind(message: Message) -> bool:
+    """A summary, or the line that stands for what was left out: else it could pass for the newest user message."""
+    return is_summary(message) or (message.role == "user" and message.content == TRUNCATED)
 
 
 def read_text(value: Any, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from rich.text import Text
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.approval_panel import panel, rule_of
+from nca.terminal.question import by_key, keys_line
 from nca.terminal.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -32,26 +32,17 @@ class TerminalApprover:
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         """The answer; cancelled with the turn for Escape, Ctrl-C and the end of the input."""
-        await self._prompt.pause()
         question = Question(has_rule=bool(asked.subject), rule=rule_of(asked))
-        given: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
-        def take(key: KeyPress | None) -> None:
-            if given.done():
-                return
+        def take(key: KeyPress | None) -> Answer | None:
             if key is None or key.key == Keys.Escape:
                 self._stop()
-            elif (answer := question.take(key)) is not None:
-                given.set_result(answer)
-            self._draw.question = question.line()
+                return None
+            return question.take(key)
 
-        self._draw.show(panel(asked))
-        self._draw.question = question.line()
-        try:
-            with self._prompt.asking(take):
-                return await given
-        finally:
-            self._draw.question = None
+        return await by_key(
+            self._draw, self._prompt, show=lambda: self._draw.show(panel(asked)), line=question.line, take=take
+        )
 
 
 class Question:
@@ -85,10 +76,7 @@ class Question:
         if self._has_rule:
             keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 160)}")]
         keys += [("n", "no"), ("Esc", "no, and stop")]
-        line = Text("Allow it?", style="notice")
-        for key, about in keys:
-            line.append("  ").append(key, style="bold").append(f" {about}")
-        return line
+        return keys_line(keys, Text("Allow it?", style="notice"))
 
     def _take_reason(self, key: KeyPress) -> Answer | None:
         reason = self._reason or ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.completion import Completer, DynamicCompleter
 from prompt_toolkit.history import InMemoryHistory
@@ -45,6 +45,15 @@ class FirstPrompt:
         self._reading = asyncio.create_task(self.prompt.read())
         self._reading.add_done_callback(lambda _: drawn.set())
         await drawn.wait()
+
+    async def during(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for `work`, once begun. Raises EOFError or Leave at once where the person leaves meanwhile."""
+        assert self._reading is not None
+        working, reading = asyncio.create_task(work), self._reading
+        await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and (left := reading.exception()) is not None:
+            raise left
+        await working
 
     def above(self, write: Callable[[], None]) -> None:
         """Write above it; what comes in one go is written in one, so that the prompt moves once."""

@@ -14,6 +14,12 @@ Key = tuple[str, str]
 Ask = Callable[[str, Sequence[Key]], Awaitable[str]]
 """Puts a question; the key that was chosen, "" where the person leaves it."""
 
+
+def choices(keys: Sequence[Key]) -> str:
+    """The keys on one line, for where they are typed: "r to read it here, f to go on in a copy"."""
+    return ", ".join(f"{key} to {about}" for key, about in keys)
+
+
 _KEYS: tuple[Key, ...] = (("r", "read it here"), ("f", "go on in a copy (fork)"))
 
 

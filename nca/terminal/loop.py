@@ -126,7 +126,7 @@ class Chat:
             self.on_stopped()
             if finished is _STOPPED:
                 # Nothing was sent.
-                self._put_in_prompt(text if not text.startswith("/") else f"/{text}")
+                self._put_in_prompt(_as_typed(text))
             if not self._is_interactive:
                 self.interrupts.end(INTERRUPTED_EXIT_CODE)
         elif finished.reason == "failed":
@@ -137,7 +137,7 @@ class Chat:
     def _failed(self, exit_code: int, text: str, asked_by: str = "") -> None:
         """The text stands in the next prompt, so that Enter sends it again."""
         self.on_stopped()
-        self._failed_text = asked_by or (text if not text.startswith("/") else f"/{text}")
+        self._failed_text = asked_by or _as_typed(text)
         self._leave_with(exit_code)
 
     def _put_in_prompt(self, text: str) -> None:
@@ -166,9 +166,7 @@ class Chat:
             self._output.error(f"There is no command /{one_line(name, 60)}; nothing was sent.", meant(name))
             return
         try:
-            if await self._working("", command.run(self._context, argument.strip())) is _STOPPED:
-                self.on_stopped()
-                self._output.warn("Stopped.")
+            await self._stoppable("", command.run(self._context, argument.strip()))
         except NcaError as error:
             self._output.error(*error_line(error))
 
@@ -179,9 +177,7 @@ class Chat:
             self._leave_with(UsageError.exit_code)
             return
         try:
-            if await self._working("Running", self._shell_line.run(line)) is _STOPPED:
-                self.on_stopped()
-                self._output.warn("Stopped.")
+            await self._stoppable("Running", self._shell_line.run(line))
         except NcaError as error:
             self._failed_text = line
             self._output.error(*error_line(error))
@@ -196,6 +192,12 @@ class Chat:
             return
         if text is not _STOPPED:
             await self._send(text, asked_by=f"/mcp:{name} {words}".rstrip())
+
+    async def _stoppable(self, label: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do it; where a signal stops it, say so."""
+        if await self._working(label, work) is _STOPPED:
+            self.on_stopped()
+            self._output.warn("Stopped.")
 
     async def _working(self, label: str, work: Coroutine[Any, Any, Any]) -> Any:
         """Do it while keys are kept and something moves on the screen."""
@@ -228,6 +230,11 @@ class Chat:
     def _stop_all(self) -> None:
         if self._work is not None:
             self._work.cancel()
+
+
+def _as_typed(text: str) -> str:
+    """A message as it is typed, so that it is one again: a first `/` would be a command's."""
+    return f"/{text}" if text.startswith("/") else text
 
 
 def is_message(line: str) -> bool:

@@ -24,11 +24,14 @@ def is_capable(environment: Mapping[str, str] = os.environ) -> bool:
     return sys.platform == "win32" or environment.get("TERM", "").lower() not in _INCAPABLE
 
 
+def has_screen(settings: TerminalSettings, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether nca draws; else it writes lines."""
+    return not settings.plain and is_capable(environment)
+
+
 def open_output(settings: TerminalSettings, environment: Mapping[str, str] = os.environ) -> Output:
     """The listener for standard output."""
-    if settings.plain or not is_capable(environment):
-        return open_plain(settings, environment)
-    return open_draw(settings)
+    return open_draw(settings) if has_screen(settings, environment) else open_plain(settings, environment)
 
 
 def open_draw(settings: TerminalSettings) -> Draw:

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input, create_input
@@ -24,7 +24,7 @@ from nca.errors import UsageError
 from nca.sessions.glance import Glance
 from nca.sessions.session import SessionInfo
 from nca.terminal.picker_rows import Rows
-from nca.terminal.prompt import terminal_output
+from nca.terminal.prompt import terminal_output, write_above
 from nca.terminal.shelf import Shelf
 
 PAUSE_SECONDS = 0.25
@@ -62,10 +62,7 @@ class Picker:
 
     def above(self, write: Callable[[], None]) -> None:
         """Write above the picker while it stands on the screen."""
-        if self._app.is_running:
-            self._app.create_background_task(_in_terminal(write))
-        else:
-            write()
+        write_above(self._app, write)
 
     def _application(self) -> Application[SessionInfo | None]:
         search = BufferControl(self._buffer, input_processors=[BeforeInput("Search: ", "class:picker.search")])
@@ -159,10 +156,6 @@ class Picker:
             event.current_buffer.insert_text(" ".join(event.data.split()))
 
         return bindings
-
-
-async def _in_terminal(write: Callable[[], None]) -> None:
-    await run_in_terminal(write)
 
 
 def _keyboard() -> Input:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from nca.terminal.output import Output
     from nca.terminal.plain import LineReader
 
-_ALWAYS = {"y": Answer("once"), "yes": Answer("once")}
-_RULES = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
+_ONCE = {"y": Answer("once"), "yes": Answer("once")}
+_WITH_A_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
 class LineApprover:
@@ -28,10 +27,13 @@ class LineApprover:
         self._reader = reader
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        answers = {**_ALWAYS, **(_RULES if asked.subject else {})}
+        answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
         self._output.show(panel(asked))
         rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
-        await asyncio.to_thread(_forget_typed_lines)
+        if sys.platform != "win32":
+            from nca.terminal.terminal_modes import forget_typed
+
+            await asyncio.to_thread(forget_typed)
         while True:
             self._output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
             try:
@@ -43,13 +45,3 @@ class LineApprover:
                 return answers[line.lower()]
             if word.lower() in ("n", "no"):
                 return Answer("deny", one_line(reason, 400))
-
-
-def _forget_typed_lines() -> None:
-    """What was typed before the question was asked is no answer to it."""
-    if sys.platform == "win32" or not sys.stdin.isatty():
-        return
-    import termios
-
-    with contextlib.suppress(termios.error, OSError):
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nca.terminal.held import Key
+from nca.terminal.held import Key, choices
 
 if TYPE_CHECKING:
     from nca.terminal.output import Output
@@ -22,9 +22,8 @@ class LineQuestion:
     async def ask(self, question: str, keys: Sequence[Key]) -> str:
         """The key, "" where the person leaves it."""
         self._output.warn(question)
-        choices = ", ".join(f"{key} to {about}" for key, about in keys)
         while True:
-            self._output.notice(f"{choices}, Enter to leave it:")
+            self._output.notice(f"{choices(keys)}, Enter to leave it:")
             try:
                 word = (await self._reader.read()).strip().lower()
             except EOFError:

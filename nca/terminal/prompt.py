@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app, in_terminal, run_in_terminal
+from prompt_toolkit.application import Application, get_app, in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
@@ -242,10 +243,7 @@ class Prompt:
 
     def above(self, write: Callable[[], None]) -> None:
         """Write above the prompt that stands on the screen, or at once where there is none."""
-        if self._session.app.is_running:
-            self._session.app.create_background_task(_in_terminal(write))
-        else:
-            write()
+        write_above(self._session.app, write)
 
     def redraw(self) -> None:
         """The status changed while the prompt stands."""
@@ -370,8 +368,16 @@ def fitted(text: str, note: str, cells: int) -> str:
     return "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip() + note
 
 
-async def _in_terminal(write: Callable[[], None]) -> None:
-    await run_in_terminal(write)
+def write_above(app: Application[Any], write: Callable[[], None]) -> None:
+    """Write above what an application draws, or at once where it is not on the screen."""
+
+    async def in_turn() -> None:
+        await run_in_terminal(write)
+
+    if app.is_running:
+        app.create_background_task(in_turn())
+    else:
+        write()
 
 
 def terminal_output() -> Output:

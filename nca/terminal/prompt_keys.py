@@ -39,7 +39,13 @@ class KeyActions:
 
 def prompt_keys(actions: KeyActions) -> KeyBindings:
     bindings = KeyBindings()
-    is_lone_escape = Condition(actions.is_lone_escape)
+    _add_enter_and_tab(bindings, Condition(actions.is_lone_escape))
+    _add_actions(bindings, actions)
+    return bindings
+
+
+def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None:
+    """What sends, begins a new line, or takes a completion."""
 
     @bindings.add("enter", filter=~is_searching)
     def send(event: KeyPressEvent) -> None:
@@ -79,6 +85,10 @@ def prompt_keys(actions: KeyActions) -> KeyBindings:
     def blank(event: KeyPressEvent) -> None:
         """A completed command has its blank already."""
 
+
+def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
+    """What the prompt does, and undo."""
+
     @bindings.add(Keys.BracketedPaste)
     def paste(event: KeyPressEvent) -> None:
         actions.paste(event.current_buffer, event.data)
@@ -101,8 +111,6 @@ def prompt_keys(actions: KeyActions) -> KeyBindings:
     @bindings.add(Keys.SIGINT)
     def interrupt(event: KeyPressEvent) -> None:
         actions.interrupt(event)
-
-    return bindings
 
 
 def _has_blank_after_command() -> bool:

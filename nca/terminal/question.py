@@ -1,10 +1,10 @@
-"""A question in the chat that one key answers, while a command runs."""
+"""Questions in the chat that keys answer, while the turn or a command waits."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nca.terminal.draw import Draw
     from nca.terminal.prompt import Prompt
 
+T = TypeVar("T")
+
 
 class KeyQuestion:
     """Asks below what is on the screen. Escape, Ctrl-C and the end of the input leave it."""
@@ -26,21 +28,55 @@ class KeyQuestion:
 
     async def ask(self, question: str, keys: Sequence[Key]) -> str:
         """The key; any other one means nothing. "" where the person leaves it."""
-        await self._prompt.pause()
-        given: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        def take(key: KeyPress | None) -> None:
+        def take(key: KeyPress | None) -> str | None:
             word = "" if key is None or key.key == Keys.Escape else str(key.key).lower()
-            if not given.done() and (not word or word in [one for one, _ in keys]):
-                given.set_result(word)
+            return word if not word or word in [one for one, _ in keys] else None
 
-        self._draw.warn(question)
-        line = Text()
-        for key, about in (*keys, ("Esc", "leave it")):
-            line.append("  " if line else "").append(key, style="bold").append(f" {about}")
-        self._draw.question = line
-        try:
-            with self._prompt.asking(take):
-                return await given
-        finally:
-            self._draw.question = None
+        return await by_key(
+            self._draw,
+            self._prompt,
+            show=lambda: self._draw.warn(question),
+            line=lambda: keys_line((*keys, ("Esc", "leave it")), Text()),
+            take=take,
+        )
+
+
+async def by_key(
+    draw: Draw,
+    prompt: Prompt,
+    *,
+    show: Callable[[], None],
+    line: Callable[[], Text],
+    take: Callable[[KeyPress | None], T | None],
+) -> T:
+    """The answer to a question, which the first key gives that `take` makes one of.
+
+    show  what the question is about, once nobody is in the middle of a line
+    line  what can be pressed now; asked for again after each key
+    take  None for a key that is no answer yet; its key is None at the end of the input
+    """
+    await prompt.pause()
+    given: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def press(key: KeyPress | None) -> None:
+        if given.done():
+            return
+        if (answer := take(key)) is not None:
+            given.set_result(answer)
+        draw.question = line()
+
+    show()
+    draw.question = line()
+    try:
+        with prompt.asking(press):
+            return await given
+    finally:
+        draw.question = None
+
+
+def keys_line(keys: Sequence[Key], line: Text) -> Text:
+    """`line` with the keys and what each does behind it."""
+    for key, about in keys:
+        line.append("  " if line else "").append(key, style="bold").append(f" {about}")
+    return line

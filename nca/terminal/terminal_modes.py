@@ -56,6 +56,12 @@ class TerminalModes:
             termios.tcsetattr(self._descriptor, termios.TCSANOW, mode)
 
 
+def forget_typed() -> None:
+    """What was typed before a question appeared is no answer to it."""
+    with contextlib.suppress(OSError, ValueError, termios.error):
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 def mark_pastes(*, on: bool) -> None:
     """Bracketed paste: without it, every line pasted while nca works would be sent by itself."""
     with contextlib.suppress(OSError, ValueError):

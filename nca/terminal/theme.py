@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +99,25 @@ def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
 
 
 def screen_console(environment: Mapping[str, str] = os.environ) -> Console:
-    """What renders for the terminal at hand: nothing is highlighted, no markup is read.
+    """What renders for the terminal at hand."""
+    return _console(environment, force_terminal=True, no_color=not has_colour(environment))
+
+
+def plain_console(environment: Mapping[str, str]) -> Console:
+    """What renders for pipes and dumb terminals: no escape code leaves it."""
+    columns = environment.get("COLUMNS", "")
+    return _console(
+        environment,
+        color_system=None,
+        force_terminal=False,
+        no_color=True,
+        legacy_windows=False,
+        width=int(columns) if columns.isdigit() and int(columns) > 0 else PLAIN_WIDTH,
+    )
+
+
+def _console(environment: Mapping[str, str], **options: Any) -> Console:
+    """Nothing is highlighted, no markup is read.
 
     It is for capturing; its own file goes nowhere, because Rich writes to it even then.
     """
@@ -111,25 +129,5 @@ def screen_console(environment: Mapping[str, str] = os.environ) -> Console:
         highlight=False,
         markup=False,
         emoji=False,
-        force_terminal=True,
-        no_color=not has_colour(environment),
-    )
-
-
-def plain_console(environment: Mapping[str, str]) -> Console:
-    """What renders for pipes and dumb terminals, for capturing too: no escape code leaves it."""
-    from rich.console import Console
-
-    columns = environment.get("COLUMNS", "")
-    return Console(
-        file=io.StringIO(),
-        theme=theme_for("auto", environment),
-        highlight=False,
-        markup=False,
-        emoji=False,
-        color_system=None,
-        force_terminal=False,
-        no_color=True,
-        legacy_windows=False,
-        width=int(columns) if columns.isdigit() and int(columns) > 0 else PLAIN_WIDTH,
+        **options,
     )

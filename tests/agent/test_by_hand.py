@@ -152,3 +152,23 @@ async def test_the_summarizer_reads_only_what_goes(tmp_path: Path) -> None:
     (question,) = asked
     assert "About pears?" in question
     assert "About apples?" not in question
+
+
+async def test_what_expand_says_is_what_is_shown_where_the_provider_has_counted_that_view_before(
+    read_twice: Conversation,
+) -> None:
+    reported = read_twice.stats().used_tokens
+    await read_twice.compact(only=(1, 8))
+    (summary,) = read_twice.summaries()
+    record = read_twice.by_hand.expand(summary.id)
+    assert record is not None
+    assert record.tokens_after == read_twice.stats().used_tokens == reported
+
+
+async def test_no_pointer_is_left_to_a_read_that_is_shown_in_short_too(read_twice: Conversation) -> None:
+    read_twice.by_hand.collapse([3, 7])
+    assert shown(read_twice)[2] == shown(read_twice)[6] == "[Tool result cleared]"
+    read_twice.undo()
+    read_twice.by_hand.collapse([3])
+    read_twice.by_hand.collapse([7])
+    assert shown(read_twice)[2] == "[Tool result cleared]"

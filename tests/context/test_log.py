@@ -19,6 +19,7 @@ from nca.context.rules.cut_points import blocks
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.todo import newest_list
 from nca.context.view import Marker, Stub, Verbatim, View
+from nca.errors import StoreDamaged
 from nca.messages import Entry, Message, ToolCall
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, some, step, talk, user
@@ -140,7 +141,7 @@ def test_a_log_that_is_not_whole_is_refused() -> None:
     kept = Kept(long_talk(4))
     log = Log(kept)
     del kept.all[3]
-    with pytest.raises(ValueError, match="a gap between messages 1 and 8"):
+    with pytest.raises(StoreDamaged, match="a gap between messages 1 and 8"):
         log[0]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.history import History
 from nca.context.mending import Mending, repair_overhead
 from nca.context.request import resolve
-from nca.context.view import Marker, Summary, View
+from nca.context.view import Marker, Summary, Verbatim, View
 from nca.messages import Entry, Message
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
@@ -42,6 +43,17 @@ def test_a_long_turn_with_faults_between_its_steps(kinds: list[str], provider: s
         history.append(Entry(seq, message))
         if is_summed_up and seq == 3:
             history.view = View((Summary("s", ((1, 1),), "before"),), 2)
+        assert counted.raw(history) == repair_overhead(resolve(history), provider)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "mistral"])
+def test_a_turn_that_begins_the_tail_stands_behind_what_is_shown_and_not_behind_what_is_hidden(provider: str) -> None:
+    messages = [user(), *step("c1", "text"), assistant("Hidden.")]
+    history, counted = History(Entry(seq, message) for seq, message in enumerate(messages, 1)), Mending(provider)
+    history.view = View((Verbatim(1, 3), Marker("clear", ((4, 4),), "")), 5)
+    for message in (None, user("And now?"), assistant("This."), user("Good."), assistant("Yes.")):
+        if message is not None:
+            history.append(Entry(history.head + 1, message))
         assert counted.raw(history) == repair_overhead(resolve(history), provider)
 
 

@@ -13,8 +13,8 @@ from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
 from nca.models.catalog import ModelFacts
 from nca.terminal.commands import Leave, find_command, nearest_command
-from nca.terminal.commands.every import COMMANDS
 from nca.terminal.commands.elsewhere import ELSEWHERE, meant
+from nca.terminal.commands.every import COMMANDS
 from nca.terminal.wording import percent
 from nca.testing.scripted import ScriptedModel
 from tests.terminal.stage import Stage, a_stage
@@ -242,3 +242,11 @@ async def test_memory_adds_and_lists_notes(tmp_path: Path) -> None:
         shown = await stage.command("/memory")
         assert "the tests run with make" in shown
         assert "\x1b" not in shown
+
+
+async def test_a_note_of_a_clock_that_was_far_off_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / ".nca" / "memory.json"
+    file.parent.mkdir()
+    file.write_text('{"notes": [{"text": "written by hand", "at": 1e300}]}')
+    with a_stage(tmp_path) as stage:
+        assert "at an unknown time  written by hand" in await stage.command("/memory")

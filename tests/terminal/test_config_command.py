@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
 from nca.terminal.commands import find_command
 from tests.terminal.stage import a_stage
+
+
+def saving(path: Path) -> Callable[[str, Any], Path]:
+    def save(name: str, value: Any) -> Path:
+        save_value(path, name, value)
+        return path
+
+    return save
 
 
 async def test_the_overview_is_one_screen_with_what_is_changed_first(tmp_path: Path) -> None:
@@ -73,12 +82,8 @@ async def test_every_default_can_be_set_again(tmp_path: Path) -> None:
 async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
 
-    def save(name: str, value: Any) -> Path:
-        save_value(path, name, value)
-        return path
-
     with a_stage(tmp_path) as stage:
-        stage.context.save_setting = save
+        stage.context.save_setting = saving(path)
         await stage.command("/config context.prune.keep_results 3 --save")
         await stage.command("/config context.auto off --save")
         assert "keep_results = 3" in path.read_text()
@@ -90,12 +95,8 @@ async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> Non
 async def test_what_is_saved_comes_from_the_file_and_not_from_the_chat(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
 
-    def save(name: str, value: Any) -> Path:
-        save_value(path, name, value)
-        return path
-
     with a_stage(tmp_path) as stage:
-        stage.context.save_setting = save
+        stage.context.save_setting = saving(path)
         await stage.command("/config context.max_turns 7 --save")
         assert stage.conversation.loaded.origin("context.max_turns") == str(path)
         assert stage.conversation.loaded.value("context.max_turns") == 7

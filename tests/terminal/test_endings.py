@@ -84,7 +84,9 @@ def outcome(place: Place, cases: Sequence[Case]) -> list[str]:
             f"{dict(Counter(run.outcome for run in of_event))}, median {statistics.median(seconds):.2f} s, "
             f"longest {max(seconds):.2f} s, {sum(time > LIMIT_SECONDS for time in seconds)} above {LIMIT_SECONDS} s\n"
         )
-    return [f"{case}: {problem}" for case, run in zip(cases, runs, strict=True) for problem in run.problems]
+    wrong = [f"{case}: {problem}" for case, run in zip(cases, runs, strict=True) for problem in run.problems]
+    sys.stdout.write("".join(f"{problem}\n" for problem in wrong))
+    return wrong
 
 
 def test_in_a_turn(place: Place) -> None:

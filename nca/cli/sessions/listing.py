@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nca.cli.sessions.shown import AsJson, line, open_to_read, print_json, when
+from nca.cli.sessions.shown import AsJson, open_to_read, print_json, title, when
+from nca.terminal.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions import SessionInfo
@@ -38,4 +39,5 @@ def list_sessions(
 
 def _row(info: SessionInfo) -> str:
     pin = "*" if info.is_pinned else " "
-    return f"{info.id} {pin} {when(info.updated_at)}  {info.messages:>6,}  {title(info)}  {one_line(info.model)}".rstrip()
+    model = one_line(info.model)
+    return f"{info.id} {pin} {when(info.updated_at)}  {info.messages:>6,}  {title(info)}  {model}".rstrip()

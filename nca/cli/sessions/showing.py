@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nca.cli.sessions.shown import AsJson, SessionId, line, open_to_read, print_json, when
+from nca.cli.sessions.shown import AsJson, SessionId, open_to_read, print_json, when
+from nca.terminal.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
-    from nca.context.view import Range, Summary
+    from nca.context.view import Summary
     from nca.messages import Entry
     from nca.sessions import CompactionRecord, Session
 
@@ -65,8 +66,6 @@ def _print_session(session: Session) -> None:
 
 
 def _print_entry(entry: Entry, *, is_pinned: bool) -> None:
-    from nca.terminal.sanitize import to_terminal
-
     message = entry.message
     marks = [
         word
@@ -97,12 +96,8 @@ def _compaction(record: CompactionRecord) -> str:
 
 
 def _print_summary(summary: Summary) -> None:
-    from nca.terminal.sanitize import to_terminal
+    from nca.transcripts.moments import in_words
 
     made_by = f", by {one_line(summary.made_by)}" if summary.made_by else ""
-    typer.echo(f"summary {one_line(summary.id)} of {_ranges(summary.ranges)}{made_by}")
+    typer.echo(f"summary {one_line(summary.id)} of {in_words(summary.ranges)}{made_by}")
     typer.echo(to_terminal(summary.text))
-
-
-def _ranges(ranges: tuple[Range, ...]) -> str:
-    return "messages " + ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in ranges)

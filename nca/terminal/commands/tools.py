@@ -47,9 +47,11 @@ class ToolsCommand:
             )
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        counts = counted(context)
-        servers = dict.fromkeys(one.source for one in counts if one.source != BUILT_IN)
-        named = [(one.name, one.description.partition(". ")[0]) for one in counts]
+        # Names only: what they weigh takes a look through the whole log, and this comes at every key.
+        tools = [tool["function"] for tool in context.conversation.permits.toolbox.definitions()]
+        sources = _sources(context)
+        named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]
+        servers = dict.fromkeys(sources[tool["name"]] for tool in tools if tool["name"] in sources)
         named += [(server, "the tools of this server") for server in servers]
         return [Suggestion(name, about) for name, about in named if name.startswith(argument)]
 
@@ -57,18 +59,22 @@ class ToolsCommand:
 def counted(context: CommandContext) -> list[ToolCount]:
     conversation = context.conversation
     parts = conversation.stats().parts
-    sources = {
-        tool_name(one.server.name, offer.name): one.server.name
-        for one in conversation.servers.connections
-        for offer in one.listing.offers
-    }
     return tool_counts(
         conversation.permits.toolbox,
         conversation.next_request().tools,
         conversation.entries,
         definitions_tokens=parts["tool_definitions"] + parts["mcp_tools"],
-        sources=sources,
+        sources=_sources(context),
     )
+
+
+def _sources(context: CommandContext) -> dict[str, str]:
+    """The server of each tool that is one's."""
+    return {
+        tool_name(one.server.name, offer.name): one.server.name
+        for one in context.conversation.servers.connections
+        for offer in one.listing.offers
+    }
 
 
 def _show_all(context: CommandContext, counts: Sequence[ToolCount]) -> None:

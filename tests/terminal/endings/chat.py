@@ -172,7 +172,9 @@ class Chat:
 
     @property
     def exit_code(self) -> int:
-        return self._child.exit_code
+        """As a shell tells it: of one that a signal ended, before it had handlers, too."""
+        code = self._child.exit_code
+        return 128 - code if code < 0 else code
 
     def read_for(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -270,9 +272,7 @@ def started(arguments: Sequence[str], terminal: int, folder: Path, env: Mapping[
     child.started.set()
 
     def wait() -> None:
-        code = process.wait()
-        # As a shell tells it: by a signal, or with its code.
-        child.exit_code = 128 - code if code < 0 else code
+        child.exit_code = process.wait()
         child.ended.set()
 
     threading.Thread(target=wait, daemon=True).start()

@@ -1,0 +1,94 @@
+"""Standard streams that are closed, full, or that nobody reads: an exit code, at most one line, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.messages import Message
+from nca.sessions.store import Store
+from nca.testing.provider import Provider
+from tests.cli.command import environment
+from tests.terminal.tty import ROOT
+from tests.testing.fault_runs import database
+
+pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+FULL = "The output cannot be written (no space left on device)."
+RUN = "run hello -m openai/any"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("streams")
+    with Store.open(database(folder)) as store:
+        for number in range(40):
+            with store.create(directory=str(folder), model="openai/any") as session:
+                session.append([Message("user", f"Question {number}")])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with Provider(lambda request: "word " * 5_000) as running:
+        yield running
+
+
+def shell(line: str, home: Path, base: str = "") -> tuple[str, str]:
+    """What it wrote, and to standard error; `$NCA` is the command."""
+    env = environment(home, OPENAI_API_KEY="k", OPENAI_API_BASE=base, PYTHONPATH=str(ROOT))
+    env["NCA"] = f"{sys.executable} -P -m nca"
+    done = subprocess.run(
+        ["bash", "-c", line], env=env, cwd=home, capture_output=True, text=True, check=False, timeout=90
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Exception" not in done.stderr, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words", ["sessions list", "sessions search Question", "config show", "--version", "doctor"])
+def test_nobody_reads(words: str, home: Path) -> None:
+    said, beside = shell(f"$NCA {words} | exec 0<&-; echo ${{PIPESTATUS[0]}}", home)
+    assert said.strip() in ("141", "0")  # it may have written all before the reader was gone
+    assert beside == ""
+    said, beside = shell(f"$NCA {words} | (sleep 1; exec true); echo ${{PIPESTATUS[0]}}", home)
+
+
+@pytest.mark.parametrize("words", ["sessions list", "config show", "--version", "--help"])
+def test_a_full_disk_is_one_line(words: str, home: Path) -> None:
+    assert shell(f"$NCA {words} > /dev/full; echo $? >&2", home) == ("", f"nca: {FULL}\n1\n")
+
+
+def test_closed_streams_are_as_if_nothing_were_there(home: Path) -> None:
+    assert shell("$NCA sessions list >&-; echo $?", home) == ("0\n", "")
+    said, beside = shell("$NCA sessions list <&- 2>&-; echo $?", home)
+    assert (said.count("\n"), said[-2:], beside) == (41, "0\n", "")
+    said, beside = shell("$NCA loop -m openai/any <&-; echo $?", home)
+    assert (said, beside.count("\n")) == ("0\n", 1)
+    assert shell("$NCA loop -m openai/any <&- >&- 2>&-; echo $?", home) == ("0\n", "")
+
+
+def test_a_turn_whose_answer_nobody_reads_ends(home: Path, provider: Provider) -> None:
+    for flags in ("", "--stream ndjson"):
+        said, beside = shell(
+            f"$NCA {RUN} {flags} </dev/null | head -c 100 >/dev/null; echo ${{PIPESTATUS[0]}}", home, provider.url
+        )
+        assert said == "141\n"
+        assert beside in ("", "Interrupted; what came so far is kept.\n")
+
+
+def test_a_turn_whose_answer_the_disk_does_not_take_says_so(home: Path, provider: Provider) -> None:
+    for flags in ("", "--stream ndjson", "--json"):
+        said, beside = shell(f"$NCA {RUN} {flags} </dev/null >/dev/full; echo $?", home, provider.url)
+        assert (said, beside.count(FULL)) == ("1\n", 1)
+    said, beside = shell("echo hello | $NCA loop -m openai/any >/dev/full; echo $?", home, provider.url)
+    assert (said, beside.count(FULL)) == ("1\n", 1)
+
+
+def test_a_turn_without_standard_error_answers_all_the_same(home: Path, provider: Provider) -> None:
+    for gone in ("2>&-", "2>/dev/full"):
+        said, _ = shell(f"$NCA {RUN} </dev/null {gone} | wc -w", home, provider.url)
+        assert said.strip() == "5000"

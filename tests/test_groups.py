@@ -1,0 +1,72 @@
+"""Programs that nca started: whether one of them still runs, and the end of all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nca import groups
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups are of Unix")
+WAIT_SECONDS = 20.0
+
+
+@pytest.fixture
+def leader() -> Iterator[subprocess.Popen[bytes]]:
+    """A shell with a child, both in a group of their own."""
+    with subprocess.Popen(["/bin/sh", "-c", "sleep 60 & echo on; wait"], stdout=-1, start_new_session=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"on\n"
+        yield process
+        groups.send(process.pid, signal.SIGKILL)
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while groups.is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not groups.is_alive(pid)
+
+
+def test_all_groups_end_with_what_they_started(leader: subprocess.Popen[bytes]) -> None:
+    groups.began(leader.pid)
+    try:
+        assert groups.is_alive(leader.pid)
+        groups.end_all()
+        assert leader.wait(WAIT_SECONDS) == -signal.SIGKILL
+        assert gone(leader.pid)
+    finally:
+        groups.ended(leader.pid)
+
+
+def test_a_group_that_has_ended_is_left_alone(leader: subprocess.Popen[bytes]) -> None:
+    groups.began(leader.pid)
+    groups.ended(leader.pid)
+    groups.end_all()
+    assert groups.is_alive(leader.pid)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells the states of processes")
+def test_one_that_nobody_waits_for_does_not_run() -> None:
+    process = subprocess.Popen(["true"], start_new_session=True)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not groups.is_alive(process.pid)
+    os.killpg(process.pid, 0)  # it is still there
+    assert process.wait() == 0
+
+
+def test_children_end_too_where_they_are_known() -> None:
+    code = (
+        "import subprocess, sys, time; from nca import groups;"
+        "child = subprocess.Popen(['sleep', '60']); groups.end_all(children=True);"
+        "print(child.wait(20))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == ("-15\n" if Path("/proc/self/task").exists() else "")
