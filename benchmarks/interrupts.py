@@ -38,16 +38,22 @@ WAITS = {
 
 
 def main() -> None:
+    for wait, seconds in _waits(RUNS):
+        print(f"{wait:20} {statistics.median(seconds) * 1e3:5.0f} ms (at most {max(seconds) * 1e3:.0f} ms)", flush=True)
+
+
+def measured(runs: int = RUNS) -> dict[str, float]:
+    """The median seconds of each wait, by its name."""
+    return {wait: statistics.median(seconds) for wait, seconds in _waits(runs)}
+
+
+def _waits(runs: int) -> Iterator[tuple[str, list[float]]]:
     for wait, (model, sign) in WAITS.items():
-        report(wait, [_measured(model, sign) for _ in range(RUNS)])
-    report("connection", [_connecting() for _ in range(RUNS)])
+        yield wait, [_waiting(model, sign) for _ in range(runs)]
+    yield "connection", [_connecting() for _ in range(runs)]
 
 
-def report(wait: str, seconds: list[float]) -> None:
-    print(f"{wait:20} {statistics.median(seconds) * 1e3:5.0f} ms (at most {max(seconds) * 1e3:.0f} ms)", flush=True)
-
-
-def _measured(model: str, sign: str) -> float:
+def _waiting(model: str, sign: str) -> float:
     with (
         Provider(lambda request: "A word. " * 1_000, faults={**FAULTS, **OWN}, token_seconds=0.01) as provider,
         _running(model, provider.url) as process,

@@ -122,6 +122,17 @@ def test_what_comes_out_can_go_in_again_and_stays() -> None:
     assert again.stages_used == ()
 
 
+@pytest.mark.parametrize("stages", [("prune", "summarize"), ("truncate",)])
+def test_the_newest_user_message_stays_when_what_came_out_grows_and_goes_in_again(stages: tuple[str, ...]) -> None:
+    task = "Mend the parser in src/parse.py. " + PROSE
+    rows = [message_to_dict(message) for message in [Message("user", task), *agent_turn(40)[1:]]]
+    for number in range(3):
+        result = compact(rows, context_window=4_000, stages=stages)
+        assert result.compacted
+        assert [row["content"] for row in result.messages if row["role"] == "user"].count(task) == 1
+        rows = [*result.messages, *(message_to_dict(message) for message in agent_turn(40, name=f"more{number}")[1:])]
+
+
 def test_items_cover_every_message_exactly_once() -> None:
     result = compact(ROWS, context_window=WINDOW)
     covered: list[int] = []

@@ -87,9 +87,8 @@ class Conversation:
         """Notices that the person has had: nothing is told twice in a chat."""
         seen = SeenFiles()
         self._own_tools = partial(own_toolbox, directory, self.archive, skills=briefing.skills)
-        subtasks = Subtasks(self._as_parent)
         self._toolbox = toolbox or self._own_tools(
-            lambda: self._window, lambda: self._outputs, seen=seen, subtasks=subtasks
+            lambda: self._window, lambda: self._outputs, seen=seen, subtasks=Subtasks(self._as_parent)
         )
         self._listeners: list[Listener] = [listener] if listener else []
         offer = partial(offered, self._toolbox)
@@ -194,7 +193,9 @@ class Conversation:
             finished = turn.interrupt(started)
             if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
                 raise
-        self._look_ahead(finished)
+        if self._background is not None and finished.reason == "answered":
+            self._background.consider()
+        self._compactor.ladder.after_turn(is_preparing=self.is_preparing)
         finished = msgspec.structs.replace(finished, cost=self.spending.of_turn)
         self._emit(finished)
         return finished
@@ -367,16 +368,6 @@ class Conversation:
     async def _stop_preparing(self) -> None:
         if self._background is not None:
             await self._background.close()
-
-    def _look_ahead(self, finished: TurnFinished) -> None:
-        """What is due after a turn; where the log cannot be read to say so, a turn that failed has told it already."""
-        try:
-            if self._background is not None and finished.reason == "answered":
-                self._background.consider()
-            self._compactor.ladder.after_turn(is_preparing=self.is_preparing)
-        except NcaError as error:
-            if finished.reason != "failed":
-                self._emit(ErrorRaised(error.message, error.advice, error.exit_code))
 
     def _keep(self, turn: Turn) -> None:
         """Keep what a failed turn has seen; a store that fails too must not hide the first error."""

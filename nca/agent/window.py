@@ -307,18 +307,17 @@ class Window:
         """A resumed session shows the number that it ended with, and has learned what its reports taught."""
         rows = self.session.reports(MOST_TAKEN_UP)
         ours = [row for row in rows if row.model == self.facts.name and row.seq <= self.history.head]
-        reports = []
+        reports: dict[int, tuple[int, int, int]] = {}
         for view_id in dict.fromkeys(row.view_id for row in ours):
-            of_view = [row for row in ours if row.view_id == view_id]
-            view, seqs = self.session.view(view_id), [row.seq for row in of_view]
+            places = [place for place, row in enumerate(ours) if row.view_id == view_id]
+            view, seqs = self.session.view(view_id), [ours[place].seq for place in places]
             counts = self.history.counts_until(view, seqs)
             added = overheads(self.history, view, seqs, self.meter.provider)
-            reports += [
-                (text + mended, calls, row.usage.prompt_tokens)
-                for (text, calls), mended, row in zip(counts, added, of_view, strict=True)
-            ]
-        self.meter.relearn(reports, self.history)
-        self._restore_anchor(rows[-1] if rows else None)
+            for place, (text, calls), mended in zip(places, counts, added, strict=True):
+                reports[place] = (text + mended, calls, ours[place].usage.prompt_tokens)
+        self.meter.relearn([reports[place] for place in range(len(ours))], self.history)
+        of_view = (row for row in reversed(rows) if row.view_id == self.session.view_id)
+        self._restore_anchor(next(of_view, None))
 
     def _count_answer(self, head: int, usage: Usage) -> None:
         """The answer to the request that ended at `head` was counted too, where it follows it in the log."""
@@ -326,8 +325,8 @@ class Window:
             self.meter.answered(self.history, self.history.message(head + 1), usage)
 
     def _restore_anchor(self, last: UsageRow | None) -> None:
-        """The last report is the anchor, if it still fits."""
-        if last is None or last.model != self.facts.name or last.view_id != self.session.view_id:
+        """The last report of the view in force is the anchor, if it still fits."""
+        if last is None or last.model != self.facts.name:
             return
         if last.seq > self.history.head or last.seq < self.history.view.tail - 1:
             return

@@ -37,10 +37,11 @@ def bench(
     import msgspec
 
     from nca.cli.compact import summarizer_of
+    from nca.cli.opening import settings_of
     from nca.config.layers import load
     from nca.library.replay import replay
 
-    given = flags.settings_of(
+    given = settings_of(
         context_window=context_window,
         max_output_tokens=max_output_tokens,
         compact_threshold=compact_threshold,

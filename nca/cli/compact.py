@@ -31,11 +31,12 @@ def compact(
     """Bring a transcript to its target and print it as JSON lines (or with --json as one object)."""
     import os
 
+    from nca.cli.opening import settings_of
     from nca.config.layers import load
     from nca.library import compact_loaded
     from nca.transcripts import read_transcript
 
-    given = flags.settings_of(
+    given = settings_of(
         context_window=context_window,
         max_output_tokens=max_output_tokens,
         summarizer=summarizer,

@@ -59,6 +59,11 @@ class FetchProgress:
                 return f"{self._title}: fetching"
 
 
+def size(count: int) -> str:
+    """Bytes of weights, as their publishers write them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
 def fetch_weights(name: str) -> None:
     """Fetch and check the weights of an embedded model. Raises UsageError, ModelUnavailable, NcaError."""
     from nca.models.embedded import weights

@@ -77,6 +77,7 @@ def _require_runtime() -> None:
 
 def _wanted(choice: Choice) -> str | None:
     """The name of the model to fetch, None for a key."""
+    from nca.cli.fetching import size
     from nca.models.embedded import weights
 
     named = choice.model.removeprefix("embedded/")
@@ -90,9 +91,9 @@ def _wanted(choice: Choice) -> str | None:
     print(
         _QUESTION.format(
             recommended=weights.known(recommended).title,
-            recommended_size=_size(weights.known(recommended).size_bytes),
+            recommended_size=size(weights.known(recommended).size_bytes),
             small=weights.known(small).title,
-            small_size=_size(weights.known(small).size_bytes),
+            small_size=size(weights.known(small).size_bytes),
         )
     )
     while True:
@@ -103,7 +104,3 @@ def _wanted(choice: Choice) -> str | None:
         if answer in ("", "1", "2", "3"):
             return {"2": small, "3": None}.get(answer, recommended)
         print("Type 1, 2 or 3, or Enter for 1. Ctrl-C leaves, and nothing is fetched.")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,4 +1,4 @@
-"""The flags that several commands have, each declared once, and the settings that they set.
+"""The flags that several commands have, each declared once; what they set: nca.cli.opening.settings_of.
 
 A flag that is None was not given and overrides nothing. A number is taken as text: the setting reads it and says what
 is valid.
@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from nca.cli import opening
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")]
 CompactThreshold = Annotated[str | None, typer.Option(help="The usage at which compaction happens: 0.8, 80 or 80%.")]
@@ -26,5 +24,3 @@ Plain = Annotated[
 ]
 Profile = Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")]
 Config = Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")]
-
-settings_of = opening.settings_of

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nca.cli.fetching import size
+
 if TYPE_CHECKING:
     from nca.models.choose import Choice
 
@@ -76,7 +78,7 @@ def get(
         return
     if not name:
         typer.echo(f"{model.name} suits this machine ({weights.VARIABLE}=NAME or `nca models get NAME` decides).")
-    typer.echo(f"{model.title}, {_size(model.size_bytes)}, {model.licence}. {model.ability}")
+    typer.echo(f"{model.title}, {size(model.size_bytes)}, {model.licence}. {model.ability}")
     progress = FetchProgress(model.name)
     try:
         path = weights.get(model.name, source=valid, progress=progress)
@@ -112,12 +114,8 @@ def _show_rows(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         state = "installed" if row["installed"] else "recommended" if row["recommended"] else "not here"
         can = "chat, tools, summaries" if row["can_use_tools"] else "chat only"
-        sizes = f"{_size(row['size_bytes']):>7}, {_size(row['ram_bytes'])} of memory"
+        sizes = f"{size(row['size_bytes']):>7}, {size(row['ram_bytes'])} of memory"
         typer.echo(f"  {row['name']:<{width}}  {state:<11}  {sizes}  {can}  {row['licence']}")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def _printable(text: str) -> str:

@@ -41,12 +41,12 @@ def run(
     """Send one message, print the answer on standard output; notices go to standard error."""
     import asyncio
 
-    from nca.cli.opening import load_settings
+    from nca.cli.opening import load_settings, settings_of
     from nca.errors import UsageError
 
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
-    given = flags.settings_of(
+    given = settings_of(
         profile=profile,
         permission=permission,
         model=model,

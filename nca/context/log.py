@@ -98,7 +98,7 @@ class Log(Sequence[Entry]):
             number = end
 
     def append(self, entry: Entry) -> None:
-        """Take up what is kept already. Reads nothing, so it cannot fail: the entry is durable, and counts from now on."""
+        """Take up what is kept already. It reads nothing, so it cannot fail: the entry is durable, and it counts."""
         if self._length % PAGE:
             # A newest page that is not in memory has the entry in it when it is read.
             if (page := self._pages[-1]) is not None:

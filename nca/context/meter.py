@@ -133,17 +133,21 @@ class Meter:
     def relearn(self, reports: Iterable[tuple[int, int, int]], history: History) -> None:
         """Take the reports that a session had before it was opened again, as `learn` took them one by one.
 
-        Each as the view's raw tokens with repairs and without what calls add, its calls, and the reported tokens. The
-        ratio stays: it is the one that was learned last, and what came after the anchor is counted with it.
+        Oldest first, each as the view's raw tokens with repairs and without what calls add, its calls, and the
+        reported tokens. The ratio stays: it is the one that was learned last, and what came after the anchor is counted
+        with it.
         """
-        lessons = self.calibration.lessons
+        lessons, newest = self.calibration.lessons, (0, 0)
         for view_raw, calls, reported_tokens in reports:
             text_raw = self.fixed_raw + view_raw
             if 0 < reported_tokens <= HIGHEST_RATIO * text_raw + MOST_EXTRA_TOKENS:
                 lessons = lessons.add(text_raw, calls, reported_tokens)
+            if self.calibration.learn(text_raw, reported_tokens) is not self.calibration:
+                newest = text_raw, reported_tokens
         ratio = self.calibration.ratio
         self._take(lessons, history)
         self.calibration = msgspec.structs.replace(self.calibration, ratio=ratio)
+        self._explain(*newest)
 
     def _take(self, lessons: Lessons, history: History) -> None:
         """Count from now on as the lessons say, once they say anything."""
@@ -172,10 +176,14 @@ class Meter:
         """
         if self.calibration.learn(history_raw, reported_tokens) is self.calibration:
             return
+        self._explain(history_raw, reported_tokens)
+        self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)
+
+    def _explain(self, history_raw: int, reported_tokens: int) -> None:
+        """What the ratio does not explain of the newest report is extra, as long as no fit tells it apart."""
         if self.calibration.lessons.fit(self.calibration.ratio) is None:
             extra = max(0, reported_tokens - round(history_raw * self.calibration.ratio))
             self.calibration = msgspec.structs.replace(self.calibration, extra_tokens=extra)
-        self.anchor = Anchor(self.subject(history), history_raw, reported_tokens)
 
     def measure(self, history: History, budget: Budget) -> Measurement:
         used, extra = self.used(history), self.calibration.extra_tokens

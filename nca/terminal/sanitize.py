@@ -12,6 +12,9 @@ import re
 
 from nca.surrogates import clean_text
 
+MAX_LINE_CHARS = 8_000
+"""Of a line that is still being written; what is longer is shown before it ends."""
+
 # Sequences as ECMA-48 draws them, in their 7-bit and 8-bit forms. A string sequence (OSC, DCS, APC, PM, SOS) that is
 # never terminated ends with its line, so that it cannot hide the rest of a text.
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|[\x18\x1a\x9c])?"
@@ -88,6 +91,27 @@ class StreamSanitizer:
         """What was held back, at the end of the text."""
         held, self._held, self._return = self._return + self._held, "", ""
         return to_terminal(held)
+
+
+class LineSanitizer:
+    """Safe whole lines of text that arrives in pieces. A line longer than MAX_LINE_CHARS leaves in pieces too."""
+
+    def __init__(self) -> None:
+        self._sanitizer = StreamSanitizer()
+        self.partial = ""
+        """The line that has not ended."""
+
+    def feed(self, chunk: str) -> list[str]:
+        """The lines that have ended, without their newlines."""
+        *lines, self.partial = (self.partial + self._sanitizer.feed(chunk)).split("\n")
+        if len(self.partial) > MAX_LINE_CHARS:
+            lines, self.partial = [*lines, self.partial], ""
+        return lines
+
+    def finish(self) -> str:
+        """The rest, at the end of the text."""
+        rest, self.partial = self.partial + self._sanitizer.finish(), ""
+        return rest
 
 
 def _open_tail(text: str) -> tuple[int, str]:

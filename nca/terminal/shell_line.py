@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nca.errors import UsageError
 from nca.terminal.commands import CommandContext
 from nca.terminal.output import Output
-from nca.terminal.sanitize import StreamSanitizer, one_line
+from nca.terminal.sanitize import LineSanitizer, one_line
 
 if TYPE_CHECKING:
     from nca.tools.runner import CommandResult, CommandRunner
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
 """As much of an output is shown while it runs; of what comes after only the end."""
 LAST_LINES = 20
-_LONGEST_LINE_CHARS = 8_000
 _NAME_CHARS = 200
 
 
@@ -77,8 +76,7 @@ class _Shown:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._sanitizer = StreamSanitizer()
-        self._partial = ""
+        self._sanitizer = LineSanitizer()
         self._chars = 0
         self._lines = 0
 
@@ -86,14 +84,11 @@ class _Shown:
         if self._is_full:
             self._chars += len(text)
             return
-        *lines, self._partial = (self._partial + self._sanitizer.feed(text)).split("\n")
-        if len(self._partial) > _LONGEST_LINE_CHARS:
-            lines, self._partial = [*lines, self._partial], ""
-        self._show(lines)
+        self._show(self._sanitizer.feed(text))
 
     def finish(self, result: CommandResult) -> None:
         was_full = self._is_full
-        self._show([rest] if (rest := self._partial + self._sanitizer.finish()) and not was_full else [])
+        self._show([rest] if (rest := self._sanitizer.finish()) and not was_full else [])
         if was_full:
             self._output.notice("… not all of it is shown; it ends with:")
             self._output.show("\n".join(result.output.text.split("\n")[-LAST_LINES:]))

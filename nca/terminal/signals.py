@@ -254,12 +254,9 @@ _watchdog = _Watchdog()
 
 def _write(code: str) -> None:
     """To the terminal of standard output, if it takes it soon."""
+    import select
 
-    def write() -> None:
-        with suppress(OSError, ValueError):
-            if sys.stdout is not None and os.isatty(sys.stdout.fileno()):
-                os.write(sys.stdout.fileno(), code.encode())
-
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
-    writer.join(_WRITE_SECONDS)
+    with suppress(OSError, ValueError):
+        descriptor = sys.stdout.fileno() if sys.stdout is not None else -1
+        if os.isatty(descriptor) and select.select([], [descriptor], [], _WRITE_SECONDS)[1]:
+            os.write(descriptor, code.encode())

@@ -7,11 +7,8 @@ import time
 from rich.console import RenderableType
 from rich.text import Text
 
-from nca.terminal.sanitize import StreamSanitizer
+from nca.terminal.sanitize import LineSanitizer
 from nca.terminal.wording import thought_line
-
-MAX_LINE_CHARS = 8_000
-"""A longer line leaves in pieces."""
 
 TAIL_CHARS = 2_000
 
@@ -20,23 +17,19 @@ class Thoughts:
     """Whole lines leave, the last one is the tail."""
 
     def __init__(self) -> None:
-        self._sanitizer = StreamSanitizer()
-        self._partial = ""
+        self._lines = LineSanitizer()
 
     def feed(self, chunk: str) -> list[RenderableType]:
-        *lines, self._partial = (self._partial + self._sanitizer.feed(chunk)).split("\n")
-        if len(self._partial) > MAX_LINE_CHARS:
-            lines, self._partial = [*lines, self._partial], ""
-        return [Text(line, style="quiet") for line in lines]
+        return [Text(line, style="quiet") for line in self._lines.feed(chunk)]
 
     def finish(self) -> list[RenderableType]:
-        rest = self._partial + self._sanitizer.finish()
-        self._partial = ""
+        rest = self._lines.finish()
         return [Text(rest, style="quiet")] if rest.strip() else []
 
     @property
     def tail(self) -> RenderableType | None:
-        return Text(self._partial[-TAIL_CHARS:], style="quiet") if self._partial.strip() else None
+        partial = self._lines.partial
+        return Text(partial[-TAIL_CHARS:], style="quiet") if partial.strip() else None
 
 
 class FoldedThoughts:

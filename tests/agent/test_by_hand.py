@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from nca.agent.by_hand import COLLAPSE
 from nca.agent.conversation import Conversation
 from nca.context.view import Stub, Summary
 from nca.errors import UsageError
-from nca.messages import Message, ToolCall
+from nca.messages import Message, ToolCall, Usage
 from nca.models.catalog import ModelFacts
-from nca.models.client import ModelRequest
+from nca.models.client import ModelRequest, Reply
 from nca.testing.scripted import ScriptedReply
+from nca.testing.tokens import count_request_tokens
 from tests.agent.test_conversation import Room
 
 ROOMY = ModelFacts(name="scripted/roomy", provider="scripted", window_tokens=60_000)
@@ -172,3 +174,27 @@ async def test_no_pointer_is_left_to_a_read_that_is_shown_in_short_too(read_twic
     read_twice.by_hand.collapse([3])
     read_twice.by_hand.collapse([7])
     assert shown(read_twice)[2] == "[Tool result cleared]"
+
+
+async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_compaction(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+
+    def counting(beside: int) -> Callable[[ModelRequest], Reply]:
+        """A provider that adds so many tokens of its own to a request."""
+
+        def reply(request: ModelRequest) -> Reply:
+            usage = Usage(count_request_tokens(request.messages, request.tools) + beside, 300)
+            return Reply(Message("assistant", f"Yes. {TALK}"), usage)
+
+        return reply
+
+    conversation = room.open([counting(0), counting(600), counting(600), SUMMARY], facts=ROOMY)
+    for text in ("One?", "Two?", f"And now? {TALK}"):
+        await conversation.send(text)
+    await conversation.compact(only=(1, 4))
+    used = conversation.stats()
+    assert used.is_estimate
+    await conversation.close()
+    conversation = room.open([], facts=ROOMY, session=conversation.info.id)
+    assert conversation.stats().used_tokens == used.used_tokens
+    await conversation.close()

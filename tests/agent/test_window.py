@@ -180,3 +180,19 @@ def test_a_report_teaches_the_same_when_it_is_taken_up_again_also_of_a_broken_lo
     assert lessons.count == known.count == 8
     assert lessons.squares == pytest.approx(known.squares)
     assert lessons.products == pytest.approx(known.products)
+
+
+def test_after_an_undo_the_report_of_the_view_in_force_counts_also_when_reopened() -> None:
+    store = Store.open(None)
+    session = store.create(directory="/", model=FACTS.name)
+    window = window_of(store, session)
+    window.append(*talk(10), user())
+    window.learn(window.meter.raw(window.history), window.history.view_calls, window.history.head, Usage(1_500, 1))
+    head = window.history.head
+    session.commit_view(View((Marker("gone", ((1, 8),), "[gone]"),), 9), CompactionRecord(trigger="manual"))
+    window.history.view = session.view()
+    window.learn(window.meter.raw(window.history), window.history.view_calls, head, Usage(700, 1))
+    window.undo()
+    before = window.measure().used_tokens
+    session.close()
+    assert window_of(store, store.open_session(session.info.id)).measure().used_tokens == before == 1_500

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nca import __version__
 from tests.cli.command import nca
+from tests.terminal.tty import ROOT
 
 
 def imported_by(statement: str) -> set[str]:
@@ -51,6 +52,22 @@ def test_importing_nca_and_the_commands_stays_light() -> None:
         "import nca.terminal.loop, nca.terminal.at_prompt, nca.agent.conversation, nca.models.choose"
     )
     assert not {"litellm", "openai"} & imported_by("import nca; nca.compact; nca.Conversation; nca.Store")
+
+
+def test_the_version_needs_nothing_at_all() -> None:
+    code = "import sys; sys.argv = ['nca', '--version']; from nca.cli.app import main; main(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, check=True, text=True, cwd=ROOT)
+    imported = set(done.stdout.split())
+    assert {name for name in imported if name.startswith("nca")} == {"nca", "nca.cli", "nca.cli.app"}
+    assert not {"typing", "re", "enum", "signal", "threading", "contextlib", "typer", "asyncio"} & imported
+
+
+def test_the_first_prompt_comes_before_everything_else() -> None:
+    what = "import nca.cli.words, nca.cli.chat, nca.cli.trusting, nca.config.layers, nca.models.choose"
+    imported = imported_by(f"{what}; import nca.terminal.first_prompt")
+    heavy = {"typer", "click", "pydantic", "msgspec", "apsw", "litellm", "http.client", "tomllib", "platformdirs"}
+    own = {"nca.agent", "nca.sessions", "nca.context", "nca.tools", "nca.events", "nca.messages", "nca.models.client"}
+    assert not (heavy | own | {"rich.console", "nca.terminal.draw", "nca.terminal.commands.every"}) & imported
 
 
 BUSY = """

@@ -7,9 +7,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from nca.cli import flags
 from nca.cli.compact import compact
 from nca.cli.loop import loop
+from nca.cli.opening import settings_of
 from nca.cli.run import run
 from nca.config.layers import FLAGS, load
 from nca.config.schema import KEYS
@@ -40,7 +40,7 @@ def test_every_flag_sets_its_setting_and_says_so() -> None:
     values = {"profile": "nexora", "permission": "plan", "stages": "prune", "compact_threshold": "70%", "target": "0.4"}
     values |= {"max_steps": "7", "plain": "true"}
     given = {name: values.get(name, "4000") for name in parameters if name != "disable_compaction"}
-    settings = flags.settings_of(disable_compaction=True, **given)
+    settings = settings_of(disable_compaction=True, **given)
     assert settings.keys() == FLAGS.keys()
     loaded = load(project=None, env={"NCA_HOME": "/nonexistent"}, flags=settings)
     for key, flag in FLAGS.items():
@@ -50,7 +50,7 @@ def test_every_flag_sets_its_setting_and_says_so() -> None:
 
 
 def test_a_flag_that_is_not_given_overrides_nothing() -> None:
-    given = flags.settings_of(model=None, compact_threshold=None)
+    given = settings_of(model=None, compact_threshold=None)
     assert set(given.values()) == {None}
     env = {"NCA_HOME": "/nonexistent", "NCA_CONTEXT__AUTO": "preview"}
     assert load(project=None, env=env, flags=given).value("context.auto") == "preview"

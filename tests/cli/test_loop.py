@@ -80,6 +80,29 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
     assert leave(again) == 0
 
 
+@pytest.fixture
+def first(provider: Provider, tmp_path: Path) -> Iterator[Tty]:
+    """The first prompt, behind which nothing is open yet."""
+    env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
+    tty = Tty([sys.executable, "-m", "nca", "loop", "--model", "openai/test-model"], environment=env)
+    tty.sees("›")
+    yield tty
+    tty.close()
+
+
+def test_what_is_typed_into_the_first_prompt_is_sent_when_the_rest_is_there(first: Tty) -> None:
+    first.line("at once")
+    first.sees("You said: at once")
+    assert leave(first) == 0
+
+
+@pytest.mark.parametrize(("keys", "code"), [(CTRL_D, 0), ("\x03", 130)])
+def test_who_leaves_the_first_prompt_waits_for_nothing(first: Tty, keys: str, code: int) -> None:
+    first.send(keys)
+    assert first.ends() == code
+    assert b"Traceback" not in first.raw
+
+
 def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None:
     tty = start("loop", "-c")
     assert "There is no earlier session" in tty.text()

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nca.terminal.sanitize import StreamSanitizer, json_to_terminal, one_line, to_terminal
+from nca.terminal.sanitize import (
+    MAX_LINE_CHARS,
+    LineSanitizer,
+    StreamSanitizer,
+    json_to_terminal,
+    one_line,
+    to_terminal,
+)
 
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
@@ -103,3 +110,13 @@ def test_json_means_the_same_and_holds_nothing_forbidden(text: str) -> None:
     safe = json_to_terminal(data)
     assert json.loads(safe) == {"text": text}
     assert FORBIDDEN.search(safe.decode()) is None
+
+
+def test_lines_leave_when_they_end_or_get_too_long() -> None:
+    lines = LineSanitizer()
+    assert lines.feed("one\ntwo \x1b[3") == ["one"]
+    assert lines.feed("1mred\nthr") == ["two red"]
+    assert lines.partial == "thr"
+    assert lines.finish() == "thr"
+    assert lines.feed("x" * (MAX_LINE_CHARS + 1)) == ["x" * (MAX_LINE_CHARS + 1)]
+    assert lines.finish() == ""

@@ -14,7 +14,7 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.diffs import diff_lines
+from nca.terminal.diffs import diff_lines, left_out
 from nca.terminal.sanitize import one_line, to_terminal
 from nca.terminal.wording import duration
 
@@ -104,8 +104,7 @@ def _whole(context: CommandContext, found: Called) -> Iterator[RenderableType]:
             continue
         yield Text(label.rstrip(), style="accent")
         yield from (Text(f"    {line}") for line in lines[:MOST_ARGUMENT_LINES])
-        if len(lines) > MOST_ARGUMENT_LINES:
-            yield Text(f"    … and {len(lines) - MOST_ARGUMENT_LINES:,} more lines", style="notice")
+        yield from left_out(len(lines) - MOST_ARGUMENT_LINES)
     ended = context.output.recent.of(found.call.id, later=found.later)
     if ended is not None and ended.diff:
         yield from diff_lines(ended.diff, DIFF_LINES)

@@ -30,7 +30,7 @@ from tests.testing.forks import Child, Forks
 Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "closing"]
 GAUGE = " % · "
 """In the line below the prompt, which comes with the conversation."""
-_HANG_SECONDS = 20.0
+_HANG_SECONDS = 60.0
 POLL_SECONDS = 0.005
 _SETTLED_SECONDS = 0.3
 """A prompt that has taken Enter stands for a moment longer."""
@@ -81,15 +81,15 @@ class Chat:
         arguments = (*session, "--model", f"openai/{MODEL}", "--context-window", str(WINDOW_TOKENS))
         keys = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": self.provider.url, "TERM": "xterm-256color"}
         keys |= self._begin.variables
-        work = self._home / "work"
+        work, where = self._home / "work", os.ttyname(self._slave)
         if self._begin.is_real:
             self._child = started(arguments, self._slave, work, environment(self._home, **keys))
         else:
-            where = os.ttyname(self._slave)
             self._child = self._forks.start(*arguments, home=self._home, cwd=work, terminal=where, **keys)
         # Before that there is nobody to send a signal to, and 0 would be this process and all beside it.
         assert self._child.started.wait(_HANG_SECONDS)
         assert self._child.pid > 0
+        self.until(lambda: self.has_ended() or self._has_begun(), "its beginning")
         return self
 
     def _write_settings(self) -> None:
@@ -166,6 +166,14 @@ class Chat:
         """Nothing that was typed lies in the terminal any more."""
         waiting = fcntl.ioctl(self._slave, termios.FIONREAD, b"\0\0\0\0")
         return not any(waiting)
+
+    def _has_begun(self) -> bool:
+        """It handles signals. What comes before that is Python's own start, or the fork's."""
+        with suppress(OSError):
+            lines = Path(f"/proc/{self._child.pid}/status").read_text().splitlines()
+            caught = next(line for line in lines if line.startswith("SigCgt:"))
+            return bool(int(caught.split()[1], 16) & 1 << signal.SIGTERM - 1)
+        return False
 
     def has_ended(self) -> bool:
         return self._child.ended.is_set()
