@@ -157,7 +157,12 @@ class Turn:
             return self.window.shorten_answer(failure)
         if failure.action not in ("compact", "lower_max_tokens_then_compact") or not failure.is_overflow:
             return False
-        return share is not None and await self.compactor.recover(failure, share=share)
+        if share is None:
+            return False
+        if await self.compactor.recover(failure, share=share):
+            return True
+        # Nothing can go any more, and the answer's share is a part of what was too much.
+        return failure.action == "lower_max_tokens_then_compact" and self.window.shorten_answer(failure)
 
     async def _ask(self, *, may_compact: bool) -> Reply:
         self._begin_answer()

@@ -17,8 +17,8 @@ VERSION_FLAGS = ("--version", "-V")
 HELP_FLAGS = ("--help", "-h")
 UTF_8 = "utf-8"
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_UNREAD = 1, 2, 130, 141
-"""Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 130 interrupted ·
-141 nobody reads."""
+"""Exit codes: 0 done · 1 failed · 2 usage or configuration · 3 provider · 4 does not fit · 5 cost ·
+130 interrupted · 143, 129 ended by a signal · 141 nobody reads."""
 _OF_WRITING = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ECONNRESET)
 """Errors of a pipe that nobody reads, a full disk, a terminal that was closed."""
 
@@ -78,16 +78,13 @@ def run(arguments: list[str]) -> int:
         from nca.terminal.glyphs import carry
 
         carry(sys.stdout, sys.stderr)
-    words = _with_command(arguments)
-    if words[0] != CHAT:
-        with signals.raised():
-            return _explained(words)
     import gc
 
-    # Looked through again and again while hundreds of modules are made, for garbage that there is none of; the chat
-    # takes it up again when it is open.
+    # Hundreds of modules are made now, which would be looked through again and again for garbage that there is none of.
+    # The chat takes it up when it is open, a command when it begins.
     gc.disable()
-    with signals.at_once():
+    words = _with_command(arguments)
+    with signals.at_once() if words[0] == CHAT else signals.raised():
         return _explained(words)
 
 
@@ -149,14 +146,19 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _with_typer(arguments: list[str]) -> int:
+    import gc
+
     import typer
 
     from nca.cli.commands import build
 
     # Typer brings click inside itself or beside itself, depending on its version; this is the class it raises.
     wrong_words: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+    app = build()
+    if not set(HELP_FLAGS) & set(arguments):
+        gc.enable()
     try:
-        result = build()(args=arguments, prog_name="nca", standalone_mode=False)
+        result = app(args=arguments, prog_name="nca", standalone_mode=False)
     except wrong_words as error:
         place = getattr(error, "ctx", None)
         command = place.command_path if place else "nca"

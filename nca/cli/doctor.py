@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -253,6 +253,8 @@ def _model(*, probe: bool) -> Iterator[Finding]:
 
 
 def _version(distribution: str) -> str:
+    from importlib import metadata
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

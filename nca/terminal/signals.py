@@ -104,7 +104,7 @@ class Interrupts:
         loop = asyncio.get_running_loop()
         terminal, before = _watchdog.terminal or _Terminal(), dict[int, _Handler]()
         with suppress(NotImplementedError, ValueError, RuntimeError):
-            for number in EXIT_CODES:
+            for number in _heard():
                 before[number] = signal.getsignal(number)
                 self._install(loop, number)
         try:
@@ -143,7 +143,7 @@ def at_once() -> Iterator[None]:
     """
     before = dict[int, _Handler]()
     with suppress(ValueError):  # not the main thread
-        for number in EXIT_CODES:
+        for number in _heard():
             before[number] = signal.signal(number, _leave_at_once)
     try:
         with _watchdog.over(_Terminal()):
@@ -161,7 +161,7 @@ def raised() -> Iterator[None]:
     """
     before = dict[int, _Handler]()
     with suppress(ValueError):
-        for number in EXIT_CODES:
+        for number in _heard():
             before[number] = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _raise)
     try:
         with _watchdog.over(_Terminal()):
@@ -169,6 +169,11 @@ def raised() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+def _heard() -> list[int]:
+    """Signals that whoever started the program (nohup, a script with `&`) has not told it to ignore."""
+    return [number for number in EXIT_CODES if signal.getsignal(number) != signal.SIG_IGN]
 
 
 def give_up(exit_code: int) -> NoReturn:

@@ -7,6 +7,8 @@ import itertools
 import json
 from pathlib import Path
 
+import pytest
+
 from nca.agent.conversation import Conversation
 from nca.cli.opening import open_conversation
 from nca.config.layers import load
@@ -33,7 +35,9 @@ def told(role: str) -> list[str]:
     return [text[:1_500].replace("@", "at ") for text in texts if text.strip()]
 
 
-def test_sixty_turns_of_real_talk_never_overflow(tmp_path: Path) -> None:
+def test_sixty_turns_of_real_talk_never_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not where a project has instructions of any length.
+    monkeypatch.chdir(tmp_path)
     answers = itertools.cycle(told("assistant"))
     events: list[Event] = []
 

@@ -23,8 +23,8 @@ def _run(code: str, directory: Path) -> str:
 
 def test_choosing_and_describing_do_not_import_it(tmp_path: Path) -> None:
     code = """
-import nca.models.choose, nca.models.client
-nca.models.choose.describe("gpt-4o")
+import nca.models.catalog, nca.models.choose, nca.models.client
+nca.models.catalog.describe("gpt-4o")
 print([name for name in ("litellm", "openai", "httpx", "pydantic") if name in sys.modules], opened)
 """
     assert _run(code, tmp_path) == "[] []"

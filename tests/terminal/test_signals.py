@@ -1,0 +1,102 @@
+"""Signals where nothing comes round to them: a loop that is busy, a program that has something to clear away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.terminal.tty import ROOT
+
+WAIT_SECONDS = 30.0
+BUSY = """
+import asyncio, time
+from nca.terminal.signals import Interrupts, at_once
+
+async def main():
+    interrupts = Interrupts(on_interrupt=lambda: None, on_end=lambda: None, is_working=lambda: True)
+    with interrupts.handled():
+        print("busy", flush=True)
+        while True:
+            time.sleep(0.05)
+
+with at_once():
+    asyncio.run(main())
+"""
+CLEARING = """
+import sys, time
+from nca.terminal.signals import raised
+
+try:
+    with raised():
+        try:
+            print("busy", flush=True)
+            time.sleep(60)
+        finally:
+            print("cleared", flush=True)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def started(code: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout
+    assert process.stdout.readline() == "busy\n"
+    return process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_an_ending_is_forced_where_the_loop_is_busy(number: signal.Signals, code: int) -> None:
+    with started(BUSY) as process:
+        process.send_signal(number)
+        assert process.wait(WAIT_SECONDS) == code
+
+
+def test_one_interrupt_waits_for_the_loop_and_two_do_not() -> None:
+    with started(BUSY) as process:
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_SECONDS) == 130
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_what_has_to_be_cleared_away_is(number: signal.Signals, code: int) -> None:
+    with started(CLEARING) as process:
+        process.send_signal(number)
+        assert process.wait(WAIT_SECONDS) == code
+        assert process.stdout
+        assert process.stdout.read() == "cleared\n"
+
+
+@pytest.mark.parametrize("code", [BUSY, CLEARING])
+def test_what_is_to_be_ignored_is(code: str) -> None:
+    ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    with started(f"{ignoring}{code}") as process:
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_SECONDS) == 143
+
+
+def test_a_terminal_that_takes_nothing_keeps_no_program_alive() -> None:
+    """Nobody reads the other end, as behind Ctrl-S: the write that fills it never returns."""
+    master, slave = os.openpty()
+    code = BUSY.replace("time.sleep(0.05)", "print('x' * 1_000, flush=True)").replace(
+        '"busy"', '"busy", file=sys.stderr'
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import sys{code}"], stdin=slave, stdout=slave, stderr=-1, text=True, cwd=ROOT
+    ) as process:
+        assert process.stderr
+        assert process.stderr.readline() == "busy\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_SECONDS) == 143
+    os.close(master)
+    os.close(slave)
