@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 INTERRUPTED_EXIT_CODE = 130
 AGAIN_SECONDS = 2.0
 """A second Ctrl-C within this time ends the program."""
-FORCED_EXIT_SECONDS = 1.5
+FORCED_EXIT_SECONDS = 1.3
 """An ending that takes longer is forced, so that it is over within 2 s."""
 _WRITE_SECONDS = 0.1
 """A terminal that takes nothing (Ctrl-S, a line that hangs) must not keep the program from ending."""
