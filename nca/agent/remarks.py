@@ -6,7 +6,7 @@ from nca.context.budget import Measurement
 from nca.models.client import Reply
 
 CUT_RATIO, CUT_ANCHORED_RATIO = 0.5, 0.8
-"""A report below this share of the plain count, or of a count that rests on the model's own, is not of the whole."""
+"""A report below these shares of what was only counted, and of what the model has counted, is not of the whole."""
 FEWEST_CUT_TOKENS = 1_000
 """No server's window is smaller; a smaller report is made up (reliability F27)."""
 _WHOLE = frozenset({"stop", "tool_calls", "refusal", "compaction"})
@@ -29,9 +29,14 @@ def ending(reply: Reply, answer_tokens: int) -> str:
             return f"The provider ended the answer for a reason of its own: {reason[:_REASON_CHARS]}."
 
 
-def is_cut(measured: Measurement, raw_tokens: int, reported_tokens: int) -> bool:
-    """Whether a provider counted far less than was sent: then it has left out a part without a word (spec 6)."""
-    least = CUT_RATIO * raw_tokens if measured.is_estimate else CUT_ANCHORED_RATIO * measured.used_tokens
+def is_cut(measured: Measurement, raw_tokens: int, known_tokens: int, reported_tokens: int) -> bool:
+    """Whether a provider counted far less than was sent: then it has left out a part without a word (spec 6).
+
+    known_tokens  what of it the model has counted before; the rest may be a large file that was counted too high
+    """
+    least = CUT_RATIO * raw_tokens
+    if not measured.is_estimate:
+        least = CUT_ANCHORED_RATIO * known_tokens + CUT_RATIO * max(0, measured.used_tokens - known_tokens)
     return FEWEST_CUT_TOKENS <= reported_tokens < least
 
 

@@ -171,6 +171,7 @@ class Turn:
         request = self._request(may_compact=may_compact)
         history = self.window.history
         raw, calls, head = self.window.meter.raw(history), history.view_calls, history.head
+        known = self.window.meter.anchor.reported_tokens if self.window.meter.anchor is not None else 0
         self.emit(
             RequestStarted(self.steps, self.model.facts.name, measured.used_tokens, measured.budget.budget_tokens)
         )
@@ -182,7 +183,7 @@ class Turn:
         usage = reply.usage or Usage(measured.used_tokens, 0)
         if reply.usage is not None and (has_stopped or reply.compaction):
             self.window.record_beside(self.model.facts.name, usage)
-        elif reply.usage is not None and is_cut(measured, raw, usage.prompt_tokens):
+        elif reply.usage is not None and is_cut(measured, raw, known, usage.prompt_tokens):
             self.window.record_beside(self.model.facts.name, usage)
             self._tell_cut(measured, usage)
         elif reply.usage is not None:

@@ -38,5 +38,12 @@ def test_an_end_that_is_not_the_answers_own_is_said(reason: str, said: str) -> N
     ],
 )
 def test_a_report_far_below_what_was_sent_is_not_of_the_whole(reported: int, is_estimate: bool, cut: bool) -> None:
-    assert is_cut(Measurement(10_000, ROOM, is_estimate=is_estimate), 10_000, reported) is cut
+    assert is_cut(Measurement(10_000, ROOM, is_estimate=is_estimate), 10_000, 10_000, reported) is cut
     assert f"{reported:,} of about 10,000 tokens" in cut_notice("m", 10_000, reported)
+
+
+def test_a_large_file_that_counts_less_than_expected_was_not_left_out() -> None:
+    """An embedded model reported 2,786 where 1,540 were known and a file was counted as 2,180."""
+    measured = Measurement(3_720, ROOM, is_estimate=False)
+    assert not is_cut(measured, 3_000, 1_540, 2_786)
+    assert is_cut(measured, 3_000, 1_540, 2_048)
