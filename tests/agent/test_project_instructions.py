@@ -110,8 +110,10 @@ async def test_they_are_in_every_request_and_read_again_by_the_next_session(tmp_
     room = Room(tmp_path)
     (tmp_path / "AGENTS.md").write_text("Use tabs.")
     facts = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
-    loops = [call("read_file", '{"path": "big.txt"}', f"c{number}") for number in range(12)]
-    (tmp_path / "big.txt").write_text("A long line about nothing in particular.\n" * 100)
+    # Another file each time: the same call again and again would end the turn as one that is stuck.
+    loops = [call("read_file", f'{{"path": "{number}.txt"}}', f"c{number}") for number in range(12)]
+    for number in range(12):
+        (tmp_path / f"{number}.txt").write_text(f"Line {number} about nothing in particular.\n" * 100)
     replies: list[Message | str] = [*loops, *["Done."] * 20]
 
     def answer(request: ModelRequest) -> Message | str:
@@ -120,7 +122,7 @@ async def test_they_are_in_every_request_and_read_again_by_the_next_session(tmp_
         return replies.pop(0)
 
     conversation = room.open([answer] * 60, facts=facts)
-    await conversation.send("Read it again and again.")
+    await conversation.send("Read them one after the other.")
     assert conversation.history(), "it was compacted"
     chats = [one for one in conversation.model.requests if one.tools]  # type: ignore[attr-defined]
     assert len(chats) > 2
