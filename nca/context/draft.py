@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,7 +15,7 @@ from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.regular import regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
-from nca.context.tokens import content_tokens
+from nca.context.tokens import MESSAGE_TOKENS, content_tokens
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
 from nca.messages import Entry, Message
 
@@ -121,7 +121,10 @@ class Draft:
         """Raw tokens saved by showing message `seq` as a stub; 0 or less where the stub is not smaller."""
         stub = block.stubs.get(seq)
         message = self.history.message(seq)
-        now = content_tokens(message.role, stub.text if stub else message.content)
+        if stub is None and not message.tool_calls:
+            now = self.history.run_tokens(seq, seq) - MESSAGE_TOKENS
+        else:
+            now = content_tokens(message.role, stub.text if stub else message.content)
         return now - content_tokens(message.role, text)
 
     def settle(self) -> int:
@@ -155,12 +158,7 @@ class Draft:
         self.raw = self._extra_raw + sum(self.part_raw(part) for part in self.parts)
 
     def view(self) -> View:
-        items: list[Item] = []
-        for part in self.parts:
-            if isinstance(part, Block):
-                _add_block(items, part)
-            else:
-                items.append(part)
+        items = list(_items(self.parts))
         tail = self.history.head + 1
         if items and isinstance(items[-1], Verbatim) and items[-1].last == self.history.head:
             tail = items.pop().first  # type: ignore[union-attr]
@@ -244,19 +242,28 @@ def covered(parts: Iterable[Part]) -> tuple[Range, ...]:
     return merge_ranges(ranges)
 
 
-def _add_block(items: list[Item], block: Block) -> None:
-    if not block.stubs:
-        previous = items[-1] if items else None
-        if isinstance(previous, Verbatim) and previous.last == block.first - 1:
-            items[-1] = Verbatim(previous.first, block.last)
+def _items(parts: Iterable[Part]) -> Iterator[Item]:
+    """A view's items; neighbours of the log that are shown as they are become one."""
+    run: Range | None = None
+    for piece in _pieces(parts):
+        if isinstance(piece, tuple) and run is not None and run[1] == piece[0] - 1:
+            run = run[0], piece[1]
+            continue
+        if run is not None:
+            yield Verbatim(*run)
+        run = piece if isinstance(piece, tuple) else None
+        if not isinstance(piece, tuple):
+            yield piece
+    if run is not None:
+        yield Verbatim(*run)
+
+
+def _pieces(parts: Iterable[Part]) -> Iterator[Item | Range]:
+    for part in parts:
+        if not isinstance(part, Block):
+            yield part
+        elif not part.stubs:
+            yield part.first, part.last
         else:
-            items.append(Verbatim(block.first, block.last))
-        return
-    for seq in block.seqs:
-        previous = items[-1] if items else None
-        if seq in block.stubs:
-            items.append(block.stubs[seq])
-        elif isinstance(previous, Verbatim) and previous.last == seq - 1:
-            items[-1] = Verbatim(previous.first, seq)
-        else:
-            items.append(Verbatim(seq, seq))
+            for seq in part.seqs:
+                yield part.stubs.get(seq) or (seq, seq)
