@@ -59,7 +59,7 @@ def planted(seed: int) -> tuple[list[list[Row]], list[Probe]]:
             _user("Which cache shall we use?"),
             _answer(f"I looked at both. We decided to use the {decided} cache because it is simpler."),
             *_edit(path),
-            _answer(f"I changed {path}; its tests pass."),
+            _answer(f"I put the cache into {path}; its tests pass."),
         ],
         [
             _user(f"When this is done, the next task is to document the {task} module."),
@@ -69,7 +69,7 @@ def planted(seed: int) -> tuple[list[list[Row]], list[Probe]]:
     stretches = [[*said[number], *_filler(seed * 10 + number)] for number in range(STRETCHES)]
     probes = [
         Probe("recall", "What is the release code? Answer with the code only.", code),
-        Probe("artifact", "Which file did you change? Answer with its path only.", path),
+        Probe("artifact", "Into which file did you put the cache? Answer with its path only.", path),
         Probe("continuation", "Which module is to be documented next? Answer with its name only.", task),
         Probe("decision", "Which cache did we decide to use? Answer with its name only.", decided),
     ]
