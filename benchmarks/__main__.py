@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +33,7 @@ from benchmarks.recalled import recalled
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
 
 DOCS = FIGURES.parent
+INSTALLED_AT_ONCE = 4
 Row = dict[str, Any]
 Figures = dict[str, Any]
 
@@ -56,34 +58,44 @@ def main() -> None:
 
 def measured(options: argparse.Namespace) -> Figures:
     """All figures of a run; what needs something that is not there is empty, and the page leaves it out."""
-    environments = {peer.name: _ready(peer) for peer in (NCA, *PEERS)}
+    with ThreadPoolExecutor(INSTALLED_AT_ONCE) as pool:
+        environments = {one.peer.name: one for one in pool.map(_ready, (NCA, *PEERS))}
     real = options.transcripts
     session = beside.rows_of(real / beside.SESSION) if real is not None and (real / beside.SESSION).is_file() else []
     corpus = next((path for path in _corpora(real) if path.is_file()), None)
     lengths = beside.LENGTHS[:2] if options.quick else beside.LENGTHS
+    is_whole = bool(session) and not options.quick
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = beside.materials(real, is_quick=options.quick)
-        return {
+        parts: dict[str, Callable[[], Any]] = {
+            "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder)),
+            "times": lambda: _told("times", beside.times(environments, folder, lengths)),
+            "replays": lambda: _told("replays", beside.replays(environments, folder, is_quick=options.quick)),
+            "counts": lambda: _told("counts", beside.counts(environments, folder, real)) if session else [],
+            "saved": lambda: list(beside.saved_with_all_words(environments, _said(session), folder)) if session else [],
+            "errors": lambda: list(beside.classified(environments, corpus)) if corpus is not None else [],
+            "recalled": lambda: recalled(coding_session(1_000), beside.TIMES_WINDOW),
+            "commands": lambda: _told("commands", commands(list(environments.values()))),
+            "anchored": lambda: list(estimates(session)) if session else [],
+            "engine": lambda: _engine(session, real) if is_whole else [],
+            "growth": lambda: {} if "growth" in options.skip else _growth(is_quick=options.quick),
+            "loop": lambda: [] if options.quick or "loop" in options.skip else _told("in the loop", _loops(options)),
+        }
+        head: Figures = {
             "date": options.date,
             "machine": machine(),
             "peers": {name: {"version": one.version, "reason": one.reason} for name, one in environments.items()},
             "settings": {"sessions": sum(not one.is_raw for one in found), "target_ratio": beside.TARGET_RATIO},
-            "compactions": _told("compactions", beside.compactions(environments, found, folder)),
-            "times": _told("times", beside.times(environments, folder, lengths)),
-            "replays": _told("replays", beside.replays(environments, folder, is_quick=options.quick)),
-            "counts": _told("counts", beside.counts(environments, folder, real)) if session else [],
-            "saved": _told("saved", beside.saved_with_all_words(environments, _said(session), folder))
-            if session
-            else [],
-            "errors": _told("errors", beside.classified(environments, corpus)) if corpus is not None else [],
-            "recalled": recalled(coding_session(1_000), beside.TIMES_WINDOW),
-            "commands": _told("commands", commands(list(environments.values()))),
-            "anchored": list(estimates(session)) if session else [],
-            "engine": _engine(session, real) if session and not options.quick else [],
-            "loop": [] if options.quick or "loop" in options.skip else _told("model in the loop", _loops(options)),
-            "growth": {} if "growth" in options.skip else _growth(is_quick=options.quick),
         }
+        return head | {part: _timed(part, work) for part, work in parts.items()}
+
+
+def _timed(part: str, work: Callable[[], Any]) -> Any:
+    started = time.perf_counter()
+    found = work()
+    print(f"{part}: {time.perf_counter() - started:.0f} s", flush=True)
+    return found
 
 
 def machine() -> Row:
@@ -174,10 +186,7 @@ def _write(figures: Figures) -> None:
     growth = import_module("benchmarks.growth").pictures(figures["growth"]) if figures.get("growth") else {}
     for name, text in {**pictures(figures), **growth}.items():
         (DOCS / "pictures" / name).write_text(text, encoding="utf-8")
-    extra = [f"![{name.removesuffix('.svg').replace('-', ' ')}](pictures/{name})\n" for name in growth]
-    if extra:
-        extra = ["## How cost grows\n", *extra]
-    (DOCS / "benchmarks.md").write_text(page(figures, extra), encoding="utf-8")
+    (DOCS / "benchmarks.md").write_text(page(figures), encoding="utf-8")
     readme = DOCS.parent / "README.md"
     readme.write_text(renewed(readme.read_text(encoding="utf-8"), figures), encoding="utf-8")
 

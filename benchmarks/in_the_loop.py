@@ -1,8 +1,8 @@
 """With a model in the loop: what it still answers after several compactions, and how much that varies.
 
-A session in stretches, each larger than the budget, with one thing planted in each of four kinds; after the last
-compaction the model is asked for each. The same questions on three contexts: nca with the model's own summaries, nca
-with summaries by code, and the newest messages alone.
+A session some times as large as the budget, with one thing planted in each of four kinds, compacted before the request
+that would be above the threshold, as in a chat. At its end the model is asked for each. The same questions on three
+contexts: nca with the model's own summaries, nca with summaries by code, and the newest messages alone.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, run
 from nca.context.request import request_messages
+from nca.context.writing import BY_CODE
 from nca.library.compaction import asking
 from nca.messages import Entry
 from nca.wire import message_from_dict
 
 Row = dict[str, Any]
 RUNS = 5
-STRETCHES = 3
 WINDOW_TOKENS = 3_000
 """Small, so that a model on two cores reads a context in seconds."""
 SUMMARY_TOKENS, ANSWER_TOKENS = 160, 24
+FILLER_MESSAGES, FILLER_CHARS = 12, 900
 NAMES = ("amber", "birch", "cobalt", "delta", "ember", "fjord", "garnet", "heron", "indigo", "juniper")
 KINDS = ("recall", "artifact", "continuation", "decision")
 Ask = Callable[[list[Row], int], str]
@@ -47,8 +48,8 @@ class Probe:
     expected: str
 
 
-def planted(seed: int) -> tuple[list[list[Row]], list[Probe]]:
-    """The session's stretches, the newest last, and what is asked about it."""
+def planted(seed: int) -> tuple[list[Row], list[Probe]]:
+    """A session, and what is asked about it."""
     chance = random.Random(seed)
     code = f"K-{chance.randint(1_000, 9_999)}"
     path = f"src/{chance.choice(NAMES)}_{chance.randint(10, 99)}.py"
@@ -66,14 +67,14 @@ def planted(seed: int) -> tuple[list[list[Row]], list[Probe]]:
             _answer("Yes, that comes next."),
         ],
     ]
-    stretches = [[*said[number], *_filler(seed * 10 + number)] for number in range(STRETCHES)]
+    rows = [row for number, stretch in enumerate(said) for row in (*stretch, *_filler(seed * 10 + number))]
     probes = [
         Probe("recall", "What is the release code? Answer with the code only.", code),
         Probe("artifact", "Into which file did you put the cache? Answer with its path only.", path),
         Probe("continuation", "Which module is to be documented next? Answer with its name only.", task),
         Probe("decision", "Which cache did we decide to use? Answer with its name only.", decided),
     ]
-    return stretches, probes
+    return rows, probes
 
 
 def in_the_loop(name: str, runs: int = RUNS) -> Row:
@@ -91,45 +92,60 @@ def in_the_loop(name: str, runs: int = RUNS) -> Row:
 
 def _measured(name: str, ask: Ask, runs: int) -> Row:
     scores: dict[str, list[dict[str, bool]]] = {}
+    sessions: dict[str, list[_Session]] = {}
     for number in range(runs):
-        stretches, probes = planted(100 + number)
-        for label, context in _contexts(stretches, ask).items():
+        rows, probes = planted(100 + number)
+        for label, summarizer in (("nca, the model's summaries", ask), ("nca, summaries by code", None)):
+            sessions.setdefault(label, []).append(_Session(rows, summarizer))
+        contexts = {label: of_label[-1].context for label, of_label in sessions.items()}
+        for label, context in {**contexts, "newest messages only": _newest(rows)}.items():
             answers = {
                 probe.kind: probe.expected in ask([*context, _user(probe.question)], ANSWER_TOKENS) for probe in probes
             }
             scores.setdefault(label, []).append(answers)
-    rows = []
+    found = []
     for label, results in scores.items():
         shares = [sum(answers.values()) / len(KINDS) for answers in results]
         by_kind = {kind: sum(answers[kind] for answers in results) / len(results) for kind in KINDS}
-        spread = [min(shares), max(shares)]
-        rows.append({"label": label, "mean": statistics.mean(shares), "spread": spread, "by_kind": by_kind})
-    return {"model": name, "runs": runs, "compactions": STRETCHES, "window_tokens": WINDOW_TOKENS, "rows": rows}
+        row: Row = {"label": label, "mean": statistics.mean(shares), "spread": [min(shares), max(shares)]}
+        ran = sessions.get(label, [])
+        counts = {name: sum(getattr(one, name) for one in ran) for name in ("compactions", "summaries", "by_model")}
+        found.append({**row, "by_kind": by_kind, **counts})
+    return {"model": name, "runs": runs, "window_tokens": WINDOW_TOKENS, "rows": found}
 
 
-def _contexts(stretches: list[list[Row]], ask: Ask) -> dict[str, list[Row]]:
-    """What the model is shown at the end, by who made it."""
+class _Session:
+    """As in nca's chat: the log grows, and its view is compacted before the request that is above the threshold.
 
-    def summarizer(messages: list[Row]) -> str:
-        return ask(messages, SUMMARY_TOKENS)
+    compactions  how many there were, and of these `summaries` with a summary and `by_model` with one that a model
+                 wrote, or began
+    """
 
-    return {
-        "nca, the model's summaries": _in_a_session(stretches, summarizer),
-        "nca, summaries by code": _in_a_session(stretches, None),
-        "newest messages only": _newest([row for stretch in stretches for row in stretch]),
-    }
+    def __init__(self, rows: list[Row], ask: Ask | None) -> None:
+        self.compactions = self.summaries = self.by_model = 0
+        self._ask = ask
+        self._history, self._meter = History(), Meter()
+        for row in rows:
+            if row["role"] == "assistant":
+                self._before_a_request()
+            self._history.append(Entry(self._history.head + 1, message_from_dict(row)))
+        self._before_a_request()
+        self.context = request_messages(self._history)
 
+    def _before_a_request(self) -> None:
+        history, budget, settings = self._history, Budget.of(WINDOW_TOKENS), ContextSettings()
+        if self._meter.used(history) <= settings.compact_threshold * budget.budget_tokens:
+            return
+        planning = compact(history, self._meter, budget, settings, has_summarizer=self._ask is not None)
+        proposal = run(planning, asking(self._summary if self._ask is not None else None))
+        history.view = proposal.view
+        self.compactions += proposal.compacted
+        self.summaries += bool(proposal.made_by)
+        self.by_model += proposal.made_by not in ("", BY_CODE)
 
-def _in_a_session(stretches: list[list[Row]], summarizer: Callable[[list[Row]], str] | None) -> list[Row]:
-    """As in nca's chat: the log grows, and after each stretch its view is compacted."""
-    history = History()
-    for stretch in stretches:
-        for row in stretch:
-            history.append(Entry(history.head + 1, message_from_dict(row)))
-        has_summarizer = summarizer is not None
-        planning = compact(history, Meter(), Budget.of(WINDOW_TOKENS), ContextSettings(), has_summarizer=has_summarizer)
-        history.view = run(planning, asking(summarizer)).view
-    return request_messages(history)
+    def _summary(self, messages: list[Row]) -> str:
+        assert self._ask is not None
+        return self._ask(messages, SUMMARY_TOKENS)
 
 
 def _newest(rows: list[Row]) -> list[Row]:
@@ -165,8 +181,8 @@ def _asking(runner: asyncio.Runner, model: Any) -> Ask:
 
 def _filler(seed: int) -> list[Row]:
     """Work that has nothing to do with what is asked."""
-    rows = coding_session(16, seed)[1:]
-    short = [{**row, "content": (row["content"] or "")[:900] or None} for row in rows]
+    rows = coding_session(FILLER_MESSAGES, seed)[1:]
+    short = [{**row, "content": (row["content"] or "")[:FILLER_CHARS] or None} for row in rows]
     return [{key: value for key, value in row.items() if not key.startswith("_")} for row in short]
 
 

@@ -79,6 +79,7 @@ def verdict(before: Sequence[Row], answer: Row, target_tokens: int) -> Row:
         "pair_faults": len(pair_faults(after)),
         "facts": kept(facts(before), after),
         "user_turns": [sum(word in text for word in words), len(words)],
+        "user_tokens": sum(4 + _text_tokens(word) for word in words),
         "is_newest_whole": newest in said,
         "mutated": answer["mutated"],
         "own_before": answer["tokens_before"],

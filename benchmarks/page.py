@@ -1,13 +1,14 @@
-"""docs/benchmarks.md: all that a run measured, in words and pictures, and where nca is not ahead. From the JSON"
-" alone."""
+"""docs/benchmarks.md: all that a run measured, in words and pictures, and where nca is not ahead. From JSON alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.bars import bars
 from benchmarks.behind import behind
+from benchmarks.goals import goals
+from benchmarks.grown import grown
 from benchmarks.sections import SECTIONS, label_of
 from benchmarks.summed import seconds, share, table, totals
 
@@ -15,12 +16,11 @@ Row = dict[str, Any]
 Figures = Mapping[str, Any]
 
 
-def page(figures: Figures, extra: Sequence[str] = ()) -> str:
-    """The page; `extra` are the lines of sections that others measure."""
+def page(figures: Figures) -> str:
     parts: list[str] = [*_head(figures), *_behind(figures)]
-    for section in SECTIONS:
+    for section in (goals, *SECTIONS, grown):
         parts += section(figures)
-    return "\n".join([*parts, *extra]).rstrip() + "\n"
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def pictures(figures: Figures) -> dict[str, str]:

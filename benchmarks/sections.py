@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.summed import of, seconds, share, table, totals
@@ -65,7 +65,31 @@ def _compactions(figures: Figures) -> Iterator[str]:
         for failure in one.failures:
             yield f"- {one.name}: {failure} in one session or more; it counts as not valid and not met there."
     yield ""
+    yield from _crowded(figures)
     yield from _picture("bench-facts.svg", "bench-words.svg")
+
+
+def _crowded(figures: Figures) -> Iterator[str]:
+    """Where nca's lost rules and turns stand."""
+    own = [row for row in figures["compactions"] if row["label"] == "nca" and not row["has_model"]]
+    own = [row for row in own if not row["is_raw"] and "error" not in row]
+    crowded = [row for row in own if row["user_tokens"] > row["target_tokens"]]
+    if not crowded:
+        return
+    roomy = [row for row in own if row not in crowded]
+    rules = [row["facts"].get("rules of the user", (0, 0)) for row in roomy]
+    turns = [row["user_turns"] for row in roomy]
+    yield (
+        f"In {len(crowded)} of {len(own)} sessions ({', '.join(row['material'] for row in crowded)}) what comes in the"
+        " user's name, there a program's output, is larger than the target: who meets it loses of that. In the other"
+        f" {len(roomy)} nca keeps {of(_summed(rules))} rules and {of(_summed(turns))} turns: the newest, as far as"
+        " `context.summarize.user_turns_tokens` goes (3,000 tokens, a tenth of the budget at most)."
+    )
+    yield ""
+
+
+def _summed(pairs: Sequence[Sequence[int]]) -> tuple[int, int]:
+    return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
 
 
 def _times(figures: Figures) -> Iterator[str]:
@@ -278,11 +302,12 @@ def _loop(figures: Figures) -> Iterator[str]:
             yield ""
             continue
         yield (
-            f"After {run['compactions']} compactions in a window of {run['window_tokens']:,} tokens: four questions"
-            " (a code that the user"
-            " told, a file that was changed, the task that comes next, a decision), right where the answer holds the"
-            " word."
-            f" {run['runs']} runs on different sessions; the mean, and the least and most of a run."
+            f"Sessions some times as large as a window of {run['window_tokens']:,} tokens, compacted before each request"
+            " that would be above the threshold; at the end four questions (a code that the user told, a file that was"
+            " changed, the task that comes next, a decision), right where the answer holds the word."
+            f" {run['runs']} runs on different sessions; the mean, and the least and most of a run. *Summaries*: of all"
+            " compactions of the runs, and how many of them the model wrote or began; where there is no room for one,"
+            " or what it says cannot be used, code writes it."
         )
         yield ""
         rows = [
@@ -291,10 +316,13 @@ def _loop(figures: Figures) -> Iterator[str]:
                 f"{100 * row['mean']:.0f} %",
                 f"{100 * row['spread'][0]:.0f} to {100 * row['spread'][1]:.0f} %",
                 *(f"{100 * value:.0f} %" for value in row["by_kind"].values()),
+                f"{row['summaries']} of {row['compactions']}, {row['by_model']} by the model"
+                if row["compactions"]
+                else "–",
             )
             for row in run["rows"]
         ]
-        yield from table(("", "right", "spread", *run["rows"][0]["by_kind"]), rows)
+        yield from table(("", "right", "spread", *run["rows"][0]["by_kind"], "summaries"), rows)
         yield ""
 
 

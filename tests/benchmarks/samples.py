@@ -23,6 +23,7 @@ def compaction(peer: str, label: str, **other: Any) -> dict[str, Any]:
         "pair_faults": 0,
         "facts": {"paths touched": [9, 10], "user turns": [4, 5], "rules of the user": [2, 2]},
         "user_turns": [4, 5],
+        "user_tokens": 100,
         "is_newest_whole": True,
         "mutated": False,
     }
@@ -97,4 +98,24 @@ def figures() -> dict[str, Any]:
         "engine": [],
         "loop": [{"model": "embedded", "error": "there are no weights"}],
         "growth": {},
+    }
+
+
+def grown_figures() -> dict[str, Any]:
+    """Two lengths and one count: a turn takes twice as long at the greater one, which is more than the goal."""
+    times = {"turn_mean": 0.01, "check": 1e-5, "resume": 0.02, "search": 0.003}
+    sizes = {"database_bytes": 204_800, "resident_bytes": 3 * 1024**2}
+    works = ("open_store", "list", "latest", "find", "search", "expire")
+    return {
+        "lengths": [
+            {"messages": 100, "turn": 0.004, **times, **sizes},
+            {"messages": 1_000, "turn": 0.008, **times, **sizes},
+        ],
+        "counts": [{"sessions": 10, **dict.fromkeys(works, 0.001)}],
+        "verdicts": {
+            "turn_growth": {"ratio": 2.0, "goal": 1.5, "messages": 1_000},
+            "turn_mean_growth": {"ratio": 1.0, "goal": 1.5},
+            "check_seconds": {"longest": 1e-5, "goal": 5e-5},
+            "resume_seconds": {"at": 100_000, "took": 0.1, "goal": 0.5},
+        },
     }

@@ -45,8 +45,7 @@ def test_each_session_is_larger_than_its_budget() -> None:
 
 
 def test_what_is_asked_after_compactions_stands_in_the_session_once() -> None:
-    stretches, probes = planted(100)
-    rows = [row for stretch in stretches for row in stretch]
+    rows, probes = planted(100)
     assert tuple(probe.kind for probe in probes) == KINDS
     assert pair_faults(rows) == []
     for probe in probes:
