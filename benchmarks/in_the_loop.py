@@ -48,7 +48,7 @@ class Probe:
     expected: str
 
 
-def planted(seed: int) -> tuple[list[Row], list[Probe]]:
+def planted(seed: int, filler_messages: int = FILLER_MESSAGES) -> tuple[list[Row], list[Probe]]:
     """A session, and what is asked about it."""
     chance = random.Random(seed)
     code = f"K-{chance.randint(1_000, 9_999)}"
@@ -67,7 +67,9 @@ def planted(seed: int) -> tuple[list[Row], list[Probe]]:
             _answer("Yes, that comes next."),
         ],
     ]
-    rows = [row for number, stretch in enumerate(said) for row in (*stretch, *_filler(seed * 10 + number))]
+    rows = [
+        row for number, stretch in enumerate(said) for row in (*stretch, *_filler(seed * 10 + number, filler_messages))
+    ]
     probes = [
         Probe("recall", "What is the release code? Answer with the code only.", code),
         Probe("artifact", "Into which file did you put the cache? Answer with its path only.", path),
@@ -92,11 +94,11 @@ def in_the_loop(name: str, runs: int = RUNS) -> Row:
 
 def _measured(name: str, ask: Ask, runs: int) -> Row:
     scores: dict[str, list[dict[str, bool]]] = {}
-    sessions: dict[str, list[_Session]] = {}
+    sessions: dict[str, list[Session]] = {}
     for number in range(runs):
         rows, probes = planted(100 + number)
         for label, summarizer in (("nca, the model's summaries", ask), ("nca, summaries by code", None)):
-            sessions.setdefault(label, []).append(_Session(rows, summarizer))
+            sessions.setdefault(label, []).append(Session(rows, summarizer))
         contexts = {label: of_label[-1].context for label, of_label in sessions.items()}
         for label, context in {**contexts, "newest messages only": _newest(rows)}.items():
             answers = {
@@ -114,14 +116,15 @@ def _measured(name: str, ask: Ask, runs: int) -> Row:
     return {"model": name, "runs": runs, "window_tokens": WINDOW_TOKENS, "rows": found}
 
 
-class _Session:
+class Session:
     """As in nca's chat: the log grows, and its view is compacted before the request that is above the threshold.
 
     compactions  how many there were, and of these `summaries` with a summary and `by_model` with one that a model
                  wrote, or began
     """
 
-    def __init__(self, rows: list[Row], ask: Ask | None) -> None:
+    def __init__(self, rows: list[Row], ask: Ask | None, window_tokens: int = WINDOW_TOKENS) -> None:
+        self._budget = Budget.of(window_tokens)
         self.compactions = self.summaries = self.by_model = 0
         self._ask = ask
         self._history, self._meter = History(), Meter()
@@ -133,7 +136,7 @@ class _Session:
         self.context = request_messages(self._history)
 
     def _before_a_request(self) -> None:
-        history, budget, settings = self._history, Budget.of(WINDOW_TOKENS), ContextSettings()
+        history, budget, settings = self._history, self._budget, ContextSettings()
         if self._meter.used(history) <= settings.compact_threshold * budget.budget_tokens:
             return
         planning = compact(history, self._meter, budget, settings, has_summarizer=self._ask is not None)
@@ -179,9 +182,9 @@ def _asking(runner: asyncio.Runner, model: Any) -> Ask:
     return ask
 
 
-def _filler(seed: int) -> list[Row]:
+def _filler(seed: int, length: int) -> list[Row]:
     """Work that has nothing to do with what is asked."""
-    rows = coding_session(FILLER_MESSAGES, seed)[1:]
+    rows = coding_session(length, seed)[1:]
     short = [{**row, "content": (row["content"] or "")[:FILLER_CHARS] or None} for row in rows]
     return [{key: value for key, value in row.items() if not key.startswith("_")} for row in short]
 

@@ -302,9 +302,9 @@ def _loop(figures: Figures) -> Iterator[str]:
             yield ""
             continue
         yield (
-            f"Sessions some times as large as a window of {run['window_tokens']:,} tokens, compacted before each request"
-            " that would be above the threshold; at the end four questions (a code that the user told, a file that was"
-            " changed, the task that comes next, a decision), right where the answer holds the word."
+            f"Sessions some times as large as a window of {run['window_tokens']:,} tokens, compacted before each"
+            " request that would be above the threshold; at the end four questions (a code that the user told, a"
+            " file that was changed, the task that comes next, a decision), right where the answer holds the word."
             f" {run['runs']} runs on different sessions; the mean, and the least and most of a run. *Summaries*: of all"
             " compactions of the runs, and how many of them the model wrote or began; where there is no room for one,"
             " or what it says cannot be used, code writes it."

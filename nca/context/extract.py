@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nca.context.file_reads import main_argument
+from nca.context.ledger import says_decision
 from nca.context.tokens import text_tokens
 from nca.messages import Message, ToolCall
 
@@ -19,8 +20,8 @@ NEWEST_SHARE = 0.5
 ANSWERED, USER = "- Answered: ", "- User: "
 EQUAL = PLACE = 0.5
 """PLACE: a person's words stand in full beside the extract; here they only say where."""
-TOLD, FAILED, CALLED = 0.7, 0.6, 0.3
-"""What the lines of an earlier summary are worth: prose, a call that failed, one that did not."""
+DECIDED, TOLD, FAILED, CALLED = 0.8, 0.7, 0.6, 0.3
+"""What the lines of an earlier summary are worth: a decision, prose, a call that failed, one that did not."""
 _LEFT_OUT = re.compile(r"- \((\d+) earlier lines left out\)")
 
 
@@ -112,7 +113,7 @@ def _existing_lines(existing: Sequence[str]) -> list[_Line]:
 
 def _shape_score(line: str) -> float:
     if line.startswith((ANSWERED, USER)):
-        return PLACE
+        return DECIDED if line.startswith(ANSWERED) and says_decision(line) else PLACE
     if not line.startswith("- ") or " → " not in line:
         return TOLD
     return FAILED if " → failed: " in line else CALLED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nca.context.file_reads import arguments_of, file_use
@@ -17,6 +17,7 @@ Ledger = dict[str, list[str]]
 
 CATEGORIES = (
     "Rules the user stated",
+    "Decisions",
     "Files modified",
     "Errors",
     "Files read",
@@ -25,7 +26,7 @@ CATEGORIES = (
     "URLs",
     "Identifiers",
 )
-RULES, MODIFIED, ERRORS, READ, COMMANDS, HASHES, URLS, IDENTIFIERS = CATEGORIES
+RULES, DECIDED, MODIFIED, ERRORS, READ, COMMANDS, HASHES, URLS, IDENTIFIERS = CATEGORIES
 USER_WORDS = "User"
 """The person's own turns, verbatim; rendered apart, in a budget of their own."""
 
@@ -35,6 +36,7 @@ FIRST_TAKEN = (
     (READ, 0.5),
     (HASHES, 0.15),
     (ERRORS, 0.6),
+    (DECIDED, 0.3),
     (IDENTIFIERS, 0.2),
     (URLS, 0.2),
     (COMMANDS, 0.5),
@@ -44,7 +46,9 @@ BETWEEN = "; "
 """Stands between the facts of a category as rendered, and WORD before each of the person's turns."""
 WORD = "- "
 MAX_FACT_CHARS = 160
-DECISIONS = (
+MOST_DECISIONS = 2
+"""Of one message; an answer that weighs many things settles few."""
+COMMITMENTS = (
     "decided",
     "decision",
     "i'll go with",
@@ -53,13 +57,16 @@ DECISIONS = (
     "settled on",
     "i chose",
     "we'll use",
+)
+"""How a model says what holds from then on. Plain words, not patterns: every answer is searched for them."""
+FINDINGS = (
     "root cause",
     "the cause is",
     "the cause was",
     "turns out",
     "turned out",
 )
-"""Plain words, not patterns: every answer of a session is searched for them."""
+"""How it says what it found out, which the work that follows makes outdated."""
 DECISION_CHARS = 4_000
 _RULE = re.compile(
     r"(?i)\b(always|never|must(?: not)?|do not|don't|only use|please use|prefer|make sure|from now on|remember|avoid)\b"
@@ -77,6 +84,10 @@ It looks ahead only to skip what cannot match: a compaction spends more time her
 _WORD = re.compile(r"[a-f]+|[A-Z]+")
 _EXIT = re.compile(r"(?i)exit(?:ed with)?(?: code| status)?[: ]+(\d+)")
 _SENTENCE = re.compile(r"(?<=[.!?\n])\s+")
+_POINTS_BACK = re.compile(
+    r"(?i)\A(?:please )?(?:(?:always |never )?(?:remember|forget|do|don't forget) (?:this|that|it)|don't forget)\b"
+)
+"""A rule that says nothing without the sentence before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +99,22 @@ class Found:
     urls: tuple[str, ...]
     names: frozenset[str]
     """Hashes and identifiers: facts once they recur."""
+    decisions: tuple[str, ...] = ()
+    """What a model says that it settled on, as far as that is short."""
     is_decision: bool = False
-    """Whether a model says what it settled on, or what it found to be the cause."""
+    """Whether it says so, or what it found to be the cause."""
 
 
 def find(message: Message) -> Found:
     text = message.text
-    rules: list[str] = []
-    if message.role == "user" and not message.is_synthetic:
-        sentences = (sentence.strip() for sentence in _SENTENCE.split(text[:20_000]))
-        rules = [sentence for sentence in sentences if len(sentence) <= 2 * MAX_FACT_CHARS and _RULE.search(sentence)]
+    is_said = message.role == "user" and not message.is_synthetic
+    rules = _rules(text) if is_said else ()
     errors = error_lines(text, is_error=message.is_error) if message.role == "tool" else ()
     # Cheap tests first: most messages have neither an address nor a digit that an identifier needs.
     urls = tuple(url.rstrip(".,;:") for url in _URL.findall(text)) if "://" in text else ()
-    is_decision = message.role == "assistant" and _says_decision(text)
-    return Found(tuple(rules), tuple(errors), urls, names_in(text), is_decision)
+    is_decision = message.role == "assistant" and says_decision(text)
+    decisions = _decisions(text) if is_decision else ()
+    return Found(rules, tuple(errors), urls, names_in(text), decisions, is_decision)
 
 
 def names_in(text: str) -> frozenset[str]:
@@ -110,9 +122,32 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(name for name in _NAME.findall(text) if not _WORD.fullmatch(name))
 
 
-def _says_decision(text: str) -> bool:
-    said = text[:DECISION_CHARS].lower()
-    return any(phrase in said for phrase in DECISIONS)
+def _rules(text: str) -> tuple[str, ...]:
+    """The sentences that order something, each with the one before it where it only points back to that."""
+    found: list[str] = []
+    before = ""
+    for sentence in map(str.strip, _SENTENCE.split(text[:20_000])):
+        if len(sentence) <= 2 * MAX_FACT_CHARS and _RULE.search(sentence):
+            is_pointing = bool(before) and len(before) <= 2 * MAX_FACT_CHARS and _POINTS_BACK.match(sentence)
+            found.append(f"{before} {sentence}" if is_pointing else sentence)
+        before = sentence
+    return tuple(dict.fromkeys(found))
+
+
+def _decisions(text: str) -> tuple[str, ...]:
+    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE.split(text[:DECISION_CHARS]))
+    found = [one for one in sentences if len(one) <= MAX_FACT_CHARS and _says(one, COMMITMENTS)]
+    return tuple(found[-MOST_DECISIONS:])
+
+
+def says_decision(text: str) -> bool:
+    """Whether a model says what it settled on, or what it found to be the cause."""
+    return _says(text[:DECISION_CHARS], (*COMMITMENTS, *FINDINGS))
+
+
+def _says(text: str, phrases: Sequence[str]) -> bool:
+    lower = text.lower()
+    return any(phrase in lower for phrase in phrases)
 
 
 Known = dict[int, tuple[Message, Found]]
@@ -139,6 +174,7 @@ def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
         if message.role == "user" and not message.is_synthetic and message.text.strip():
             facts[USER_WORDS][message.text.strip()] = None
         facts[RULES].update(dict.fromkeys(found.rules))
+        facts[DECIDED].update(dict.fromkeys(found.decisions))
         for part in message.attachments:
             category, fact = _of_attachment(part)
             facts[category][fact] = None
@@ -204,7 +240,10 @@ def facts_of(ledger: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def render(ledger: Mapping[str, Sequence[str]], max_tokens: int) -> str:
-    """The ledger as text of at most `max_tokens` raw tokens; what matters most is taken first, newest facts first."""
+    """The ledger as text of at most `max_tokens` raw tokens; what matters most is taken first, newest facts first.
+
+    Of rules the oldest too: what was said in the first turn holds as what was said last.
+    """
     chosen: dict[str, list[str]] = {}
     left = max_tokens
     for category, share in FIRST_TAKEN:
@@ -213,26 +252,43 @@ def render(ledger: Mapping[str, Sequence[str]], max_tokens: int) -> str:
             # A file that was modified stands there already.
             facts = [fact for fact in facts if fact not in ledger.get(MODIFIED, ())]
         most = min(left, int(max_tokens * share))
-        taken: list[str] = []
+        taken: list[int] = []
         cost = text_tokens(f"{category}: ") + 1
-        for fact in reversed(facts):
-            cost += text_tokens(f"{fact}{BETWEEN}")
+        for place in _from_both_ends(len(facts)) if category == RULES else range(len(facts) - 1, -1, -1):
+            cost += text_tokens(f"{facts[place]}{BETWEEN}")
             if cost > most:
                 break
-            taken.append(fact)
+            taken.append(place)
         if taken:
-            chosen[category] = taken[::-1]
-            left -= sum(text_tokens(f"{fact}{BETWEEN}") for fact in taken) + text_tokens(f"{category}: ") + 1
+            chosen[category] = [facts[place] for place in sorted(taken)]
+            left -= sum(text_tokens(f"{fact}{BETWEEN}") for fact in chosen[category]) + text_tokens(f"{category}: ") + 1
     return "\n".join(f"{name}: {BETWEEN.join(chosen[name])}" for name in CATEGORIES if name in chosen)
 
 
+def _from_both_ends(count: int) -> Iterator[int]:
+    """Places from the newest and the oldest inwards: 4, 0, 3, 1, 2."""
+    for step in range(count):
+        yield step // 2 if step % 2 else count - 1 - step // 2
+
+
 def render_user_words(words: Sequence[str], max_tokens: int) -> str:
-    """The newest of the person's turns that fit, oldest of them first; a long one is cut visibly."""
-    lines: list[str] = []
+    """The person's turns that fit, in their order: short ones with a rule, then the newest; a long one is cut visibly.
+
+    Turns with a rule take half of the room at most, the newest and the oldest first.
+    """
+    lines: dict[int, str] = {}
     left = max_tokens
-    for turn in reversed(words):
-        line = f"{WORD}{turn}"
+    for place in _from_both_ends(len(words)):
+        line = f"{WORD}{words[place]}"
         cost = text_tokens(line) + 1
+        if cost <= min(max_tokens // 4, left - max_tokens // 2) and _rules(words[place]):
+            lines[place] = line
+            left -= cost
+    for place in range(len(words) - 1, -1, -1):
+        line = f"{WORD}{words[place]}"
+        cost = text_tokens(line) + 1
+        if place in lines:
+            continue
         if cost > max(left, 0) or cost > max_tokens // 2:
             room = min(left, max_tokens // 4)
             if room < 24:
@@ -240,8 +296,8 @@ def render_user_words(words: Sequence[str], max_tokens: int) -> str:
             line = cut_text(line, room - 1)
             cost = text_tokens(line) + 1
         left -= cost
-        lines.append(line)
-    return "\n".join(reversed(lines))
+        lines[place] = line
+    return "\n".join(lines[place] for place in sorted(lines))
 
 
 def _of_call(call: ToolCall, result: Message | None) -> tuple[str, str]:

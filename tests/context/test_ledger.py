@@ -139,3 +139,31 @@ def test_any_log_can_be_extracted(messages: list[Message]) -> None:
 @pytest.mark.parametrize("text", ["a" * 100_000, "A1" * 50_000, "error " * 20_000, "http://" * 10_000, "bee1" * 9_000])
 def test_hostile_texts_do_not_take_forever(text: str) -> None:
     assert extract([user(text), result("x", text, is_error=True)])
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"),
+    [
+        ("The code is K-1. Remember it. Thanks.", ["The code is K-1. Remember it."]),
+        ("We ship on Monday. Please remember that!", ["We ship on Monday. Please remember that!"]),
+        ("Use tabs here. Never push to main.", ["Never push to main."]),
+        ("Remember it.", ["Remember it."]),
+    ],
+)
+def test_a_rule_that_points_back_comes_with_what_it_points_to(said: str, rules: list[str]) -> None:
+    assert extract([user(said)])["Rules the user stated"] == rules
+
+
+def test_what_a_model_settled_on_is_kept_and_what_it_says_beside_is_not() -> None:
+    log = [user("Which?"), assistant("I read both. We decided to use SQLite because it is there. More later.")]
+    assert extract(log)["Decisions"] == ["We decided to use SQLite because it is there."]
+    assert "Decisions" not in extract([user("We decided to use SQLite."), assistant("Fine.")])
+
+
+def test_a_short_turn_with_a_rule_stays_beside_newer_long_ones() -> None:
+    words = ["Always use tabs.", *["word " * 100] * 9]
+    shown = render_user_words(words, 200)
+    assert shown.startswith("- Always use tabs.\n")
+    assert text_tokens(shown) <= 200
+    many = render_user_words([f"Never touch file {number}." for number in range(90)] + ["Go on."], 100)
+    assert many.endswith("- Go on.")

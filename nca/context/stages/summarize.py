@@ -13,6 +13,7 @@ from nca.config.schema import ContextSettings
 from nca.context import ledger as facts
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.request import repair
+from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS
 from nca.context.summary import (
     HEADER,
     SummaryFailure,
@@ -35,6 +36,9 @@ LIVE_SHARE = 1.4
 """What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
 FRAME_TOKENS = 60
 """Header, preface and headings of a summary."""
+LEAST_SHARE = 16
+"""What code keeps has this part of the budget even where results that the model has not seen fill the target: those can
+be cut after it, and asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +54,22 @@ class Sizes:
         return self.prose + self.ledger + self.words + FRAME_TOKENS
 
 
-def sizes(settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int, words_raw: int) -> Sizes:
+def sizes(
+    settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int, words_raw: int, cuttable_raw: int = 0
+) -> Sizes:
     """At most the settings, shares of the budget (spec 4), and three quarters of what goes away and of the room.
 
     The user's own words come first: they are few, and a rule among them must not be lost for prose about it.
+
+    cuttable_raw  raw tokens of results that the model has not seen yet which may be cut at last; the room has them not
     """
     own = settings.summarize
     most = max(0, min(gone_raw, room_raw - FRAME_TOKENS) * 3 // 4)
-    words = min(own.user_turns_tokens, budget_tokens // 10, words_raw, most // 2)
-    ledger = min(own.ledger_tokens, budget_tokens // 20, (most - words) // 3)
-    return Sizes(min(own.max_tokens, budget_tokens // 10, most - words - ledger), ledger, words)
+    in_need = min(gone_raw, room_raw - FRAME_TOKENS + cuttable_raw) // 2
+    by_code = max(most, min(in_need, budget_tokens // LEAST_SHARE))
+    words = min(own.user_turns_tokens, budget_tokens // 10, words_raw, by_code // 2)
+    ledger = min(own.ledger_tokens, budget_tokens // 20, (by_code - words) // 3)
+    return Sizes(max(0, min(own.max_tokens, budget_tokens // 10, most - words - ledger)), ledger, words)
 
 
 def summarize(
@@ -101,7 +111,7 @@ def summarize(
     )
     ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
     gone_raw += sum(draft.part_raw(part) for part in absorbed)
-    allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger))
+    allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger), _cuttable_raw(draft))
     told = [(m, draft.score(seq)) for m, seq in zip(messages, gone_seqs, strict=True) if not is_summary(m)]
     written = yield from write(
         [message for message, _ in told],
@@ -159,9 +169,21 @@ def choose(
 
 def _room_raw(draft: Draft, absorbed: Sequence[Summary], target_tokens: int) -> int:
     """Raw tokens that the target leaves for the summary and the newest turns."""
-    staying = sum(draft.part_raw(part) for part in draft.parts if not isinstance(part, Block) and part not in absorbed)
-    staying += sum(block.raw for block in draft.blocks() if block.is_unseen)
+    others = [part for part in draft.parts if not isinstance(part, Block) and part not in absorbed]
+    # What older summaries keep beside their prose goes to the new one: it takes no room of its own.
+    staying = sum(draft.part_raw(_slim(part) if isinstance(part, Summary) else part) for part in others)
+    staying += _unseen_raw(draft)
     return int((target_tokens - draft.fixed_tokens()) / draft.meter.calibration.ratio) - staying
+
+
+def _unseen_raw(draft: Draft) -> int:
+    return sum(block.raw for block in draft.blocks() if block.is_unseen)
+
+
+def _cuttable_raw(draft: Draft) -> int:
+    """Raw tokens of what the model has not seen that `truncate` may take away."""
+    seqs = [seq for block in draft.blocks() if block.is_unseen for seq in block.seqs]
+    return sum(max(0, draft.history.run_tokens(seq, seq) - 2 * SMALLEST_CONTENT_TOKENS) for seq in seqs)
 
 
 def newest_steps(draft: Draft, turn: Sequence[Block], room_tokens: int) -> list[Block]:
@@ -230,18 +252,13 @@ def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
     """Older summaries hand their ledger to the newest, so that no fact stands twice."""
     for part in others:
         if part.ledger:
-            header = part.text.partition("\n")[0]
-            slim = Summary(
-                part.id,
-                part.ranges,
-                laid_out(header, part.prose),
-                part.prose,
-                {},
-                part.rank,
-                part.made_by,
-                part.role,
-            )
-            draft.replace([part], slim)
+            draft.replace([part], _slim(part))
+
+
+def _slim(part: Summary) -> Summary:
+    """The summary with its prose alone."""
+    text = laid_out(part.text.partition("\n")[0], part.prose)
+    return msgspec.structs.replace(part, text=text, ledger={})
 
 
 def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:

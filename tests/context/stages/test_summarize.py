@@ -228,6 +228,10 @@ def test_sizes_keep_to_settings_shares_and_what_goes_away() -> None:
     assert small.prose + small.ledger + small.words <= 450
     none = sizes(settings, 200_000, 600, -100, 100)
     assert none.prose + none.ledger + none.words == 0
+    in_need = sizes(settings, 200_000, 600, -100, 100, cuttable_raw=2_000)
+    assert (in_need.prose, in_need.words) == (0, 100)
+    assert 0 < in_need.ledger <= 100
+    assert sizes(settings, 200_000, 600, -100, 100, cuttable_raw=100) == none
 
 
 @pytest.mark.parametrize("summarizer", [answering(PROSE * 40), no_summarizer])
