@@ -13,7 +13,7 @@ from benchmarks.environments import Environment, plain_environment
 
 Row = dict[str, Any]
 POOLED_CHARS = 200
-MOST_SECONDS = 30
+MOST_SECONDS = 20
 """A peer that needs longer for one case is reported to need longer."""
 START_SECONDS = 60
 

@@ -33,7 +33,7 @@ SHORT_WINDOW = 8_000
 MOST_OF_A_FILE = 4
 MOST_CHARS = 16_000
 """Shorter ones of the real conversations fit the short window as they are."""
-TIME_SECONDS = 20.0
+TIME_SECONDS = 12.0
 RUNS = 5
 SUMMARY = (
     "### 1. Goal and intent\nWork on the repository continues as the user asked for it, in small steps, each of them"

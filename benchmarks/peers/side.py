@@ -24,7 +24,7 @@ from typing import Any
 Row = dict[str, Any]
 CACHE_READ, CACHE_WRITE = 0.1, 1.25
 """Prices of a prefix cache, as shares of an uncached token."""
-ENOUGH_SECONDS = 5.0
+ENOUGH_SECONDS = 2.0
 """After so long nothing is repeated."""
 
 

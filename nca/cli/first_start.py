@@ -51,7 +51,8 @@ def with_weights(choice: Choice) -> Choice | None:
 def banner(choice: Choice, facts: ModelFacts, *, is_first: bool) -> list[str]:
     """Five lines at the first start: which model, why, how to have another, what to type, how to leave. Later one, or
     two where the model has something to be known of it."""
-    window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if facts.window_is_assumed else "")
+    is_assumed = facts.window_is_assumed or (bool(choice.api_base) and facts.is_window_usual)
+    window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
     first = f"nca · {choice.model} · window {window}"
     if not is_first:
         return [f"{first} · /help", *([facts.note] if facts.note else [])]

@@ -48,6 +48,11 @@ class ModelSettings:
     max_output_tokens: int = setting(
         0, whole(), "Room kept for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
     )
+    images: str = setting(
+        "auto",
+        choice("auto", "yes", "no", aliases={True: "yes", False: "no"}),
+        "Whether the model takes images. auto: what is known of it, which of a model at your own endpoint is nothing.",
+    )
     summarizer: str = setting(
         "",
         model_names(text()),

@@ -13,6 +13,7 @@ _LOCAL = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "embedded
 _RESELLERS = frozenset({"openrouter", "litellm_proxy", "vercel_ai_gateway"})
 """Providers that pass a model on at its maker's price."""
 
+_USUAL = "the default for "
 _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
 
 
@@ -52,9 +53,15 @@ class ModelFacts:
     reuses_prefix: bool = False
     note: str = ""
 
+    @property
+    def is_window_usual(self) -> bool:
+        """The window is what its provider's models usually have, which says little of a model at one's own endpoint."""
+        return self.window_source.startswith(_USUAL)
 
-def describe(name: str, *, context_window: int = 0) -> ModelFacts:
-    """What is known of a model. `context_window` (tokens; 0: not set) is the person's word and wins."""
+
+def describe(name: str, *, context_window: int = 0, images: str = "auto") -> ModelFacts:
+    """What is known of a model. `context_window` (tokens; 0: not set) and `images` (yes, no; auto: what is known) are
+    the person's word and win."""
     match = price_map.find(name)
     entry = match.entry if match else None
     provider = name.split("/", 1)[0].lower() if "/" in name else _first_party(entry)
@@ -75,7 +82,7 @@ def describe(name: str, *, context_window: int = 0) -> ModelFacts:
         tiers=entry.tiers if entry and is_priced else (),
         can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
-        can_see=entry is not None and entry.can_see,
+        can_see=images == "yes" or (images == "auto" and entry is not None and entry.can_see),
     )
 
 
@@ -88,7 +95,7 @@ def _window(name: str, provider: str, match: price_map.Match | None) -> tuple[in
     if listed:
         return MODEL_WINDOWS[listed], f"the table's entry for {listed}"
     if provider in PROVIDER_WINDOWS:
-        return PROVIDER_WINDOWS[provider], f"the default for {provider}"
+        return PROVIDER_WINDOWS[provider], f"{_USUAL}{provider}"
     return DEFAULT_WINDOW_TOKENS, _ASSUMED_CONTEXT
 
 

@@ -104,7 +104,7 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
     from nca.models.client import LitellmModel
 
     _require_key(choice)
-    facts = describe(choice.model, context_window=settings.context_window)
+    facts = describe(choice.model, context_window=settings.context_window, images=settings.images)
     return LitellmModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)
 
 

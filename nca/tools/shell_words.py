@@ -28,6 +28,12 @@ _WRAPPERS = word_set(
     " nohup npx nsenter parallel pipx pkexec podman rlwrap script setarch setsid sh source ssh stdbuf strace su sudo"
     " taskset tclsh time timeout unshare uvx watch xargs zsh . [ [[ ! if for while until case select function"
 )
+_DESTROYERS = word_set(
+    # What is gone is gone: a rule for one of these would be a rule for whatever it is given.
+    "chmod chown dd kill killall mkfs pkill poweroff reboot rm rmdir shred shutdown truncate unlink wipefs"
+)
+_LOSING = frozenset({("git", "clean"), ("git", "reset"), ("git", "restore"), ("git", "checkout")})
+"""Sub-commands that take away what was never committed."""
 _INTERPRETERS = word_set("awk deno gawk gdb lua node nodejs perl php pypy python python2 python3 ruby")
 _WITH_SUBCOMMANDS = word_set(
     "apt apt-get brew bun bundle cargo conda composer dotnet gh git go gradle helm just make mvn npm nox pip pip3 pnpm"
@@ -69,11 +75,11 @@ def rule_words(command: str) -> tuple[str, ...]:
     """The first words that a rule "always allow …" may name; empty where there should be none.
 
     The program; with its sub-command where it has such (`git commit`, `npm run build`); `python -m MODULE`. None for
-    what is more than a simple command, and for programs that run whatever they are given.
+    what is more than a simple command, for programs that run whatever they are given, and for those that destroy it.
     """
     words = plain_words(command) or ("",)
     program = words[0].rpartition("/")[2]
-    if not program or program in _WRAPPERS or words[0].startswith("/"):
+    if not program or program in _WRAPPERS | _DESTROYERS or words[0].startswith("/") or words[:2] in _LOSING:
         return ()
     if program in _INTERPRETERS:
         named = words[2] if len(words) > 2 and words[1] == "-m" else ""

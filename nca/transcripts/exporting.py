@@ -9,6 +9,10 @@ from nca.errors import UsageError
 from nca.sessions.transfer import SessionCopy
 
 FORMATS = {"markdown": (".md", ".markdown"), "json": (".json",), "html": (".html", ".htm")}
+OF_OTHERS = frozenset(
+    {".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".csv", ".xlsx", ".jsonl", ".xml", ".svg", ".png"}
+)
+"""Endings that promise another format: Markdown under such a name would open nowhere."""
 
 
 def format_of(asked: Sequence[str], file: str) -> str:
@@ -17,9 +21,14 @@ def format_of(asked: Sequence[str], file: str) -> str:
         raise UsageError(f"--format: {' and '.join(asked)} exclude each other.")
     if asked and asked[0] not in FORMATS:
         raise UsageError(f"--format: {asked[0]!r} is not valid; valid: {', '.join(FORMATS)}.")
+    if asked:
+        return asked[0]
     ending = Path(file).suffix.lower()
-    by_ending = next((name for name, endings in FORMATS.items() if ending in endings), "markdown")
-    return asked[0] if asked else by_ending
+    by_ending = {known: name for name, endings in FORMATS.items() for known in endings}
+    if ending in OF_OTHERS:
+        valid = f"valid: {', '.join(by_ending)}"
+        raise UsageError(f"{file}: nca writes no {ending} files; {valid}, or any name with --format.")
+    return by_ending.get(ending, "markdown")
 
 
 def rendered(copy: SessionCopy, format_name: str, *, is_ascii: bool = False) -> bytes:

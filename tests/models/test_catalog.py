@@ -82,3 +82,16 @@ def test_cost_counts_cached_tokens_at_their_own_price() -> None:
     usage = Usage(prompt_tokens=10, completion_tokens=2, cache_read_tokens=4, cache_write_tokens=1)
     assert cost_of(facts, usage) == 5 * 2.0 + 4 * 0.5 + 1 * 3.0 + 2 * 10.0
     assert cost_of(ModelFacts("m"), usage) is None
+
+
+def test_a_person_says_whether_a_model_takes_images() -> None:
+    assert not describe("openai/of-my-own").can_see
+    assert describe("openai/of-my-own", images="yes").can_see
+    assert describe("openai/gpt-4o").can_see
+    assert not describe("openai/gpt-4o", images="no").can_see
+
+
+def test_a_provider_s_usual_window_is_told_from_a_known_one() -> None:
+    assert describe("openai/of-my-own").is_window_usual
+    assert not describe("openai/of-my-own", context_window=9_000).is_window_usual
+    assert not describe("openai/gpt-4o").is_window_usual

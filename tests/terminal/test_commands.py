@@ -195,6 +195,9 @@ async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
 
 def test_names_are_found_and_mistyped_ones_suggested() -> None:
     assert find_command("CONTEXT") is find_command("ctx")
+    assert find_command("mod") is find_command("model")
+    assert find_command("con") is None, "two begin so"
+    assert find_command("mo") is None, "too short to mean one"
     assert nearest_command("contxt") == "context"
     assert nearest_command("con") in ("context", "config")
     assert nearest_command("zzzzzz") is None
@@ -238,7 +241,8 @@ def test_arguments_are_completed(tmp_path: Path, command: str, argument: str, ex
 async def test_memory_adds_and_lists_notes(tmp_path: Path) -> None:
     with a_stage(tmp_path, []) as stage:
         assert "No notes yet" in await stage.command("/memory")
-        assert "Noted (1 in all)" in await stage.command("/memory the tests run with make\x1b[31m test")
+        noted = await stage.command("/memory the tests run with make\x1b[31m test")
+        assert "memory.json (1 in all)" in " ".join(noted.split())
         shown = await stage.command("/memory")
         assert "the tests run with make" in shown
         assert "\x1b" not in shown

@@ -98,8 +98,9 @@ def test_what_a_rule_may_name(command: str, words: tuple[str, ...]) -> None:
             "docker run x",
             "/bin/rm x",
         ),
+        *("rm x", "rm -rf .", "chmod +x y", "git reset --hard", "git clean -fd", "kill 1"),
         *("npm run -- x", "python -m -x", "uv run sh x", "ssh host ls", "find . | xargs rm"),
     ],
 )
-def test_no_rule_for_what_runs_anything(command: str) -> None:
+def test_no_rule_for_what_runs_or_destroys_anything(command: str) -> None:
     assert rule_words(command) == ()

@@ -8,6 +8,8 @@ from nca.terminal.commands.command import Command, CommandContext, Leave, Sugges
 
 __all__ = ["Command", "CommandContext", "Leave", "Suggestion", "all_commands", "find_command", "nearest_command"]
 
+SHORTEST_BEGINNING = 3
+
 
 def all_commands() -> tuple[Command, ...]:
     """In the order of /help."""
@@ -17,8 +19,14 @@ def all_commands() -> tuple[Command, ...]:
 
 
 def find_command(name: str) -> Command | None:
-    """The command of this name or alias, written without the slash, in any case."""
-    return _by_name().get(name.lower())
+    """The command of this name or alias, written without the slash, in any case; or the only one that begins so."""
+    from nca.terminal.commands.elsewhere import ELSEWHERE
+
+    word = name.lower()
+    if word in _by_name() or word in ELSEWHERE or len(word) < SHORTEST_BEGINNING:
+        return _by_name().get(word)
+    begun = {id(command): command for known, command in _by_name().items() if known.startswith(word)}
+    return next(iter(begun.values())) if len(begun) == 1 else None
 
 
 def nearest_command(name: str) -> str | None:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.sanitize import one_line
-from nca.terminal.session_lines import when
+from nca.terminal.session_lines import place, when
 
 
 class MemoryCommand:
@@ -20,7 +20,7 @@ class MemoryCommand:
     async def run(self, context: CommandContext, argument: str) -> None:
         if argument.strip():
             kept = context.conversation.memory.note(argument)
-            context.output.show(f"Noted ({len(kept)} in all).")
+            context.output.show(f"Noted in {place(str(context.conversation.memory.file))} ({len(kept)} in all).")
             return
         notes = context.conversation.memory.notes()
         if not notes:

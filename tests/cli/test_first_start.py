@@ -1,0 +1,26 @@
+"""What stands above the first prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from nca.cli.first_start import banner
+from nca.models.catalog import describe
+from nca.models.choose import Choice
+
+
+@pytest.mark.parametrize(
+    ("name", "api_base", "is_assumed"),
+    [
+        ("openai/of-my-own", "http://127.0.0.1:1/v1", True),
+        ("openai/of-my-own", "", False),
+        ("openai/gpt-4o", "http://127.0.0.1:1/v1", False),
+        ("of-nobody", "", True),
+    ],
+)
+def test_a_window_that_is_a_guess_is_said_to_be_one(name: str, api_base: str, is_assumed: bool) -> None:
+    choice = Choice(name, api_base, why="configured (model.name)")
+    for is_first in (True, False):
+        first = banner(choice, describe(name), is_first=is_first)[0]
+        assert f"nca · {name} · window 128,000 tokens" in first
+        assert ("(assumed)" in first) == is_assumed
