@@ -117,6 +117,13 @@ class LoadedSettings:
         kept = replace(self, base=MappingProxyType(base), covered=MappingProxyType(covered))
         return kept if kept.settings == self.settings else self
 
+    def taken_out(self, key: str, origin: str, files: LoadedSettings) -> LoadedSettings:
+        """What was below the chat's word stands in the file `origin` no more: now it is what all `files` say."""
+        below = self.covered.get(key)
+        if below is None or below.origin != origin:
+            return self
+        return replace(self, covered=MappingProxyType({**self.covered, key: files.base[key]}))
+
     def for_model(self, name: str) -> LoadedSettings:
         """The settings for this model: files' pattern tables count, what env, flags and chat say stays stronger."""
         return replace(self, model=name)

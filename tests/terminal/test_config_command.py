@@ -92,6 +92,23 @@ async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> Non
         assert path.read_text() == '[context]\nauto = "off"\n'
 
 
+async def test_what_was_taken_out_of_the_file_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, path = tmp_path / "home", tmp_path / ".nca" / "config.toml"
+    home.mkdir()
+    monkeypatch.setenv("NCA_HOME", str(home))
+    with a_stage(tmp_path) as stage:
+        stage.context.save_setting = saving(path)
+        for own, again in ((0, 0), (5, 5)):
+            if own:
+                save_value(home / "config.toml", "context.max_turns", own)
+            await stage.command("/config context.max_turns 7 --save")
+            await stage.command("/config context.max_turns default --save")
+            said = await stage.command("/config context.max_turns --unset")
+            assert f"context.max_turns = {again} turns again" in said
+
+
 async def test_what_is_saved_comes_from_the_file_and_not_from_the_chat(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from rich.text import Text
 
+from nca.config.layers import load
 from nca.config.names import canonical
 from nca.config.schema import KEYS
 from nca.config.wishes import UNSET
@@ -117,8 +119,12 @@ class ConfigCommand:
         if context.save_setting is None:
             raise UsageError("There is no place to save settings here.")
         path = context.save_setting(key, value)
-        if value is not UNSET:
-            context.conversation.set_is_saved(key, str(path))
+        conversation = context.conversation
+        if value is UNSET:
+            files = load(project=conversation.directory, env=os.environ)
+            conversation.loaded = conversation.loaded.taken_out(key, str(path), files)
+        else:
+            conversation.set_is_saved(key, str(path))
         context.output.show(f"Taken out of {path}." if value is UNSET else f"Saved in {path}.")
 
 
