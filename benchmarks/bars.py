@@ -1,4 +1,4 @@
-"""Bars as SVG: one a name, on a scale from nothing or a logarithmic one, readable on a light and a dark page."""
+"""Bars as SVG: one a name, on a scale from nothing or a logarithmic one, on a ground of its own for dark pages too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html import escape
 from math import floor, log10
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 640, 24, 220, 90, 36
+GROUND, INK = "#ffffff", "#3d444d"
 OWN, OTHER = "#0072b2", "#999999"
 """nca's bars and the others'; told apart also by who does not see all colours."""
 
@@ -21,8 +22,9 @@ def bars(title: str, rows: Sequence[Bar], *, is_log: bool = False) -> str:
     height = TOP + ROW * len(rows) + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
-        ' font-family="sans-serif" font-size="12" fill="#808080" role="img">',
+        f' font-family="sans-serif" font-size="12" fill="{INK}" role="img">',
         f"<title>{escape(title)}</title>",
+        f'<rect width="{WIDTH}" height="{height}" rx="6" fill="{GROUND}"/>',
         f'<text x="8" y="20" font-size="13" font-weight="bold">{escape(title)}</text>',
     ]
     lengths = _lengths([value for _, value, _ in rows], is_log=is_log)

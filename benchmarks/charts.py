@@ -1,4 +1,4 @@
-"""Curves as SVG: both axes logarithmic, one colour and one mark a curve, readable on a light and a dark page."""
+"""Curves as SVG: both axes logarithmic, one colour and one mark a curve, on a ground of its own for dark pages too."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from html import escape
 from itertools import pairwise
 from math import ceil, floor, log10
 
+from benchmarks.bars import GROUND, INK
+
 Points = Sequence[tuple[float, float]]
 
-WIDTH, HEIGHT = 560, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 130, 34, 44
+WIDTH, HEIGHT = 574, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 144, 34, 44
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9")
 """Told apart also by who does not see all colours (Okabe and Ito)."""
 _GREY = "#808080"
@@ -26,8 +28,9 @@ def curves(title: str, x_label: str, y_label: str, series: Mapping[str, Points])
     across, up = _Axis(xs, _LEFT, WIDTH - _RIGHT), _Axis(ys, HEIGHT - _BOTTOM, _TOP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-        ' font-family="sans-serif" font-size="11" fill="#808080" role="img">',
+        f' font-family="sans-serif" font-size="11" fill="{INK}" role="img">',
         f"<title>{escape(title)}</title>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{GROUND}"/>',
         f'<text x="{_LEFT}" y="18" font-size="13" font-weight="bold">{escape(title)}</text>',
         *_grid(across, up),
         f'<text x="{(_LEFT + WIDTH - _RIGHT) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>',
@@ -86,7 +89,8 @@ def _curve(name: str, points: Points, colour: str, across: _Axis, up: _Axis, lab
     return [
         f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>',
         *marks,
-        f'<text x="{x + 8}" y="{label_y + 4}" fill="{colour}">{escape(name)}</text>',
+        f'<path d="M{x + 8} {label_y}h10" stroke="{colour}" stroke-width="2"/>',
+        f'<text x="{x + 22}" y="{label_y + 4}">{escape(name)}</text>',
     ]
 
 

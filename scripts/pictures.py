@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from string import ascii_lowercase
 from xml.etree import ElementTree
 
 from pictures_svg import EDGE, GROUND, INK, card, screen
@@ -49,12 +50,13 @@ TIMELINE_COLOURS = {
 
 @contextmanager
 def demo(*, is_check: bool) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder of our own, with a name of the same length each time: the model is told it, so its length is counted.
+    """A folder of our own, with a name of as many letters each time: the model is told it, so its tokens are counted.
 
     The pictures that are kept show the name; a check takes one that nobody else has.
     """
-    folder = Path(tempfile.mkdtemp(prefix="nca-", dir=TEMPORARY)) if is_check else TEMPORARY / "nca-pictures"
-    folder.mkdir(mode=0o700, exist_ok=is_check)
+    letters = "".join(secrets.choice(ascii_lowercase) for _ in "pictures") if is_check else "pictures"
+    folder = TEMPORARY / f"nca-{letters}"
+    folder.mkdir(mode=0o700)
     try:
         home, directory = folder / "home", folder / "demo"
         home.mkdir(mode=0o700)

@@ -239,9 +239,11 @@ def test_a_picture_is_small_and_fetches_nothing(picture: Path) -> None:
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 def test_a_picture_can_be_read_on_light_and_on_dark_pages(picture: Path) -> None:
     """It brings a ground of its own, and every text stands out from it (WCAG's 4.5 to 1)."""
-    shapes = list(ElementTree.fromstring(picture.read_text(encoding="utf-8")))
+    root = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+    shapes = list(root)
     ground = next(shape for shape in shapes if shape.tag.endswith("rect")).attrib["fill"]
     inks = set(re.findall(r'<text[^>]* fill="(#\w{6})"', picture.read_text(encoding="utf-8")))
+    inks |= {ink for ink in [root.attrib.get("fill")] if ink}
     assert not [ink for ink in inks if _contrast(ink, ground) < 4.5]
 
 
