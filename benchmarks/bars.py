@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from math import floor, log10
 
-WIDTH, ROW, LEFT, RIGHT, TOP = 640, 24, 220, 90, 36
+WIDTH, ROW, LEFT, RIGHT, TOP = 700, 24, 280, 90, 36
 GROUND, INK = "#ffffff", "#3d444d"
 OWN, OTHER = "#0072b2", "#999999"
 """nca's bars and the others'; told apart also by who does not see all colours."""
