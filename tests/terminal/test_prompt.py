@@ -333,6 +333,8 @@ def test_ctrl_z_stops_and_fg_goes_on_at_the_prompt_and_at_work() -> None:
         shell.sees("› typed ahead (Enter queues it)")
         shell.send(CTRL_C)
         shell.sees("Interrupted")
+        # What was typed ahead stands there from before: the prompt that has it now comes after the interruption.
+        shell.settle()
         shell.sees("› typed ahead")
         shell.send(CTRL_C + CTRL_D)
         shell.sees("left with 0")
