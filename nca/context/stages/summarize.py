@@ -102,13 +102,8 @@ def summarize(
     messages = [msgspec.structs.replace(m, is_synthetic=True) if is_summary(m) else m for m in messages]
     foreign = [read_again(message.text) for message in messages if is_summary(message)]
     others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
-    ledger = facts.merge(
-        [
-            *(part.ledger for part in (*others, *absorbed)),
-            *(known for _, known in foreign),
-            facts.extract(messages, draft.history.found),
-        ]
-    )
+    known = [*(part.ledger for part in (*others, *absorbed)), *(ledger for _, ledger in foreign)]
+    ledger = facts.merge([*known, facts.extract(messages, draft.history.found)])
     ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
     gone_raw += sum(draft.part_raw(part) for part in absorbed)
     allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger), _cuttable_raw(draft))
@@ -131,14 +126,7 @@ def summarize(
     summary = compose(
         covered(leaving), written, ledger, allowed, rank=rank, role=role, header=settings.summarize.header
     )
-    raw_before = draft.raw
-    kept = list(draft.parts)
-    draft.replace(leaving, summary)
-    _without_ledger(draft, others)
-    if draft.raw >= raw_before:
-        draft.parts, draft.raw = kept, raw_before
-        return None
-    return written
+    return written if _put(draft, leaving, summary, others) else None
 
 
 def choose(
@@ -248,15 +236,26 @@ def _position(draft: Draft, absorbed: Sequence[Summary], gone: Sequence[Block]) 
     )
 
 
-def _without_ledger(draft: Draft, others: Sequence[Summary]) -> None:
-    """Older summaries hand their ledger to the newest, so that no fact stands twice."""
+def _put(draft: Draft, leaving: Sequence[Part], summary: Summary, others: Sequence[Summary]) -> bool:
+    """Put the summary in their place; False, and nothing changed, where that would not be smaller.
+
+    Older summaries hand their ledger to the newest, so that no fact stands twice.
+    """
+    kept, raw_before = list(draft.parts), draft.raw
+    draft.replace(leaving, summary)
     for part in others:
-        if part.ledger:
-            draft.replace([part], _slim(part))
+        if (slim := _slim(part)) is not part:
+            draft.replace([part], slim)
+    if draft.raw < raw_before:
+        return True
+    draft.parts, draft.raw = kept, raw_before
+    return False
 
 
 def _slim(part: Summary) -> Summary:
-    """The summary with its prose alone."""
+    """The summary with its prose alone; itself where it has no ledger."""
+    if not part.ledger:
+        return part
     text = laid_out(part.text.partition("\n")[0], part.prose)
     return msgspec.structs.replace(part, text=text, ledger={})
 
