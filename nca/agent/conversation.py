@@ -313,9 +313,9 @@ class Conversation:
             raise ConfigError(f"{key}: {refusal}.", advice="nca compacts here, as before.")
         return key
 
-    def set_is_saved(self, key: str, origin: str) -> None:
-        """What was set for this session is in the project's file now."""
-        self.loaded = self.loaded.saved(key, origin)
+    def file_changed(self, loaded: LoadedSettings) -> None:
+        """The project's file says something else now: where values come from changed, and no value."""
+        self.loaded = loaded
 
     def rename(self, name: str) -> None:
         self._session.rename(name)

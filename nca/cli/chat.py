@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
     from nca.events import Event
     from nca.models.choose import Choice
-    from nca.terminal.exchange import OpenSession
     from nca.terminal.first_prompt import FirstPrompt
 
 
@@ -137,6 +136,7 @@ async def _opened(
     from nca.cli.opening import open_conversation, open_store
     from nca.terminal.commands import Leave
     from nca.terminal.draw import Draw
+    from nca.terminal.exchange import opener
     from nca.terminal.loop import LoopOptions, run_loop
     from nca.terminal.opening import open_output
 
@@ -162,7 +162,7 @@ async def _opened(
                 first_prompt=first,
                 history_file=history_file,
                 store=store,
-                open_session=_opener(gate),
+                open_session=opener(gate),
                 switch_model=_switch(gate),
                 save_setting=_save,
                 models=lambda: (choice.model, *choice.alternatives),
@@ -202,25 +202,6 @@ class _Gate:
         held, self._held = self._held or [], None
         for event in held:
             self._listener(event)
-
-
-def _opener(listener: Callable[[Event], None]) -> OpenSession:
-    def open_session(before: Conversation, session: str | None, read_only: bool) -> Conversation:
-        from nca.agent.conversation import Conversation
-
-        return Conversation.open(
-            before.loaded,
-            store=before.store,
-            model=before.model,
-            directory=before.directory,
-            session=session,
-            listener=listener,
-            prepares=True,
-            read_only=read_only,
-            told=before.told,
-        )
-
-    return open_session
 
 
 def _switch(listener: Callable[[Event], None]) -> Callable[[Conversation, str], Awaitable[str]]:

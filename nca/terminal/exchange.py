@@ -17,11 +17,33 @@ from nca.terminal.session_lines import gone_on_lines, short_id
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.events import Event
     from nca.terminal.commands.command import CommandContext
 
 OpenSession = Callable[["Conversation", str | None, bool], "Conversation"]
 """(the one before, an id or None for a new session, whether only to read it): with the model and the settings of the
 one before. Raises NcaError, and nothing has changed."""
+
+
+def opener(listener: Callable[[Event], None]) -> OpenSession:
+    """Opens sessions in the store of the conversation before, for the same listener."""
+
+    def open_session(before: Conversation, session: str | None, read_only: bool) -> Conversation:
+        from nca.agent.conversation import Conversation
+
+        return Conversation.open(
+            before.loaded,
+            store=before.store,
+            model=before.model,
+            directory=before.directory,
+            session=session,
+            listener=listener,
+            prepares=True,
+            read_only=read_only,
+            told=before.told,
+        )
+
+    return open_session
 
 
 class Exchange:

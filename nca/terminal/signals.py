@@ -103,6 +103,7 @@ class Interrupts:
 
         loop = asyncio.get_running_loop()
         terminal, before = _watchdog.terminal or _Terminal(), dict[int, _Handler]()
+        # Outside of the main thread, or on a loop that knows no signals, they are not the chat's to handle.
         with suppress(NotImplementedError, ValueError, RuntimeError):
             for number in _heard():
                 before[number] = signal.getsignal(number)

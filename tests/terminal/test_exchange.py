@@ -13,7 +13,7 @@ from nca.config.tables import PermissionRule
 from nca.errors import SessionLocked, SessionNotFound, StoreError, UsageError
 from nca.messages import Message
 from nca.sessions.session import SessionInfo
-from nca.terminal.exchange import Exchange
+from nca.terminal.exchange import Exchange, opener
 from tests.terminal.stage import Stage, a_stage
 
 
@@ -23,20 +23,7 @@ def a_chat(directory: Path, *replies: str) -> Iterator[tuple[Stage, Exchange, li
     with a_stage(directory, replies) as stage:
         context, wired = stage.context, list[Conversation]()
 
-        def open_session(before: Conversation, session: str | None, read_only: bool) -> Conversation:
-            return Conversation.open(
-                before.loaded,
-                store=before.store,
-                model=before.model,
-                directory=before.directory,
-                session=session,
-                listener=context.output.on_event,
-                prepares=True,
-                read_only=read_only,
-                told=before.told,
-            )
-
-        context.exchange = Exchange(context, open_session)
+        context.exchange = Exchange(context, opener(context.output.on_event))
         context.exchange.wire = wired.append
         context.exchange.take_up(context.conversation)
         yield stage, context.exchange, wired

@@ -119,12 +119,13 @@ class ConfigCommand:
         if context.save_setting is None:
             raise UsageError("There is no place to save settings here.")
         path = context.save_setting(key, value)
-        conversation = context.conversation
+        loaded = context.conversation.loaded
         if value is UNSET:
-            files = load(project=conversation.directory, env=os.environ)
-            conversation.loaded = conversation.loaded.taken_out(key, str(path), files)
+            files = load(project=context.conversation.directory, env=os.environ)
+            loaded = loaded.taken_out(key, str(path), files)
         else:
-            conversation.set_is_saved(key, str(path))
+            loaded = loaded.saved(key, str(path))
+        context.conversation.file_changed(loaded)
         context.output.show(f"Taken out of {path}." if value is UNSET else f"Saved in {path}.")
 
 
