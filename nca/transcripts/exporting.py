@@ -26,8 +26,7 @@ def format_of(asked: Sequence[str], file: str) -> str:
     ending = Path(file).suffix.lower()
     by_ending = {known: name for name, endings in FORMATS.items() for known in endings}
     if ending in OF_OTHERS:
-        valid = f"valid: {', '.join(by_ending)}"
-        raise UsageError(f"{file}: nca writes no {ending} files; {valid}, or any name with --format.")
+        raise UsageError(f"{file}: nca writes no {ending} files; valid: {', '.join(by_ending)}.")
     return by_ending.get(ending, "markdown")
 
 
