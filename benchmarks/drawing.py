@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from nca.events import Notice, TextDelta, ToolFinished, TurnFinished
-from nca.terminal.draw import Draw
-from nca.terminal.screen import Screen
+from nca.terminal.render.draw import Draw
+from nca.terminal.render.screen import Screen
 
 COLUMNS, ROWS = 100, 40
 PROSE = "Some *words* with `code`, a [link](https://example.org/a) and **more** of them, 日本 too. " * 5 + "\n\n"

@@ -23,7 +23,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, run
 from nca.context.request import request_messages
-from nca.context.writing import BY_CODE
+from nca.context.summary_writer import BY_CODE
 from nca.library.compaction import asking
 from nca.messages import Entry
 from nca.wire import message_from_dict

@@ -25,8 +25,8 @@ from nca.context.meter import Meter
 from nca.context.request import repair, request_messages
 from nca.context.stages.custom import Strategy
 from nca.context.summary import Written, clean_prose, is_summary
+from nca.context.summary_writer import write
 from nca.context.view import Marker, Summary, View
-from nca.context.writing import write
 from nca.errors import InvalidMessages, UsageError
 from nca.library.compaction import Summarizer, asking
 from nca.library.counting import estimate_messages_tokens

@@ -20,7 +20,7 @@ from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
 from nca.cli.commands import build
 from nca.config.schema import KEYS
 from nca.terminal.commands import Command, find_command
-from nca.terminal.commands.every import COMMANDS
+from nca.terminal.commands.registry import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])

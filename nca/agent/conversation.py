@@ -16,22 +16,22 @@ import msgspec
 from nca.agent.approvals import Permits
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
-from nca.agent.by_hand import ByHand
 from nca.agent.calls import Calls
 from nca.agent.compactor import CompactionOutcome, Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.incoming import Incoming
 from nca.agent.instructions import Briefings
-from nca.agent.kept_rules import KeptRules
+from nca.agent.manual_edits import ByHand
+from nca.agent.mcp_updates import take_up
 from nca.agent.memory import Memory
-from nca.agent.offered import offered, own_toolbox
+from nca.agent.permission_rules import KeptRules
 from nca.agent.preview import Preview
-from nca.agent.remarks import CUT_OFF
+from nca.agent.reply_checks import CUT_OFF
 from nca.agent.spending import Spending
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.subtask import Parent, Subtasks
-from nca.agent.taking_up import take_up
+from nca.agent.tool_selection import offered, own_toolbox
 from nca.agent.turn import Turn
+from nca.agent.user_input import Incoming
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -45,12 +45,12 @@ from nca.models.choose import named, open_model
 from nca.models.client import Model, ModelRequest
 from nca.models.secrets import known_secrets
 from nca.redact import Redactor
-from nca.sessions.hits import Hit
+from nca.sessions.results import Hit
 from nca.sessions.session import Kind, Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
+from nca.tools.files.read_files import SeenFiles
 from nca.tools.mcp.servers import Servers
-from nca.tools.seen import SeenFiles
 from nca.tools.toolbox import Toolbox
 
 

@@ -19,9 +19,9 @@ from nca.context.tokens import text_tokens
 from nca.errors import ConfigError
 from nca.messages import clean_text
 from nca.models.catalog import ModelFacts
+from nca.tools.files.workspace import Workspace, open_own
 from nca.tools.skill import FOLDER, SkillFile, find_skills
 from nca.tools.tool import ToolError
-from nca.tools.workspace import Workspace, open_own
 
 MAX_FILE_BYTES = 128 * 1024
 """A section's file is sent with every request; what is larger than this belongs into an attachment."""

@@ -21,7 +21,7 @@ import msgspec
 from nca.config.schema import MemorySettings
 from nca.errors import ConfigError
 from nca.messages import clean_text
-from nca.tools.workspace import shown
+from nca.tools.files.workspace import shown
 
 MAX_FILE_BYTES = 8 << 20
 """More than any number of notes that a person would read; larger files are left alone."""

@@ -15,11 +15,11 @@ from nca.context.admission import PREVIEW_BYTES, fit_files
 from nca.context.tokens import IMAGE_TOKENS, frame_tokens
 from nca.errors import UsageError
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
-from nca.tools.files import listing
-from nca.tools.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
-from nca.tools.seen import SeenFiles
+from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
+from nca.tools.files.read import listing
+from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.tool import ToolError
-from nca.tools.workspace import Workspace, open_own, shown
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.tools.files.workspace import NoSuchFile, Workspace, shown
 from nca.tools.tool import ToolError
-from nca.tools.workspace import NoSuchFile, Workspace, shown
 
 AGENTS_FILE = "AGENTS.md"
 OWN_FILE = f"{PROJECT_FOLDER}/instructions.md"

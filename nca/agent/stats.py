@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nca.agent.background import Background
-from nca.agent.weights import HeavyItem, RepeatedReads, Weights, weights_of
+from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, Weights, weights_of
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.parts import parts_of, view_parts

@@ -19,8 +19,8 @@ from nca.agent.approvals import Permits
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.offered import offered
 from nca.agent.spending import Spending
+from nca.agent.tool_selection import offered
 from nca.agent.turn import Turn
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings

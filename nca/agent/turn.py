@@ -13,7 +13,7 @@ from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.provider_side import MOST_STOPS, take_over
-from nca.agent.remarks import cut_notice, ending, is_cut
+from nca.agent.reply_checks import cut_notice, ending, is_cut
 from nca.agent.spending import Spending
 from nca.agent.window import Window
 from nca.context.budget import Measurement

@@ -15,9 +15,9 @@ from nca.context.calibration import Calibration
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.log import Log
-from nca.context.mending import overheads
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
+from nca.context.repair_cost import overheads
 from nca.context.request import request_messages
 from nca.context.stages.condense import keep_text
 from nca.context.view import Marker, View

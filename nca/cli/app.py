@@ -75,7 +75,7 @@ def run(arguments: list[str]) -> int:
     from nca.terminal import signals
 
     if any(stream and (stream.encoding or UTF_8).lower() != UTF_8 for stream in (sys.stdout, sys.stderr)):
-        from nca.terminal.glyphs import carry
+        from nca.terminal.render.glyphs import carry
 
         carry(sys.stdout, sys.stderr)
     import gc
@@ -122,7 +122,7 @@ def _fill_streams() -> None:
 
 def _unwritten(error: OSError) -> int:
     """The exit code for output that could not be written; raises what is another error."""
-    from nca.terminal.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
+    from nca.terminal.render.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
 
     if error.errno not in _OF_WRITING:
         raise error
@@ -136,7 +136,7 @@ def _unwritten(error: OSError) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     if arguments[0] == CHAT:
-        from nca.cli.words import read_words
+        from nca.cli.loop_arguments import read_words
 
         if (chat := read_words(arguments[1:])) is not None:
             from nca.cli.chat import open_chat
@@ -180,6 +180,6 @@ def _with_command(arguments: list[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    from nca.terminal.sanitize import one_line
+    from nca.terminal.render.sanitize import one_line
 
     return one_line(text)

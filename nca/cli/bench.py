@@ -101,7 +101,7 @@ def _stored(wanted: str) -> _Held:
 
 def _lines(held: _Held, found: Replay, *, has_summarizer: bool) -> Iterator[str]:
     """Figures only: nothing of what was said is shown."""
-    from nca.terminal.sanitize import one_line
+    from nca.terminal.render.sanitize import one_line
 
     where = f"{found.model or 'any model'}, a window of {found.window_tokens:,} tokens"
     assumed = " (assumed; --model or --context-window says better)" if found.window_is_assumed else ""

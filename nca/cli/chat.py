@@ -10,16 +10,22 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nca.agent.conversation import Conversation
-    from nca.cli.earlier import WantedSession
+    from nca.cli.choose_session import WantedSession
     from nca.config.loaded import LoadedSettings
     from nca.events import Event
     from nca.models.choose import Choice
-    from nca.terminal.first_prompt import FirstPrompt
+    from nca.terminal.input.first_prompt import FirstPrompt
 
 
 _NEEDED = (
-    *("nca.terminal.loop", "nca.terminal.draw", "nca.terminal.session_lines", "nca.sessions.store"),
-    *("nca.agent.conversation", "nca.models.client", "nca.tools.edit", "nca.tools.shell", "nca.tools.fetch"),
+    *("nca.terminal.app", "nca.terminal.render.draw", "nca.terminal.render.session_lines", "nca.sessions.store"),
+    *(
+        "nca.agent.conversation",
+        "nca.models.client",
+        "nca.tools.files.edit",
+        "nca.tools.shell.tool",
+        "nca.tools.web.fetch",
+    ),
 )
 """What takes the longest to import of what `_opened` needs."""
 
@@ -48,12 +54,12 @@ def open_chat(words: ChatWords) -> int:
     """The exit code. Raises NcaError."""
     import asyncio
 
-    from nca.cli.earlier import WantedSession
+    from nca.cli.choose_session import WantedSession
     from nca.cli.first_start import with_weights
     from nca.cli.opening import choose_model, load_settings, settings_of
     from nca.errors import UsageError
     from nca.terminal import signals
-    from nca.terminal.opening import has_screen
+    from nca.terminal.render.open_output import has_screen
 
     if words.session is not None and not words.resume:
         raise UsageError(
@@ -88,7 +94,7 @@ def open_chat(words: ChatWords) -> int:
 
 async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
     from nca.cli.opening import store_path
-    from nca.terminal.opening import has_screen
+    from nca.terminal.render.open_output import has_screen
 
     history_file = store_path().with_name("history") if loaded.settings.session.persist else None
     first: FirstPrompt | None = None
@@ -96,7 +102,7 @@ async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -
         import asyncio
 
         from nca.terminal.commands import Leave
-        from nca.terminal.first_prompt import FirstPrompt
+        from nca.terminal.input.first_prompt import FirstPrompt
         from nca.terminal.signals import give_up
 
         first = FirstPrompt(loaded.settings.terminal, Path.cwd(), history_file)
@@ -134,11 +140,11 @@ async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, history_file: Path | None
 ) -> int:
     from nca.cli.opening import open_conversation, open_store
+    from nca.terminal.app import LoopOptions, run_loop
     from nca.terminal.commands import Leave
-    from nca.terminal.draw import Draw
-    from nca.terminal.exchange import opener
-    from nca.terminal.loop import LoopOptions, run_loop
-    from nca.terminal.opening import open_output
+    from nca.terminal.render.draw import Draw
+    from nca.terminal.render.open_output import open_output
+    from nca.terminal.session_switcher import opener
 
     output = open_output(loaded.settings.terminal)
     if first is not None and isinstance(output, Draw):
@@ -179,7 +185,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     from dataclasses import replace
 
     from nca.cli.first_start import banner
-    from nca.terminal.session_lines import gone_on_lines
+    from nca.terminal.render.session_lines import gone_on_lines
 
     facts = replace(conversation.model.facts, window_tokens=conversation.stats(with_details=False).window_tokens)
     return [*banner(choice, facts, is_first=is_first), *(gone_on_lines(conversation) if is_earlier else ())]

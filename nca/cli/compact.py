@@ -79,7 +79,7 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
     import msgspec
 
     from nca.errors import NcaError
-    from nca.terminal.sanitize import json_to_terminal
+    from nca.terminal.render.sanitize import json_to_terminal
 
     if as_json:
         data = msgspec.json.encode(result) + b"\n"
@@ -97,7 +97,7 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
 
 def _say(result: CompactionResult) -> None:
     """One line on stderr, so that what is piped on stays clean."""
-    from nca.terminal.sanitize import one_line
+    from nca.terminal.render.sanitize import one_line
 
     if result.compacted:
         kept = result.kept_facts
@@ -130,7 +130,7 @@ def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> s
         settings = loaded.for_model(name).settings
         model = await open_model(settings.model, named(name, settings.model, os.environ), lambda _: None)
         try:
-            # What is asked leaves a fifth of the summarizer's window to the answer (see nca.context.writing).
+            # What is asked leaves a fifth of the summarizer's window to the answer (see nca.context.summary_writer).
             limit = min(settings.context.summarize.max_tokens, model.facts.window_tokens // 5)
             return (await model.ask(ModelRequest(messages, [], limit), lambda _: None)).message.text
         finally:

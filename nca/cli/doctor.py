@@ -57,7 +57,7 @@ def doctor(
 
 
 def _show(finding: Finding) -> None:
-    from nca.terminal.sanitize import one_line
+    from nca.terminal.render.sanitize import one_line
 
     mark = typer.style(f"{finding.status:<4}", fg=_STYLES[finding.status])
     advice = f" {finding.advice}" if finding.advice else ""

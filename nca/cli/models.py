@@ -119,6 +119,6 @@ def _show_rows(rows: list[dict[str, Any]]) -> None:
 
 
 def _printable(text: str) -> str:
-    from nca.terminal.sanitize import one_line
+    from nca.terminal.render.sanitize import one_line
 
     return one_line(text)

@@ -24,7 +24,7 @@ def load_settings(
     What of a project's settings would act counts with `trust`, and where the person has said so; `asks`: a terminal is
     asked once.
     """
-    from nca.cli.trusting import trusts
+    from nca.cli.trust_question import trusts
     from nca.config.layers import load
 
     decide = trusts(by_flag=trust, asks=asks)

@@ -120,7 +120,7 @@ class _Watch:
         import os
         import sys
 
-        from nca.terminal.plain import PlainDraw
+        from nca.terminal.render.plain import PlainDraw
 
         self.exit_code = 1
         self.on_unwritten: Callable[[int], None] = lambda exit_code: None
@@ -154,7 +154,7 @@ class _Watch:
         """Standard output takes nothing more."""
         import sys
 
-        from nca.terminal.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
+        from nca.terminal.render.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
 
         if self._is_stopped:
             return
@@ -167,7 +167,7 @@ class _Watch:
         """After everything else: what nobody could approve; with --json, the one object."""
         import sys
 
-        from nca.terminal.wording import unanswered_line
+        from nca.terminal.render.wording import unanswered_line
 
         if self._stream:
             for name, needs in dict.fromkeys((one.name, one.needs) for one in self.unanswered):
@@ -197,7 +197,7 @@ def _write_json(value: Any) -> None:
 
     import msgspec
 
-    from nca.terminal.sanitize import json_to_terminal
+    from nca.terminal.render.sanitize import json_to_terminal
 
     sys.stdout.buffer.write(json_to_terminal(msgspec.json.encode(value)) + b"\n")
     sys.stdout.buffer.flush()

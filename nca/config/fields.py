@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from nca.config.kinds import Kind
+from nca.config.value_types import Kind
 
 
 def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False, acts: bool = False) -> Any:

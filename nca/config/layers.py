@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
+from nca.config.overrides import Placed, Rank, Wish, apply_wishes, prefix, said
 from nca.config.paths import project_config_file, user_config_file
 from nca.config.schema import KEYS, NAMED
 from nca.config.trust import Trusts, TrustStore, acting
-from nca.config.wishes import Placed, Rank, Wish, apply_wishes, prefix, said
 from nca.errors import ConfigError
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]

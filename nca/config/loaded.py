@@ -1,6 +1,6 @@
 """The settings as they are in force, and where each value came from.
 
-Every value was read by its kind (nca.config.kinds) when it arrived, so a LoadedSettings is always valid; whether
+Every value was read by its kind (nca.config.value_types) when it arrived, so a LoadedSettings is always valid; whether
 values suit each other is the engine's business.
 """
 
@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from nca.config.names import canonical, is_section
+from nca.config.overrides import UNSET, Placed, Rank, Wish, apply_wishes, resolve, said
 from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS, Settings
-from nca.config.wishes import UNSET, Placed, Rank, Wish, apply_wishes, resolve, said
 
 
 @dataclass(frozen=True, slots=True)

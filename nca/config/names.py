@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nca.config.kinds import boolean
 from nca.config.schema import KEYS, STAGES
+from nca.config.value_types import boolean
 
 Converter = Callable[[Any, Any], Any]
 """(what was written, the setting's current value) -> what the setting's kind reads. Raises ValueError."""

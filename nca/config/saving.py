@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from nca.config.document import Document, read_document, shown_name, shown_path
-from nca.config.kinds import Misfit
 from nca.config.loaded import defaults
+from nca.config.overrides import UNSET, resolve
 from nca.config.schema import KEYS
 from nca.config.tables import Row
-from nca.config.wishes import UNSET, resolve
+from nca.config.value_types import Misfit
 from nca.errors import ConfigError
 
 

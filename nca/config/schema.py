@@ -1,7 +1,7 @@
 """Every setting: its type, default, unit, what it means and what it accepts.
 
 This is the single source for the TOML layers, the environment, `/config` and its completion,
-`.nca/config.toml.example` and the reference in docs/. Values are read through `nca.config.kinds`.
+`.nca/config.toml.example` and the reference in docs/. Values are read through `nca.config.value_types`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from nca.config.fields import setting, table
-from nca.config.kinds import (
+from nca.config.servers import McpServer, named_servers
+from nca.config.stage_names import stage_names
+from nca.config.tables import Injection, PermissionRule, Section, tables
+from nca.config.value_types import (
     Kind,
     boolean,
     choice,
@@ -24,9 +27,6 @@ from nca.config.kinds import (
     texts,
     whole,
 )
-from nca.config.servers import McpServer, named_servers
-from nca.config.stage_names import stage_names
-from nca.config.tables import Injection, PermissionRule, Section, tables
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
 """The usual stages in their usual order."""

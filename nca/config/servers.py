@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from nca.config import kinds
+from nca.config import value_types as kinds
 from nca.config.fields import setting
-from nca.config.kinds import Kind, Misfit
 from nca.config.tables import Row, read_row
+from nca.config.value_types import Kind, Misfit
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 """A server's name: part of its tools' names, of which providers take 64 characters."""

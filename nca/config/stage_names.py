@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nca.config.kinds import Kind, Misfit, texts
+from nca.config.value_types import Kind, Misfit, texts
 
 GROUP = "nca.stages"
 """The entry-point group; nca.config.extensions says what an entry is."""

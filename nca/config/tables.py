@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from nca.config import kinds
+from nca.config import value_types as kinds
 from nca.config.document import shown_name, shown_value
 from nca.config.fields import setting
-from nca.config.kinds import OUTSIDE, Kind, Misfit, lies_inside
+from nca.config.value_types import OUTSIDE, Kind, Misfit, lies_inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from nca.context.far import far_stretches
 from nca.context.history import History
 from nca.context.importance import Importance, importances
 from nca.context.meter import Meter
@@ -15,6 +14,7 @@ from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.regular import regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
+from nca.context.settled_prefix import far_stretches
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
 from nca.messages import Entry, Message
@@ -36,7 +36,7 @@ class Block:
     is_sound: bool = False
     """Sent as it is, its stubs included: its cost is the sum of its messages, without repairing it to see."""
     far_turns: int = 0
-    """Above 0 for a stretch of so many turns or more that is certain to go (`nca.context.far`): nothing looks in."""
+    """Above 0 for a stretch of at least so many turns that is certain to go (`settled_prefix`); no stage looks in."""
 
     @property
     def seqs(self) -> range:

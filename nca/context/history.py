@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from nca.context.landmarks import Landmarks
 from nca.context.ledger import Known
 from nca.context.log import Log
+from nca.context.log_index import Landmarks
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, ranges_of
 from nca.messages import Entry, Message

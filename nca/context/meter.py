@@ -19,7 +19,7 @@ from nca.context.calibration import (
     tokens_used,
 )
 from nca.context.history import History
-from nca.context.mending import Mending, repair_overhead
+from nca.context.repair_cost import Mending, repair_overhead
 from nca.context.request import resolve
 from nca.context.rules.empty import is_full
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens

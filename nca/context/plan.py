@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
-from nca.context.far import near_raw
+from nca.context.fit import fit_or_refuse, land, marker_id, truncate_to
 from nca.context.history import History
-from nca.context.kept import KeptFacts
-from nca.context.landing import fit_or_refuse, land, marker_id, truncate_to
 from nca.context.meter import Meter
+from nca.context.retention import KeptFacts
+from nca.context.settled_prefix import near_raw
 from nca.context.stages.condense import condense
 from nca.context.stages.custom import StageReply, StageRequest, Strategy, act, consult
 from nca.context.stages.deduplicate import deduplicate, mend_pointers
@@ -26,9 +26,9 @@ from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import FEWEST_TURNS, trim
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
+from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.turns import has_too_many_turns
 from nca.context.view import Range, View
-from nca.context.writing import BY_CODE, NO_SUMMARIZER
 
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""

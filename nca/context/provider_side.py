@@ -17,9 +17,9 @@ from nca.context import ledger as facts
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.history import History
-from nca.context.kept import KeptFacts
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
+from nca.context.retention import KeptFacts
 from nca.context.stages.summarize import compose, newest_steps, sizes
 from nca.context.summary import Written, clean_prose
 from nca.context.view import Marker, Summary

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from nca.config.kinds import whole
 from nca.config.loaded import LoadedSettings, defaults
+from nca.config.value_types import whole
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.stages.truncate import TRUNCATED

@@ -17,10 +17,10 @@ from nca.config.loaded import LoadedSettings
 from nca.context.budget import REARM_RATIO, Budget
 from nca.context.calibration import Calibration
 from nca.context.history import History
-from nca.context.kept import KeptFacts
 from nca.context.meter import Meter
 from nca.context.plan import compact, run
 from nca.context.request import repair, resolve
+from nca.context.retention import KeptFacts
 from nca.context.tokens import message_tokens
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit

@@ -1,8 +1,8 @@
 """Sessions on disk: log, views, summaries, usage, locks. The only room that speaks SQL."""
 
-from nca.sessions.glance import Glance
-from nca.sessions.hits import Beside, Hit, SessionHit
 from nca.sessions.log import Partial
+from nca.sessions.preview import Glance
+from nca.sessions.results import Beside, Hit, SessionHit
 from nca.sessions.session import Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.usage import Learned, UsageRow

@@ -20,7 +20,8 @@ from urllib.parse import quote
 import apsw
 
 from nca.errors import StoreDamaged, StoreError
-from nca.sessions import faults, functions, schema
+from nca.sessions import functions, schema
+from nca.sessions import store_errors as faults
 
 BUSY_SECONDS = 10.0
 """How long a statement waits for other writers before it gives up (reliability F8)."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nca.errors import SessionLocked, StoreError
-from nca.sessions import faults
+from nca.sessions import store_errors as faults
 
 _POLL_SECONDS = 0.02
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
-from nca.sessions import faults, salvage, schema
+from nca.sessions import salvage, schema
+from nca.sessions import store_errors as faults
 from nca.sessions.database import (
     Database,
     connect,

@@ -19,7 +19,8 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.messages import Message
-from nca.sessions import faults, views
+from nca.sessions import store_errors as faults
+from nca.sessions import views
 from nca.sessions.database import Database, Row, size_of
 
 _COLUMNS = {

@@ -12,11 +12,12 @@ import msgspec
 from nca.context.view import Summary, View
 from nca.errors import StoreError
 from nca.messages import Entry, Message, Usage, clean_text
-from nca.sessions import hits, log, usage, views
+from nca.sessions import log, usage, views
+from nca.sessions import results as hits
 from nca.sessions.database import Database, Row
-from nca.sessions.hits import Hit
 from nca.sessions.log import Partial
 from nca.sessions.ranking import Weights
+from nca.sessions.results import Hit
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import CompactionRecord
 

@@ -11,12 +11,13 @@ import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
-from nca.sessions import hits, originals, transfer, usage, views
+from nca.sessions import originals, transfer, usage, views
+from nca.sessions import results as hits
 from nca.sessions.database import Database
-from nca.sessions.glance import Glance, glance
-from nca.sessions.hits import Hit, SessionHit
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
+from nca.sessions.preview import Glance, glance
+from nca.sessions.results import Hit, SessionHit
 from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned

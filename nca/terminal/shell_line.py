@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands import CommandContext
-from nca.terminal.output import Output
-from nca.terminal.sanitize import LineSanitizer, one_line
+from nca.terminal.render.output import Output
+from nca.terminal.render.sanitize import LineSanitizer, one_line
 
 if TYPE_CHECKING:
-    from nca.tools.runner import CommandResult, CommandRunner
+    from nca.tools.shell.runner import CommandResult, CommandRunner
 
 SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
 """As much of an output is shown while it runs; of what comes after only the end."""
@@ -57,7 +57,7 @@ class ShellLine:
 
     def _runner(self) -> CommandRunner:
         # Imported here: most chats run no command.
-        from nca.tools.runner import CommandRunner
+        from nca.tools.shell.runner import CommandRunner
 
         if self._made is None:
             context = self._context

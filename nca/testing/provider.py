@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 from nca.context.validate import validate_request
-from nca.testing.exchange import Exchange
 from nca.testing.faults import FAULTS, Fault
+from nca.testing.http_exchange import Exchange
 from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
 from nca.testing.tokens import count_request_tokens, split_tokens

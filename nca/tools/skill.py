@@ -26,8 +26,8 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 
 from nca.config.paths import PROJECT_FOLDER
 from nca.messages import clean_text
+from nca.tools.files.workspace import NoSuchFile, Workspace, open_own, shown
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
-from nca.tools.workspace import NoSuchFile, Workspace, open_own, shown
 
 NAME = "skill"
 """Results of a tool of this name are never pruned (context.prune.protected_tools)."""

@@ -16,9 +16,9 @@ from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
 
 if TYPE_CHECKING:
+    from nca.tools.files.read_files import SeenFiles
     from nca.tools.recall import Archive
-    from nca.tools.runner import CommandRunner
-    from nca.tools.seen import SeenFiles
+    from nca.tools.shell.runner import CommandRunner
     from nca.tools.skill import SkillFile
     from nca.tools.task import Subtasks
 
@@ -167,15 +167,15 @@ class Surroundings:
 
 def default_toolbox(root: Path, archive: Archive | None = None, surroundings: Surroundings | None = None) -> Toolbox:
     """nca's own tools for the project under `root`, and no file outside it; with an archive, `recall` of it too."""
-    from nca.tools import ripgrep
-    from nca.tools.edit import EditFile, WriteFile
-    from nca.tools.fetch import FetchUrl
-    from nca.tools.files import ListDirectory, ReadFile
-    from nca.tools.find import Glob, Grep
-    from nca.tools.seen import SeenFiles
-    from nca.tools.shell import Shell
+    from nca.tools.files.edit import EditFile, WriteFile
+    from nca.tools.files.read import ListDirectory, ReadFile
+    from nca.tools.files.read_files import SeenFiles
+    from nca.tools.files.workspace import Workspace
+    from nca.tools.search import ripgrep
+    from nca.tools.search.grep_and_glob import Glob, Grep
+    from nca.tools.shell.tool import Shell
     from nca.tools.todo import Todo
-    from nca.tools.workspace import Workspace
+    from nca.tools.web.fetch import FetchUrl
 
     around = surroundings or Surroundings()
     workspace, seen = Workspace(root, around.protected), around.seen or SeenFiles()

@@ -12,8 +12,8 @@ from nca.agent.approvals import Permits
 from nca.config.schema import AdmissionSettings, AgentSettings, PermissionSettings, Settings, ToolSettings
 from nca.config.tables import PermissionRule
 from nca.messages import ToolCall
-from nca.tools.runner import CommandRunner
-from nca.tools.shell import Shell
+from nca.tools.shell.runner import CommandRunner
+from nca.tools.shell.tool import Shell
 from nca.tools.toolbox import Toolbox
 
 

@@ -13,7 +13,7 @@ from nca.agent.compactor import Compactor
 from nca.agent.conversation import Conversation
 from nca.agent.window import Window
 from nca.config.loaded import defaults
-from nca.context.chunks import MAX_CHUNKS
+from nca.context.summary_input import MAX_CHUNKS
 from nca.context.view import Summary
 from nca.errors import ProviderError, ProviderFailure
 from nca.events import ContextCompaction, Event

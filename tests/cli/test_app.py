@@ -49,7 +49,7 @@ def test_importing_nca_and_the_commands_stays_light() -> None:
         "from nca.cli.commands import build; build()"
     )
     assert not {"litellm", "openai", "xllamacpp"} & imported_by(
-        "import nca.terminal.loop, nca.terminal.at_prompt, nca.agent.conversation, nca.models.choose"
+        "import nca.terminal.app, nca.terminal.prompt_reader, nca.agent.conversation, nca.models.choose"
     )
     assert not {"litellm", "openai"} & imported_by("import nca; nca.compact; nca.Conversation; nca.Store")
 
@@ -63,11 +63,11 @@ def test_the_version_needs_nothing_at_all() -> None:
 
 
 def test_the_first_prompt_comes_before_everything_else() -> None:
-    what = "import nca.cli.words, nca.cli.chat, nca.cli.trusting, nca.config.layers, nca.models.choose"
-    imported = imported_by(f"{what}; import nca.terminal.first_prompt")
+    what = "import nca.cli.loop_arguments, nca.cli.chat, nca.cli.trust_question, nca.config.layers, nca.models.choose"
+    imported = imported_by(f"{what}; import nca.terminal.input.first_prompt")
     heavy = {"typer", "click", "pydantic", "msgspec", "apsw", "litellm", "http.client", "tomllib", "platformdirs"}
     own = {"nca.agent", "nca.sessions", "nca.context", "nca.tools", "nca.events", "nca.messages", "nca.models.client"}
-    assert not (heavy | own | {"rich.console", "nca.terminal.draw", "nca.terminal.commands.every"}) & imported
+    assert not (heavy | own | {"rich.console", "nca.terminal.render.draw", "nca.terminal.commands.registry"}) & imported
 
 
 BUSY = """

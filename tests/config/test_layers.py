@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from nca.config.example import toml_value
 from nca.config.layers import defaults, load
 from nca.config.loaded import LoadedSettings
+from nca.config.overrides import UNSET
 from nca.config.paths import project_config_file
 from nca.config.schema import KEYS, Settings
-from nca.config.wishes import UNSET
 from nca.errors import ConfigError
 
 quick = hypothesis_settings(

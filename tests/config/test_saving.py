@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from nca.config.overrides import UNSET
 from nca.config.saving import save_value
-from nca.config.wishes import UNSET
 from nca.errors import ConfigError
 
 

@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.config.example import toml_value
-from nca.config.kinds import lies_inside
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings, defaults
 from nca.config.paths import project_config_file
 from nca.config.saving import save_value
 from nca.config.tables import Injection, Section
+from nca.config.value_types import lies_inside
 from nca.errors import ConfigError
 
 

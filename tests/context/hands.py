@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from nca.agent.by_hand import ByHand
+from nca.agent.manual_edits import ByHand
 from nca.context.view import Marker, Summary, Verbatim, View, seqs
 from nca.errors import ContextDoesNotFit, UsageError
 from nca.messages import Message

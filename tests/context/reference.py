@@ -14,12 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine
 from nca.agent.compactor import Compactor
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
-from nca.context.chunks import MAX_CHUNKS
 from nca.context.draft import Draft
 from nca.context.rules.open_step import open_step
+from nca.context.summary_input import MAX_CHUNKS
+from nca.context.summary_writer import MAX_FAILURES
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Verbatim, View
-from nca.context.writing import MAX_FAILURES
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextCompaction, Event
 from nca.messages import Message, ToolCall

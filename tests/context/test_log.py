@@ -13,8 +13,8 @@ from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.log import KEPT_PAGES, PAGE, Log, LogSoFar
 from nca.context.meter import Meter
-from nca.context.put_back import block_of
 from nca.context.request import request_messages
+from nca.context.restore import block_of
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.todo import newest_list

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration
-from nca.context.chunks import MAX_CHUNKS
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, no_summarizer, run
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
+from nca.context.summary_input import MAX_CHUNKS
+from nca.context.summary_writer import MAX_FAILURES
 from nca.context.tokens import text_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, View, check_partition, hidden_by
-from nca.context.writing import MAX_FAILURES
 from nca.errors import ContextDoesNotFit
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import history_of, logs

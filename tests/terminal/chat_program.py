@@ -20,9 +20,9 @@ from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
-from nca.terminal.glyphs import carry
-from nca.terminal.loop import LoopOptions, run_loop
-from nca.terminal.opening import open_output
+from nca.terminal.app import LoopOptions, run_loop
+from nca.terminal.render.glyphs import carry
+from nca.terminal.render.open_output import open_output
 from nca.testing.scripted import ScriptedModel
 
 

@@ -14,7 +14,7 @@ from nca.config.layers import defaults
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.commands import CommandContext, find_command
-from nca.terminal.plain import PlainDraw
+from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel
 
 

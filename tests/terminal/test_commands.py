@@ -13,9 +13,9 @@ from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
 from nca.models.catalog import ModelFacts
 from nca.terminal.commands import Leave, find_command, nearest_command
-from nca.terminal.commands.elsewhere import ELSEWHERE, meant
-from nca.terminal.commands.every import COMMANDS
-from nca.terminal.wording import percent
+from nca.terminal.commands.foreign_names import ELSEWHERE, meant
+from nca.terminal.commands.registry import COMMANDS
+from nca.terminal.render.wording import percent
 from nca.testing.scripted import ScriptedModel
 from tests.terminal.stage import Stage, a_stage
 

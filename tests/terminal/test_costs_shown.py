@@ -9,11 +9,11 @@ from nca.agent.stats import Prices
 from nca.events import ContextCompaction
 from nca.messages import Message, Usage
 from nca.models.client import Reply
-from nca.terminal.context_panel import context_panel
-from nca.terminal.theme import plain_console
-from nca.terminal.wording import compaction_line
+from nca.terminal.panels.context import context_panel
+from nca.terminal.render.theme import plain_console
+from nca.terminal.render.wording import compaction_line
+from tests.terminal.panels.test_context import STATS
 from tests.terminal.stage import a_stage
-from tests.terminal.test_context_panel import STATS
 
 
 async def test_cost_tells_cache_turn_and_limit(tmp_path: Path) -> None:

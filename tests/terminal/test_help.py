@@ -12,8 +12,8 @@ import pytest
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
 from nca.terminal.commands import find_command
-from nca.terminal.commands.every import COMMANDS
 from nca.terminal.commands.help_topics import EXAMPLES, GROUPS, SHORT
+from nca.terminal.commands.registry import COMMANDS
 from tests.terminal.stage import a_stage
 
 

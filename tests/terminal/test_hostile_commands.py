@@ -18,10 +18,10 @@ from nca.messages import AttachmentPart, Message, TextPart, ToolCall, clean_text
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
 from nca.terminal.commands import CommandContext
-from nca.terminal.commands.every import COMMANDS
-from nca.terminal.plain import PlainDraw
-from nca.terminal.toolbar import Status, toolbar
-from nca.terminal.wording import error_line
+from nca.terminal.commands.registry import COMMANDS
+from nca.terminal.panels.toolbar import Status, toolbar
+from nca.terminal.render.plain import PlainDraw
+from nca.terminal.render.wording import error_line
 from nca.testing.scripted import ScriptedModel
 from tests.terminal.payloads import PAYLOADS, forbidden
 
@@ -137,7 +137,7 @@ async def test_what_is_typed_wrong_is_said_back(stage: Stage, form: str) -> None
 
 
 def test_what_completion_shows(stage: Stage) -> None:
-    from nca.terminal.completion import PromptCompleter
+    from nca.terminal.input.completion import PromptCompleter
 
     completer = PromptCompleter(stage.context, NoFiles())  # type: ignore[arg-type]  # finds whatever is asked for
     shown = []

@@ -24,11 +24,11 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
-from nca.terminal.approval import Question
-from nca.terminal.approval_panel import panel
-from nca.terminal.draw import Draw
-from nca.terminal.plain import PlainDraw
-from nca.terminal.screen import Screen
+from nca.terminal.panels.approval import Question
+from nca.terminal.panels.approval_panel import panel
+from nca.terminal.render.draw import Draw
+from nca.terminal.render.plain import PlainDraw
+from nca.terminal.render.screen import Screen
 from tests.terminal.payloads import PAYLOADS, SURROGATES, forbidden
 
 Sink = Callable[[str], list[Event]]

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from nca.events import ContextCompaction, ContextWarning, Event, RequestStarted
-from nca.terminal.at_prompt import status_of
-from nca.terminal.toolbar import toolbar
-from nca.terminal.wording import percent, short_tokens
+from nca.terminal.panels.toolbar import toolbar
+from nca.terminal.prompt_reader import status_of
+from nca.terminal.render.wording import percent, short_tokens
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY
 

@@ -10,7 +10,7 @@ import pytest
 
 from nca.errors import UsageError
 from nca.terminal.commands import find_command
-from nca.terminal.held import Key
+from nca.terminal.panels.locked_session import Key
 from tests.sessions.samples import said
 from tests.terminal.stage import Stage, a_stage
 

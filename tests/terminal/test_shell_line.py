@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nca.errors import UsageError
-from nca.terminal.loop import is_message
+from nca.terminal.app import is_message
 from nca.terminal.shell_line import LAST_LINES, SHOWN_CHARS, ShellLine, is_shell_line
 from nca.wire import content_text
 from tests.terminal.stage import a_stage

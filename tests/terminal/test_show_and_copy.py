@@ -17,8 +17,8 @@ from nca.messages import Message, ToolCall
 from nca.terminal.clipboard import OSC_52_MOST_BYTES, copy_text
 from nca.terminal.commands.copy import code_blocks
 from nca.terminal.commands.show import MOST_LINES, ShowCommand
-from nca.terminal.draw import Draw
-from nca.terminal.screen import Screen
+from nca.terminal.render.draw import Draw
+from nca.terminal.render.screen import Screen
 from tests.terminal.payloads import PAYLOADS, forbidden
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.tty import chat

@@ -199,7 +199,7 @@ async def _ask_once() -> None:
     import nca.cli.loop
     import nca.cli.opening
     import nca.cli.run
-    import nca.terminal.loop  # noqa: F401
+    import nca.terminal.app  # noqa: F401
     from nca.config.schema import ModelSettings
     from nca.models.client import LitellmModel, ModelRequest
     from nca.testing.provider import Provider

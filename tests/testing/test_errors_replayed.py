@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import Fault, Run
 from nca.testing.faults.overflows import WINDOW_TOKENS
+from nca.testing.http_exchange import Exchange
 from tests.models import test_failures
 from tests.testing.fault_runs import FaultRuns, came_out
 from tests.testing.test_faults_run import selected

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from nca.tools.edit import EditFile, WriteFile
-from nca.tools.files import ListDirectory, ReadFile
-from nca.tools.find import Glob, Grep
-from nca.tools.seen import SeenFiles
+from nca.tools.files.edit import EditFile, WriteFile
+from nca.tools.files.read import ListDirectory, ReadFile
+from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.workspace import Workspace
+from nca.tools.search.grep_and_glob import Glob, Grep
 from nca.tools.tool import ToolError, ToolOutcome
-from nca.tools.workspace import Workspace
 
 SECRET = "needle of the outside"
 
@@ -248,7 +248,7 @@ def test_a_path_that_was_judged_is_opened_without_following_links(base: Path, to
             with pytest.raises(OSError), workspace.folder(path.parent, create=tool == "write"):
                 pass
         case _:
-            from nca.tools.walk import walk
+            from nca.tools.search.walk import walk
 
             assert list(walk(str(root), "real")) == []
             assert list(walk(str(root), "real/a.txt")) == []

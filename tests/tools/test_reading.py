@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.tools.reading_commands import reading_argv
-from nca.tools.reading_git import only_harmless_keys
-from nca.tools.workspace import Workspace
+from nca.tools.files.workspace import Workspace
+from nca.tools.shell.read_only_commands import reading_argv
+from nca.tools.shell.read_only_git import only_harmless_keys
 from tests.tools.shell_strings import HARMLESS, SLY
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nca.agent.archive import Archive
 from nca.messages import Message, ToolCall
 from nca.sessions import Hit, Store
-from nca.sessions.hits import Beside
+from nca.sessions.results import Beside
 from nca.tools.recall import MAX_ANSWER_TOKENS, Recall, answer, token_bound
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox, default_toolbox

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nca.cli.sessions.shown import SessionId, messages, open_to_read, open_to_write, say_made, title
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 
 def rename_session(

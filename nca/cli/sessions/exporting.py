@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from nca.cli.sessions.shown import SessionId, messages, open_to_read, open_to_write, say_made
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 STDOUT = "-"
 

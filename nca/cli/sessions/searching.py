@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nca.cli.sessions.shown import AsJson, open_to_read, print_json, title, when
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions import Hit, SessionHit, Store

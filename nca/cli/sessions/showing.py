@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from nca.cli.sessions.shown import AsJson, SessionId, open_to_read, print_json, when
-from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.render.sanitize import one_line, to_terminal
 
 if TYPE_CHECKING:
     from nca.context.view import Summary
@@ -44,7 +44,7 @@ def _as_dict(session: Session) -> dict[str, Any]:
 
 
 def _print_session(session: Session) -> None:
-    from nca.terminal.wording import messages
+    from nca.terminal.render.wording import messages
 
     info = session.info
     typer.echo(f"session    {info.id}" + (f" ({one_line(info.name)})" if info.name else ""))

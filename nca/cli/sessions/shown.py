@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions import SessionInfo, Store
@@ -29,13 +29,13 @@ def open_to_write() -> Store:
 
 def title(info: SessionInfo) -> str:
     """The session's name, else what was said first, as much as a line has room for."""
-    from nca.terminal import session_lines
+    from nca.terminal.render import session_lines
 
     return one_line(session_lines.title(info), _TITLE_CHARS)
 
 
 def messages(count: int) -> str:
-    from nca.terminal import wording
+    from nca.terminal.render import wording
 
     return wording.messages(count)
 
@@ -47,7 +47,7 @@ def say_made(info: SessionInfo) -> None:
 
 
 def when(at: float) -> str:
-    from nca.terminal import session_lines
+    from nca.terminal.render import session_lines
 
     return session_lines.when(at)
 

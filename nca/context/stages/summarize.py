@@ -22,10 +22,10 @@ from nca.context.summary import (
     Written,
     is_summary,
 )
-from nca.context.summary_text import laid_out, read_again
+from nca.context.summary_format import laid_out, read_again
+from nca.context.summary_writer import write
 from nca.context.tokens import message_tokens
 from nca.context.view import Range, Summary, Verbatim, seqs
-from nca.context.writing import write
 from nca.messages import Message
 
 SMALLEST_STRETCH_TOKENS = 160

@@ -13,14 +13,14 @@ SHORTEST_BEGINNING = 3
 
 def all_commands() -> tuple[Command, ...]:
     """In the order of /help."""
-    from nca.terminal.commands.every import COMMANDS
+    from nca.terminal.commands.registry import COMMANDS
 
     return COMMANDS
 
 
 def find_command(name: str) -> Command | None:
     """The command of this name or alias, written without the slash, in any case; or the only one that begins so."""
-    from nca.terminal.commands.elsewhere import ELSEWHERE
+    from nca.terminal.commands.foreign_names import ELSEWHERE
 
     word = name.lower()
     if word in _by_name() or word in ELSEWHERE or len(word) < SHORTEST_BEGINNING:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from nca.terminal.output import Output
+from nca.terminal.render.output import Output
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.preview import Preview
     from nca.sessions.session import SessionInfo
     from nca.sessions.store import Store
-    from nca.terminal.exchange import Exchange
-    from nca.terminal.held import Ask
+    from nca.terminal.panels.locked_session import Ask
+    from nca.terminal.session_switcher import Exchange
 
 
 class Leave(Exception):  # not an error: the person wants to go

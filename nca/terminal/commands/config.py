@@ -10,12 +10,12 @@ from rich.text import Text
 
 from nca.config.layers import load
 from nca.config.names import canonical
+from nca.config.overrides import UNSET
 from nca.config.schema import KEYS
-from nca.config.wishes import UNSET
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.commands.config_lists import listed, matching, overview, plain, section_of, shown, unit
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _OPTIONS = {

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.config.schema import KEYS, about_section
-from nca.terminal.sanitize import one_line
-from nca.terminal.tables import new_table
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.tables import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table

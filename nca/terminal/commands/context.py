@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
 from nca.terminal.commands.compact import chosen, compact
-from nca.terminal.commands.context_hand import collapse, expand, pin, unpin, usage_line
+from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
 from nca.terminal.commands.context_search import search
-from nca.terminal.context_panel import context_panel
-from nca.terminal.sanitize import one_line
+from nca.terminal.panels.context import context_panel
+from nca.terminal.render.sanitize import one_line
 
 PREVIEW = "--preview"
 _TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}

@@ -11,11 +11,11 @@ from nca.context.view import Marker, Range, Stub, Summary, hidden_by, merge_rang
 from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import CommandContext
-from nca.terminal.context_panel import BY_HAND
-from nca.terminal.sanitize import one_line, to_terminal
-from nca.terminal.session_lines import when
-from nca.terminal.tables import new_table
-from nca.terminal.wording import duration
+from nca.terminal.panels.context import BY_HAND
+from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.session_lines import when
+from nca.terminal.render.tables import new_table
+from nca.terminal.render.wording import duration
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord

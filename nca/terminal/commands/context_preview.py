@@ -9,12 +9,12 @@ from nca.context.view import Range
 from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import CommandContext
-from nca.terminal.commands.context_hand import usage_line
+from nca.terminal.commands.context_edit import usage_line
 from nca.terminal.commands.context_history import as_text
-from nca.terminal.editor import edited
-from nca.terminal.sanitize import to_terminal
-from nca.terminal.tables import new_table
-from nca.terminal.wording import messages
+from nca.terminal.input.editor import edited
+from nca.terminal.render.sanitize import to_terminal
+from nca.terminal.render.tables import new_table
+from nca.terminal.render.wording import messages
 
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop forgets it"
 

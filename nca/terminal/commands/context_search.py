@@ -9,10 +9,10 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
-    from nca.sessions.hits import Hit
+    from nca.sessions.results import Hit
 
 ALL = "--all"
 

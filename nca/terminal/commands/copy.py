@@ -11,8 +11,8 @@ from nca.errors import UsageError
 from nca.messages import Entry
 from nca.terminal.clipboard import copy_text
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.markdown_blocks import BlockSplitter
-from nca.terminal.sanitize import one_line, to_terminal
+from nca.terminal.render.markdown_blocks import BlockSplitter
+from nca.terminal.render.sanitize import one_line, to_terminal
 
 SUGGESTED = 9
 _ABOUT_CHARS = 60

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.editor import edited
+from nca.terminal.input.editor import edited
 
 
 class EditorCommand:

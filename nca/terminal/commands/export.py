@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.sanitize import one_line
-from nca.terminal.session_lines import place, short_id
-from nca.terminal.wording import messages
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.session_lines import place, short_id
+from nca.terminal.render.wording import messages
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation

@@ -13,8 +13,8 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.terminal.commands.command import Command, CommandContext, Suggestion
 from nca.terminal.commands.help_topics import EXAMPLES, GROUPS, IDEAS, KEYS, SHORT, TOPICS, TYPING
-from nca.terminal.sanitize import one_line
-from nca.terminal.tables import new_table
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.tables import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.sanitize import one_line
-from nca.terminal.session_lines import place, when
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.session_lines import place, when
 
 
 class MemoryCommand:

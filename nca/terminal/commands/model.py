@@ -8,7 +8,7 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 
 class ModelCommand:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from nca.config.rules import ALLOW, DENY, RuleList
+from nca.config.permission_rules import ALLOW, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.sanitize import one_line
-from nca.terminal.tables import new_table
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.tables import new_table
 
 _MODES = {
     "ask": "asks before it changes a file or runs what may do more than read",

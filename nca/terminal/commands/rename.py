@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.sanitize import one_line
+from nca.terminal.render.sanitize import one_line
 
 
 class RenameCommand:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.sanitize import one_line
-from nca.terminal.session_lines import session_table, short_id, title, when
-from nca.terminal.wording import messages
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.session_lines import session_table, short_id, title, when
+from nca.terminal.render.wording import messages
 
 if TYPE_CHECKING:
     from nca.sessions.store import Store

@@ -14,9 +14,9 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import CommandContext, Suggestion
-from nca.terminal.diffs import diff_lines, left_out
-from nca.terminal.sanitize import one_line, to_terminal
-from nca.terminal.wording import duration
+from nca.terminal.render.diffs import diff_lines, left_out
+from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.wording import duration
 
 MOST_LINES, MOST_CHARS = 500, 60_000
 """Of one output or of one turn's thoughts; a terminal is no place for more."""

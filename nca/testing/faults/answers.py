@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import Fault, Run, once
+from nca.testing.http_exchange import Exchange
 
 _THROTTLE = '{"message":"Too many tokens, please wait before trying again."}'
 _ERROR_TEXT = '{"error": {"message": "The upstream service failed.", "type": "server_error", "code": 500}}'

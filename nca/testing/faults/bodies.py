@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import Fault, Run, once
+from nca.testing.http_exchange import Exchange
 
 HTML = b"<html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
 _EVENTS = "text/event-stream"

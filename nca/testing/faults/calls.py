@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import Fault, Row, Run
+from nca.testing.http_exchange import Exchange
 
 A, B = '{"path": "a"}', '{"path": "b"}'
 TEXT_A, TEXT_B = "the text of a", "the text of b"

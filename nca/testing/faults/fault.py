@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from nca.testing.exchange import Exchange
+from nca.testing.http_exchange import Exchange
 from nca.testing.script import is_summary_request
 
 Run = Callable[[Exchange], None]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults import wordings
 from nca.testing.faults.fault import Fault, Run
+from nca.testing.http_exchange import Exchange
 
 WINDOW_TOKENS = 6_000
 OUTPUT_TOKENS = 3_000

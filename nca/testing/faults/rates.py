@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from email.utils import formatdate
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import Fault, Run, once
+from nca.testing.http_exchange import Exchange
 
 _LIMITED = "Rate limit reached."
 _ONE_REQUEST = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 30610."

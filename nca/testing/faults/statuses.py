@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import Fault, Run, once, times
+from nca.testing.http_exchange import Exchange
 
 _NGINX = b"<html><head><title>413 Request Entity Too Large</title></head><body><hr><center>nginx</center></body></html>"
 _AT_ONCE = {"retry-after": "0"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import BEGUN, Fault, Run, once
+from nca.testing.http_exchange import Exchange
 from nca.testing.tokens import split_tokens
 
 _LONG = "A line of an answer that goes on for some time, and then a little further. " * 2_000

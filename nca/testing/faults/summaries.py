@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.answers import ends
 from nca.testing.faults.calls import A, piece
 from nca.testing.faults.fault import Fault, Run, wants_summary
+from nca.testing.http_exchange import Exchange
 from nca.testing.script import text_of
 
 _SMALL = {"model.context_window": "8000"}

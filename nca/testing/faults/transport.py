@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nca.testing.exchange import Exchange
 from nca.testing.faults.fault import BEGUN, Fault, Run, once
+from nca.testing.http_exchange import Exchange
 
 _SOON = {"model.first_token_seconds": "1", "model.idle_seconds": "1"}
 """The shortest deadlines that can be set."""

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nca.config.servers import McpServer
 from nca.messages import clean_text
-from nca.tools.environment import command_environment
 from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
 from nca.tools.mcp.results import described, outcome_of, text_of_resource
 from nca.tools.mcp.stdio import ServerProcess
+from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolError, ToolOutcome
 
 if TYPE_CHECKING:

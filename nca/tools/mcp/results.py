@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nca.messages import MediaPart
-from nca.tools.images import MAX_IMAGE_BYTES, image_kind, image_part
+from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part
 from nca.tools.tool import ToolOutcome
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from nca.context.meter import Meter
 from nca.context.plan import no_summarizer
 from nca.context.stages.summarize import Sizes, sizes
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
-from nca.context.summary_text import PREFACE
+from nca.context.summary_format import PREFACE
 from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim, View, check_partition, seqs
 from nca.messages import Entry, Message

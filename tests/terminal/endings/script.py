@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 
-from nca.testing.exchange import Exchange
+from nca.testing.http_exchange import Exchange
 from nca.testing.script import Answer, is_summary_request, text_of
 
 MODEL = "any"

@@ -1,0 +1,123 @@
+"""What the person says, on its way into the log: with the files it names and the reminders that are due."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from nca.agent.mentions import cut_notices, mentioned, with_attachments
+from nca.agent.window import Window
+from nca.context.admission import file_token_budget
+from nca.context.budget import Measurement
+from nca.context.reminders import Reminders, told, with_reminders
+from nca.errors import UsageError
+from nca.events import ContextCompaction, Event, Listener, MessageTaken, Notice
+from nca.messages import AttachmentPart, Message, clean_text
+from nca.redact import Redactor
+from nca.tools.files.read_files import SeenFiles
+
+
+class Incoming:
+    """Enters messages, each durable before this returns.
+
+    The person's own words stay as they are; keys are taken out of the files that come along.
+    """
+
+    def __init__(self, window: Window, directory: Path, redactor: Redactor, emit: Listener, seen: SeenFiles) -> None:
+        self._window = window
+        self._directory = directory
+        self._redactor = redactor
+        self._emit = emit
+        self._seen = seen
+        shown = [entry.message for entry in window.history.visible()]
+        self._shared: list[tuple[str, str]] = []
+        self.servers: Collection[str] = ()
+        """Names of MCP servers: `@NAME:…` is no file."""
+        self.reminders = Reminders(told(window.context.inject, shown))
+
+    def share(self, name: str, text: str) -> None:
+        """What comes along with the next message, as a file of this name would."""
+        self._shared.append((self._redactor.text(clean_text(name)), clean_text(text)))
+
+    def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
+        """A turn's message, unless it is the one that a failed turn left unanswered.
+
+        is_own  the person wrote it: the files that it names come along
+        Raises UsageError for a file that cannot be attached; then nothing is stored.
+        """
+        measured = self._window.measure()
+        named = mentioned(text, self._directory, self.servers) if is_own else []
+        message = self._with_files(text, [*named, *(path.resolve() for path in attachments)], measured)
+        history = self._window.history
+        # What the view no longer shows (after a clear) is not waiting for an answer.
+        last = history.entries[-1] if history.head >= history.view.tail else None
+        is_waiting = last is not None and last.message.role == "user" and last.message.text == message.text
+        if is_waiting and not self._shared:
+            return
+        self._window.append(with_reminders(message, self._due_reminders(measured)))
+        self._shared.clear()
+        self._say_cuts(message)
+
+    def enter_meanwhile(self, said: Sequence[str]) -> None:
+        """What was said while a turn runs, as one message; nothing where nothing was.
+
+        A file that cannot be attached is told, and the words still count.
+        """
+        text = "\n\n".join(one for one in said if one.strip())
+        if not text:
+            return
+        try:
+            named = mentioned(text, self._directory, self.servers)
+            message = self._with_files(text, named, self._window.measure())
+        except UsageError as error:
+            self._emit(Notice(str(error)))
+            message = Message("user", clean_text(text))
+        else:
+            self._shared.clear()
+        self._window.append(message)
+        self._emit(MessageTaken(text))
+        self._say_cuts(message)
+
+    def hear(self, event: Event) -> None:
+        """What a compaction leaves counts for the reminders: what it went below may be crossed again."""
+        if isinstance(event, ContextCompaction) and event.phase == "completed":
+            usage = event.tokens_after / self._window.budget.budget_tokens
+            self.reminders.observe(self._window.context.inject, used_tokens=event.tokens_after, usage_ratio=usage)
+
+    def _with_files(self, text: str, paths: Sequence[Path], measured: Measurement) -> Message:
+        budget = file_token_budget(
+            self._window.budget.window_tokens,
+            measured.used_tokens,
+            self._window.budget.reserve_tokens,
+            file_ratio=self._window.context.admission.file_ratio,
+        )
+        raw_budget = int(budget / self._window.meter.calibration.ratio)
+        message = with_attachments(
+            text,
+            paths,
+            self._directory,
+            raw_budget,
+            shared=self._shared,
+            can_see=self._window.facts.can_see,
+            seen=self._seen,
+        )
+        if not isinstance(message.content, tuple):
+            return message
+        parts = tuple(
+            msgspec.structs.replace(part, text=self._redactor.text(part.text))
+            if isinstance(part, AttachmentPart)
+            else part
+            for part in message.content
+        )
+        return msgspec.structs.replace(message, content=parts)
+
+    def _say_cuts(self, message: Message) -> None:
+        for text in cut_notices(message):
+            self._emit(Notice(text))
+
+    def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
+        turn = self._window.history.turns + 1
+        used, usage = measured.used_tokens, measured.usage_ratio
+        return self.reminders.due(self._window.context.inject, turn=turn, used_tokens=used, usage_ratio=usage)

@@ -1,0 +1,192 @@
+"""Writing a summary: with a model, in chunks where its window asks for that, else by code; it always ends with one.
+
+The engine calls no model. `write` is a generator that yields what to ask and takes what came back; whoever drives it
+(the library, the agent) may ask synchronously or not, and decides how long to wait. Every chunk is asked about once,
+with the summary of those before it as the existing summary, so what comes last speaks of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from nca.context.extract import extract_text
+from nca.context.prompts import prompt
+from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text
+from nca.context.summary_input import Chunk, framed, split, within
+from nca.context.tokens import message_tokens, text_tokens
+from nca.messages import Message
+
+WORDS_PER_TOKEN = 0.7
+MAX_FAILURES = 2
+"""After the first failed question a short list is asked for; after the second code goes on (spec 4)."""
+NO_SUMMARIZER = "no summarizer"
+TOO_SMALL = "the summarizer's window is too small"
+SMALLEST_SUMMARY_TOKENS = 48
+"""With less room than this no model is asked: it could not say anything."""
+INPUT_PARTS = 3
+"""An answer takes at most a third of the input. So the running summary leaves two thirds of each further question to
+the transcript, and the answer fits into the part of the window that is not input."""
+FOCUS_PARTS = 8
+"""What the user asks to keep takes at most an eighth of the input."""
+LEAST_REST, MOST_REST = 0.25, 0.5
+"""The share of the length for code, where it goes on behind a model: as much as the rest is of all, between these."""
+LEAST_MERGED = 0.25
+"""A merge that is shorter than this share of the summary that it should continue has lost what that one said."""
+BY_CODE = "extract"
+PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
+"""What is asked first for each context.summarize.form; after a failure it is the short list."""
+
+
+Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
+
+
+def write(
+    messages: Sequence[Message],
+    *,
+    existing: Sequence[str],
+    live: Sequence[Message],
+    focus: str,
+    max_tokens: int,
+    input_tokens: int,
+    form: str = "sections",
+    has_summarizer: bool = True,
+    scores: Sequence[float] = (),
+) -> Asking:
+    """Summarize `messages`; `existing` are earlier summaries to merge. Token counts are raw.
+
+    `input_tokens` is what the summarizer's window leaves for its input; `form` is context.summarize.form; `scores` say
+    how much each message matters, for the extract and for what a summarizer with a small window is shown less of.
+    """
+    writing = _Writing(messages, existing, scores, max_tokens)
+    if not has_summarizer:
+        return writing.by_code(NO_SUMMARIZER)
+    if max_tokens < SMALLEST_SUMMARY_TOKENS:
+        return writing.by_code()
+    writing.plan(form, focus, input_tokens)
+    if not writing.chunks:
+        return writing.by_code(TOO_SMALL)
+    while writing.done < len(writing.chunks):
+        request = writing.question(live)
+        if not writing.takes(request, (yield request)):
+            return writing.by_code()
+    return writing.whole()
+
+
+class _Writing:
+    """One summary while it is written: what the model made of the chunks so far, and what went wrong."""
+
+    def __init__(
+        self, messages: Sequence[Message], existing: Sequence[str], scores: Sequence[float], max_tokens: int
+    ) -> None:
+        self.messages = messages
+        self.existing = self.earlier = tuple(existing)
+        """From before: as they are, and as the first question shows them."""
+        self.scores = scores
+        self.max_tokens = self.cap = max_tokens
+        """The summary's length, and how much of that the summarizer's window allows."""
+        self.names = ("", "")
+        self.focus = ""
+        self.chunks: tuple[Chunk, ...] = ()
+        self.done = 0
+        self.prose = self.made_by = ""
+        self.failures: list[str] = []
+        self.left_out = 0
+        """Messages that no question showed, of those that the prose stands for."""
+
+    def plan(self, form: str, focus: str, input_tokens: int) -> None:
+        """Divide what is to be told into questions that each fit into `input_tokens`; no chunks where none would do."""
+        self.names = (PROMPT_OF_FORM[form], "bullets")
+        self.focus = cut_text(focus, max(SMALLEST_SUMMARY_TOKENS, input_tokens // FOCUS_PARTS))
+        self.cap = min(self.max_tokens, input_tokens // INPUT_PARTS)
+        if self.cap < SMALLEST_SUMMARY_TOKENS:
+            return
+        # What came before the first chunk takes no more room beside it than what is written later does.
+        self.earlier = within(self.existing, input_tokens // INPUT_PARTS)
+        self.chunks = split(
+            self.messages,
+            first_tokens=input_tokens - self._around(self.earlier),
+            later_tokens=input_tokens - self._around([""]) - self._running_tokens,
+            # A chunk that is shorter than the summary is nothing to summarize.
+            least_tokens=self.cap,
+            scores=self.scores,
+        )
+
+    def question(self, live: Sequence[Message]) -> SummaryRequest:
+        """About the next chunk; live only while nothing is written yet, since the live messages are all of them."""
+        cap = min(self.cap, max(64, self.cap // 2)) if self.failures else self.cap
+        name = self.names[bool(self.failures)]
+        text = self._asked(name, cap, self._shown(), self.chunks[self.done].text)
+        return SummaryRequest(
+            instruction=_instruction("live", cap, self.focus),
+            messages=(Message("user", text),),
+            live=() if self.done else tuple(live),
+            max_tokens=cap,
+        )
+
+    def takes(self, request: SummaryRequest, reply: SummaryReply | SummaryFailure) -> bool:
+        """Take up what came back; False where nothing more is to be asked."""
+        if isinstance(reply, SummaryFailure):
+            self.failures.append(reply.reason)
+            return not reply.is_final and len(self.failures) < MAX_FAILURES
+        chunk = self.chunks[self.done]
+        told = self.messages if reply.is_of_live else self.messages[: chunk.end]
+        asked = "\n".join(one.text for one in self.chunks) if reply.is_of_live else request.messages[0].text
+        input_raw = sum(map(message_tokens, told)) + sum(map(text_tokens, self.existing))
+        prose, problem = accept(
+            reply, asked, existing=self._shown(), max_tokens=request.max_tokens, input_raw=input_raw
+        )
+        if not problem and text_tokens(prose) < LEAST_MERGED * text_tokens(self.prose):
+            problem = "the summary lost what the one before said"
+        if problem:
+            self.failures.append(problem)
+            return len(self.failures) < MAX_FAILURES
+        self.prose, self.made_by = prose, reply.made_by or "summarizer"
+        self.done = len(self.chunks) if reply.is_of_live else self.done + 1
+        self.left_out += 0 if reply.is_of_live else chunk.left_out
+        return True
+
+    def whole(self) -> Written:
+        return Written(self._noted(self.max_tokens), self.made_by, tuple(self.failures))
+
+    def by_code(self, reason: str = "") -> Written:
+        """What the model wrote stays; code goes on with the messages that it did not come to. `reason`: why, if new."""
+        failures = (*self.failures, *([reason] if reason else []))
+        if not self.prose:
+            text = extract_text(self.messages, self.existing, self.max_tokens, self.scores)
+            return Written(text, BY_CODE, failures)
+        start = self.chunks[self.done].start
+        rest = self.messages[start:]
+        share = sum(map(message_tokens, rest)) / max(1, sum(map(message_tokens, self.messages)))
+        room = int(self.max_tokens * min(MOST_REST, max(LEAST_REST, share)))
+        text = extract_text(rest, (), max(room, self.max_tokens - text_tokens(self.prose)) - 1, self.scores[start:])
+        # The end of a record says where the work stands: it is what the rest makes outdated, so it is cut first.
+        prose = self._noted(self.max_tokens - text_tokens(f"\n\n{text}"))
+        return Written(f"{prose}\n\n{text}".rstrip(), f"{self.made_by} + {BY_CODE}", failures)
+
+    def _noted(self, max_tokens: int) -> str:
+        """The model's prose within `max_tokens`, and what it does not speak of."""
+        note = f"\n\n({self.left_out} messages of the middle were left out of this summary for length.)"
+        note = note if self.left_out else ""
+        return cut_text(self.prose, max_tokens - text_tokens(note)) + note
+
+    def _shown(self) -> Sequence[str]:
+        """The summaries that the next question shows: the running one, at first those from before."""
+        return within([self.prose], self._running_tokens) if self.done else self.earlier
+
+    @property
+    def _running_tokens(self) -> int:
+        """What the running summary takes in a question, with its frame."""
+        return self.cap + text_tokens(framed([""], ""))
+
+    def _around(self, existing: Sequence[str]) -> int:
+        """What a question takes beside its transcript."""
+        return max(text_tokens(self._asked(name, self.cap, existing, "")) for name in self.names)
+
+    def _asked(self, name: str, cap: int, existing: Sequence[str], body: str) -> str:
+        merge = f"{prompt('merge').strip()} " if existing else ""
+        return f"{_instruction(name, cap, self.focus)}\n\n{framed(existing, body)}\n\n{merge}Now write the record."
+
+
+def _instruction(name: str, max_tokens: int, focus: str) -> str:
+    text = prompt(name).format(max_words=int(max_tokens * WORDS_PER_TOKEN)).strip()
+    return f"{text}\n\nThe user asks to keep above all: {focus}" if focus else text

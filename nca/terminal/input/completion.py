@@ -1,0 +1,109 @@
+"""What the prompt suggests: slash commands, their arguments, and files behind an @."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from nca.errors import NcaError
+from nca.terminal.commands import Command, CommandContext, all_commands, find_command
+from nca.terminal.input.file_finder import TAB_SECONDS, FileFinder
+from nca.terminal.input.file_mentions import mention_before
+from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
+from nca.terminal.render.sanitize import one_line
+
+
+class PromptCompleter(Completer):
+    """Completions for the text before the cursor."""
+
+    def __init__(self, context: CommandContext, files: FileFinder) -> None:
+        self._context = context
+        self._files = files
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """At once, for Tab; files as far as they are found in a moment."""
+        text = document.text_before_cursor
+        if is_command(text):
+            yield from self._commands(text)
+        elif (mention := mention_before(text)) is not None:
+            yield from self._mentions(document, mention, self._files.find(mention, TAB_SECONDS))
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """While a person types."""
+        text = document.text_before_cursor
+        mention = None if is_command(text) else mention_before(text)
+        if mention is None:
+            found = self.get_completions(document, complete_event)
+        else:
+            found = self._mentions(document, mention, await self._files.find_soon(mention))
+        for completion in found:
+            yield completion
+
+    def _mentions(self, document: Document, mention: str, paths: Iterable[str]) -> Iterator[Completion]:
+        yield from resource_completions(self._context.conversation.servers, mention)
+        blank = "" if document.text_after_cursor[:1].isspace() else " "
+        for path in paths:
+            end = "" if path.endswith("/") else blank
+            yield Completion(path + end, start_position=-len(mention), display=one_line(path.strip('"')))
+
+    def _commands(self, text: str) -> Iterator[Completion]:
+        name, blank, argument = text[1:].partition(" ")
+        if not blank:
+            yield from _command_names(name)
+            yield from prompt_completions(self._context.conversation.servers, text)
+            return
+        command_named = find_command(name)
+        if command_named is None:
+            return
+        argument = argument.lstrip(" ")
+        last = argument.rpartition(" ")[2]
+        try:
+            suggestions = list(command_named.complete(self._context, argument))
+        except NcaError:
+            return
+        for suggestion in suggestions:
+            yield Completion(
+                suggestion.text, -len(last), display=one_line(suggestion.text), display_meta=one_line(suggestion.about)
+            )
+
+
+def _command_names(typed: str) -> Iterator[Completion]:
+    """Commands whose name begins as typed; then those with such an alias; then those with the letters in order."""
+    word = typed.lower()
+    begun = [command for command in all_commands() if command.name.startswith(word)]
+    aliased = [
+        (command, alias)
+        for command in all_commands()
+        if command not in begun
+        for alias in [next((alias for alias in command.aliases if alias.startswith(word)), None)]
+        if alias is not None
+    ]
+    known = [*begun, *(command for command, _ in aliased)]
+    loose = [command for command in all_commands() if command not in known and _has_letters(command.name, word)]
+    for command, alias in [*((command, "") for command in begun), *aliased, *((command, "") for command in loose)]:
+        shown = f"/{command.name} ({alias})" if alias else f"/{command.name}"
+        text = f"{command.name} " if _takes_argument(command) else command.name
+        yield Completion(text, -len(typed), display=shown, display_meta=one_line(command.about))
+
+
+def _takes_argument(command: Command) -> bool:
+    return any(" " in line.partition("  ")[0] for line in command.usage.split("\n"))
+
+
+def _has_letters(name: str, word: str) -> bool:
+    letters = iter(name)
+    return all(letter in letters for letter in word)
+
+
+def is_command(text: str) -> bool:
+    """Whether a text is a slash command: `/` and a letter on the first line; `//text` is a message."""
+    return text.startswith("/") and not text.startswith("//") and "\n" not in text
+
+
+def may_complete(text: str) -> bool:
+    """Whether completions should open by themselves while a person types."""
+    return is_command(text) or mention_before(text) is not None

@@ -1,0 +1,89 @@
+"""A text in the person's own editor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
+
+from nca.errors import UsageError
+from nca.messages import clean_text
+from nca.terminal.render.sanitize import one_line
+
+VARIABLES = ("VISUAL", "EDITOR")
+_END_SECONDS = 1.0
+
+
+async def edited(text: str, lend_terminal: Callable[[], AbstractContextManager[None]], *, name: str = "nca") -> str:
+    """What the person made of `text`, in the program that VISUAL or EDITOR names; it has the terminal meanwhile.
+
+    Raises UsageError where there is no terminal or no editor, or the editor failed; the text is as it was.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError("An editor needs a terminal.")
+    command = _command()
+    # A folder of its own, for its owner only: the text may hold what nobody else is to read.
+    with tempfile.TemporaryDirectory(prefix=f"{name}-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / f"{name}.md"
+        path.write_bytes(clean_text(text).encode())
+        with lend_terminal():
+            async with _started([*command, str(path)]) as process:
+                code = await process.wait()
+        if code:
+            raise UsageError(f"The editor {_end(code)}; nothing was changed.")
+        try:
+            return clean_text(path.read_bytes().decode("utf-8", "replace")).replace("\r\n", "\n")
+        except OSError as error:
+            raise UsageError(f"The editor left no file ({error.strerror}); nothing was changed.") from error
+
+
+def _command() -> Sequence[str]:
+    """The editor and its arguments. Raises UsageError."""
+    named = next((value for variable in VARIABLES if (value := os.environ.get(variable, "").strip())), "")
+    if not named:
+        raise UsageError("No editor is set.", advice="Set EDITOR, as in EDITOR=nano.")
+    try:
+        return shlex.split(named)
+    except ValueError as error:
+        raise UsageError(f"The editor {one_line(named, 60)!r} cannot be read: {error}.") from error
+
+
+@asynccontextmanager
+async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
+    """A program that has the terminal; ended with what waits for it, or it would go on reading the keyboard."""
+    try:
+        process = await asyncio.create_subprocess_exec(*command)
+    except (OSError, ValueError) as error:
+        said = one_line(str(getattr(error, "strerror", None) or error), 60)
+        raise UsageError(
+            f"The editor {one_line(command[0], 60)!r} cannot be started: {said}.",
+            advice="Set EDITOR to another, as in EDITOR=nano.",
+        ) from error
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _END_SECONDS)
+            except TimeoutError:
+                process.kill()
+
+
+def _end(code: int) -> str:
+    """How a program ended, where it was not well."""
+    if code > 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

@@ -1,0 +1,92 @@
+"""The prompt before anything else: it stands, and what is typed is kept, while the conversation behind it is opened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit.completion import Completer, DynamicCompleter
+from prompt_toolkit.history import InMemoryHistory
+
+from nca.terminal.input.history import PrivateHistory
+from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.prompt import Prompt, PromptOptions
+
+if TYPE_CHECKING:
+    from nca.config.schema import TerminalSettings
+
+
+class FirstPrompt:
+    """The prompt of a chat. What needs a conversation is put into `options` and `completer` once there is one."""
+
+    def __init__(self, settings: TerminalSettings, directory: Path, history_file: Path | None) -> None:
+        pastes = FoldedPastes()
+        self.completer: Completer | None = None
+        self.options = PromptOptions(
+            completer=DynamicCompleter(lambda: self.completer),
+            history=PrivateHistory(history_file, pastes.unfold) if history_file else InMemoryHistory(),
+            keys=lambda: settings.keys,
+            theme=lambda: settings.theme,
+            directory=directory,
+        )
+        self.prompt = Prompt(self.options, pastes)
+        self._terminal = ExitStack()
+        self._reading: asyncio.Task[str] | None = None
+        self._waiting: list[Callable[[], None]] = []
+
+    async def begin(self) -> None:
+        """Show it; returns when it is on the screen."""
+        self._terminal.enter_context(self.prompt.quiet_terminal())
+        drawn = asyncio.Event()
+        self.prompt.when_drawn(drawn.set)
+        self._reading = asyncio.create_task(self.prompt.read())
+        self._reading.add_done_callback(lambda _: drawn.set())
+        await drawn.wait()
+
+    async def during(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for `work`, once begun. Raises EOFError or Leave at once where the person leaves meanwhile."""
+        assert self._reading is not None
+        working, reading = asyncio.create_task(work), self._reading
+        await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and (left := reading.exception()) is not None:
+            raise left
+        await working
+
+    def above(self, write: Callable[[], None]) -> None:
+        """Write above it; what comes in one go is written in one, so that the prompt moves once."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._write)
+        self._waiting.append(write)
+
+    def _write(self) -> None:
+        waiting, self._waiting = self._waiting, []
+
+        def write_all() -> None:
+            for write in waiting:
+                write()
+
+        self.prompt.above(write_all)
+
+    @property
+    def has_begun(self) -> bool:
+        return self._reading is not None
+
+    async def read(self, default: str = "") -> str:
+        """What is typed into the prompt that stands, or into a new one. Raises as `Prompt.read` does."""
+        reading, self._reading = self._reading, None
+        return await (reading or self.prompt.read(default))
+
+    def quiet_terminal(self) -> AbstractContextManager[object]:
+        """For the whole chat, from the first prompt on where that stands already."""
+        return self._terminal if self.has_begun else self.prompt.quiet_terminal()
+
+    async def close(self) -> None:
+        """Take it away, where the chat never came to it."""
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        self._terminal.close()

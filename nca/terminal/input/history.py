@@ -1,0 +1,89 @@
+"""What was typed before, kept in a file that only its owner can read; and the suggestion that it makes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory
+
+from nca.surrogates import clean_text
+from nca.terminal.render.sanitize import to_terminal
+
+SUGGESTED_ENTRIES = 2_000
+"""As many of the newest entries are looked through for a suggestion, at every key."""
+
+
+class PrivateHistory(FileHistory):
+    """prompt_toolkit's file of history with mode 0600. Where it cannot be written, the history ends with the program.
+
+    `expand` turns the text of the prompt into the text that was sent (folded pastes): that is what the file gets. While
+    the program runs an entry comes back as it stood in the prompt.
+    """
+
+    MAX_KEPT_CHARS = 20_000
+    """A longer entry (a pasted log) is remembered while the program runs, not on disk."""
+
+    READ_BYTES = 4 << 20
+    """As much of the file's end is read at the start: some ten thousand entries."""
+
+    def __init__(self, path: Path, expand: Callable[[str], str] = str) -> None:
+        super().__init__(os.fspath(path))
+        self._path = path
+        self._expand = expand
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            path.chmod(0o600)
+
+    def append_string(self, string: str) -> None:
+        if string.strip():
+            super().append_string(clean_text(string))
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The newest first. In the file a line of an entry begins with `+`, what parts entries with anything else."""
+        try:
+            with self._path.open("rb") as file:
+                start = max(0, os.fstat(file.fileno()).st_size - self.READ_BYTES)
+                file.seek(start)
+                lines = file.read().decode("utf-8", "replace").split("\n")
+        except OSError:
+            return []
+        entries: list[list[str]] = [[]]
+        for line in lines[1:] if start else lines:
+            if line.startswith("+"):
+                entries[-1].append(line[1:])
+            elif entries[-1]:
+                entries.append([])
+        # The first of a part of the file may be the rest of an entry.
+        return ["\n".join(entry) for entry in reversed(entries[1:] if start else entries) if entry]
+
+    def store_string(self, string: str) -> None:
+        sent = self._expand(string)
+        if len(sent) <= self.MAX_KEPT_CHARS:
+            with contextlib.suppress(OSError):
+                super().store_string(sent)
+
+
+class HistorySuggestion(AutoSuggest):
+    """Behind the cursor, dimmed: how the newest entry that begins like the line went on, to the end of its line."""
+
+    def __init__(self, is_plain: Callable[[str], bool] = lambda text: True) -> None:
+        self._is_plain = is_plain
+        """Whether a text may be shown as it is (no folded paste in it)."""
+
+    def get_suggestion(self, buffer: Buffer, document: Document) -> Suggestion | None:
+        text = document.text
+        if not text.strip() or "\n" in text:
+            return None
+        for entry in buffer.history.get_strings()[: -SUGGESTED_ENTRIES - 1 : -1]:
+            if entry.startswith(text):
+                rest = entry[len(text) :].partition("\n")[0]
+                if rest and self._is_plain(rest) and to_terminal(rest) == rest:
+                    return Suggestion(rest)
+        return None

@@ -1,0 +1,152 @@
+"""The keys of the prompt that nca adds to prompt_toolkit's, for emacs' ways and for vi's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer, CompletionState
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.filters import (
+    Condition,
+    completion_is_selected,
+    emacs_mode,
+    has_completions,
+    has_selection,
+    is_searching,
+    vi_navigation_mode,
+)
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from nca.terminal.input.completion import is_command
+
+
+@dataclass(frozen=True, slots=True)
+class KeyActions:
+    """What the prompt does for keys.
+
+    is_lone_escape  the Escape at hand was pressed by itself
+    """
+
+    paste: Callable[[Buffer, str], None]
+    interrupt: Callable[[KeyPressEvent], None]
+    edit: Callable[[Buffer], None]
+    stop: Callable[[], None]
+    is_lone_escape: Callable[[], bool]
+
+
+def prompt_keys(actions: KeyActions) -> KeyBindings:
+    bindings = KeyBindings()
+    _add_enter_and_tab(bindings, Condition(actions.is_lone_escape))
+    _add_actions(bindings, actions)
+    return bindings
+
+
+def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None:
+    """What sends, begins a new line, or takes a completion."""
+
+    @bindings.add("enter", filter=~is_searching)
+    def send(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.newline(copy_margin=False)
+        else:
+            buffer.validate_and_handle()
+
+    @bindings.add("enter", filter=completion_is_selected & ~is_searching)
+    def take(event: KeyPressEvent) -> None:
+        """A chosen file is taken, and one writes on; a chosen command stands in the line and is sent."""
+        buffer = event.current_buffer
+        if is_command(buffer.text):
+            send(event)
+        else:
+            buffer.complete_state = None
+            if buffer.text.endswith("/"):
+                buffer.start_completion()
+
+    # A lone Escape is waited for in emacs' ways, where it may begin Alt and a key; for vi it is a key of its own.
+    @bindings.add("escape", "enter", filter=~is_searching & (emacs_mode | ~is_lone_escape))
+    @bindings.add("c-j", filter=~is_searching)
+    def new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    @bindings.add("escape", filter=is_lone_escape & has_completions & emacs_mode, eager=True)
+    def close_menu(event: KeyPressEvent) -> None:
+        event.current_buffer.cancel_completion()
+
+    @bindings.add("tab", filter=~is_searching)
+    def complete(event: KeyPressEvent) -> None:
+        _complete(event.current_buffer)
+
+    @bindings.add(" ", filter=Condition(_has_blank_after_command))
+    def blank(event: KeyPressEvent) -> None:
+        """A completed command has its blank already."""
+
+
+def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
+    """What the prompt does, and undo."""
+
+    @bindings.add(Keys.BracketedPaste)
+    def paste(event: KeyPressEvent) -> None:
+        actions.paste(event.current_buffer, event.data)
+
+    @bindings.add("c-x", "c-e", filter=~is_searching)
+    @bindings.add("v", filter=vi_navigation_mode & ~has_selection)
+    def edit(event: KeyPressEvent) -> None:
+        actions.edit(event.current_buffer)
+
+    @bindings.add("c-_", filter=emacs_mode & ~is_searching, save_before=lambda _: False)
+    @bindings.add("c-x", "c-u", filter=emacs_mode & ~is_searching, save_before=lambda _: False)
+    def undo(event: KeyPressEvent) -> None:
+        _undo(event.current_buffer)
+
+    @bindings.add("c-z")
+    def stop(event: KeyPressEvent) -> None:
+        actions.stop()
+
+    @bindings.add("c-c", filter=~is_searching & ~has_selection)
+    @bindings.add(Keys.SIGINT)
+    def interrupt(event: KeyPressEvent) -> None:
+        actions.interrupt(event)
+
+
+def _has_blank_after_command() -> bool:
+    text = get_app().current_buffer.document.text_before_cursor
+    return is_command(text) and text.endswith(" ") and text.count(" ") == 1
+
+
+def _undo(buffer: Buffer) -> None:
+    """The last change; of what was typed the last word, where prompt_toolkit takes each letter for a change."""
+    is_first = True
+    while True:
+        before = buffer.text
+        buffer.undo()
+        if buffer.text == before:
+            return
+        place = buffer.cursor_position
+        if before[:place] + before[place + 1 :] != buffer.text:
+            if not is_first:
+                buffer.redo()
+            return
+        if not before[place : place + 1].strip() or not buffer.text[:place][-1:].strip():
+            return
+        is_first = False
+
+
+def _complete(buffer: Buffer) -> None:
+    """The only completion at once, else the next one; computed here, for who presses Tab before the menu is open."""
+    state = buffer.complete_state
+    if state is not None and len(state.completions) > 1:
+        buffer.complete_next()
+        return
+    found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
+    if len(found) == 1:
+        buffer.cancel_completion()
+        buffer.apply_completion(found[0])
+    elif found:
+        # At once too: what is typed behind the Tab belongs behind what it puts in.
+        buffer.complete_state = CompletionState(buffer.document, found)
+        buffer.go_to_completion(0)

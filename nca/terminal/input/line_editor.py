@@ -1,0 +1,138 @@
+"""What keys make of a line, where no prompt stands to tell: what is typed while nca works.
+
+The keys that people use to mend a line are understood. A line with any other in it waits for the prompt, which gets the
+keys as they were typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+from nca.terminal.input.pastes import is_long, paste_label
+
+_WORD_BEFORE = re.compile(r"\S*\s*\Z")
+_NEWLINE = re.compile(r"\r\n?")
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line being edited, as in the prompt with emacs' keys. `is_shown`: as it looks there, long pastes folded."""
+
+    is_shown: bool
+    before: str = ""
+    after: str = ""
+
+    def press(self, key: KeyPress) -> bool:
+        """Take a key; False for one that is not understood."""
+        line_start = self.before.rfind("\n") + 1
+        line_end = self.after.find("\n") if "\n" in self.after else len(self.after)
+        match key.key:
+            case Keys.ControlJ:
+                self.before += "\n"
+            case Keys.BracketedPaste:
+                text = _NEWLINE.sub("\n", key.data)
+                self.before += paste_label(text) if self.is_shown and is_long(text) else text
+            case Keys.ControlH:
+                self.before = self.before[:-1]
+            case Keys.Delete:
+                self.after = self.after[1:]
+            case Keys.ControlW:
+                self.before = _WORD_BEFORE.sub("", self.before)
+            case Keys.ControlU:
+                self.before = self.before[:line_start]
+            case Keys.ControlK:
+                self.after = self.after[line_end:]
+            case Keys.Left | Keys.ControlB:
+                self._move(len(self.before) - 1)
+            case Keys.Right | Keys.ControlF:
+                self._move(len(self.before) + 1)
+            case Keys.Home | Keys.ControlA:
+                self._move(line_start)
+            case Keys.End | Keys.ControlE:
+                self._move(len(self.before) + line_end)
+            case str() as character if not isinstance(character, Keys):
+                self.before += character
+            case _:
+                return False
+        return True
+
+    @property
+    def text(self) -> str:
+        return self.before + self.after
+
+    def _move(self, position: int) -> None:
+        text = self.text
+        position = max(position, 0)
+        self.before, self.after = text[:position], text[position:]
+
+
+class SentLine(NamedTuple):
+    """A line that ended in Enter: its text, and how many keys it is, with its Enter."""
+
+    text: str
+    keys: int
+
+
+class Typed(NamedTuple):
+    """What keys show in a prompt: the lines that ended in Enter, and the one being typed."""
+
+    sent: list[str]
+    open: str
+
+
+def first_line(keys: Sequence[KeyPress]) -> SentLine | None:
+    """The first line that ends in Enter; None where there is none, or where it holds a key that is not understood."""
+    return _line_from(keys, 0, is_shown=False)[0]
+
+
+def typed(keys: Sequence[KeyPress]) -> Typed:
+    """All that was typed, as it is shown; keys that are not understood are left out."""
+    sent: list[str] = []
+    start = 0
+    while True:
+        line, rest = _line_from(keys, start, is_shown=True)
+        if line is None:
+            return Typed(sent, rest)
+        sent.append(line.text)
+        start += line.keys
+
+
+def without_enters(keys: Sequence[KeyPress]) -> list[KeyPress]:
+    """The same text with nothing that sends it; where a line ended a new one begins."""
+    kept: list[KeyPress] = []
+    for number, key in enumerate(keys):
+        before = keys[number - 1].key if number else ""
+        if key.key == Keys.ControlM and not _is_new_line(keys, number, before):
+            if any(later.key != Keys.ControlM for later in keys[number + 1 :]):
+                kept.append(KeyPress(Keys.ControlJ, "\n"))
+        else:
+            kept.append(key)
+    return kept
+
+
+def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, str]:
+    """The line from `start` on that ends in Enter, or None; and the text so far."""
+    line = _Line(is_shown)
+    for number in range(start, len(keys)):
+        key = keys[number]
+        if key.key == Keys.ControlM:
+            if not _is_new_line(keys, number, line.before if not line.after else ""):
+                return SentLine(line.text, number - start + 1), line.text
+            line.before = line.before.removesuffix("\\") + "\n"
+        elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
+            # Alt-Enter: the Enter that follows makes the new line.
+            continue
+        elif not line.press(key) and not is_shown:
+            return None, line.text
+    return None, line.text
+
+
+def _is_new_line(keys: Sequence[KeyPress], number: int, before: str) -> bool:
+    """Whether an Enter does not send: behind Escape (Alt-Enter) or a backslash."""
+    return before.endswith("\\") or (number > 0 and keys[number - 1].key == Keys.Escape)

@@ -1,0 +1,390 @@
+"""The prompt of a terminal: history, completion, several lines, a status line below."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application, get_app, in_terminal, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, is_searching, to_filter
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.input import create_input
+from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
+from prompt_toolkit.output import ColorDepth, Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import DynamicStyle, Style
+from rich.cells import cell_len, set_cell_size
+
+from nca.errors import UsageError
+from nca.terminal.commands import Leave
+from nca.terminal.input.completion import is_command, may_complete
+from nca.terminal.input.display import ShownText
+from nca.terminal.input.file_mentions import dropped_files
+from nca.terminal.input.history import HistorySuggestion
+from nca.terminal.input.keys import KeyActions, prompt_keys
+from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.panels.toolbar import Status, toolbar
+from nca.terminal.render.glyphs import carried, is_universal
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.theme import PALETTES, background, has_colour
+from nca.terminal.shell_line import is_shell_line
+
+if sys.platform != "win32":
+    from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
+    from nca.terminal.input.type_ahead import TypeAhead
+
+LEAVE_SECONDS = 2.0
+"""A second Ctrl-C within this time leaves."""
+
+_HINT_SECONDS = 6.0
+_MENU_ROWS = 8
+_NOTE_COLUMNS = 40
+"""A narrower window has no room to say what becomes of what is typed ahead."""
+_MAX_TEXT_CHARS = 20_000
+"""A longer text that comes from an editor is folded: the prompt would be slow with it."""
+_VI_MODES = {
+    InputMode.NAVIGATION: "N",
+    InputMode.INSERT: "I",
+    InputMode.INSERT_MULTIPLE: "I",
+    InputMode.REPLACE: "R",
+    InputMode.REPLACE_SINGLE: "R",
+}
+_STYLES = {
+    "continuation": "dim",
+    "pasted": "underline",
+    "auto-suggestion": "dim",
+    "bottom-toolbar": "noreverse bg:default default",
+    "bottom-toolbar.text": "noreverse bg:default default dim",
+    "activity": "dim",
+    "completion-menu": "bg:default default",
+    "completion-menu.completion": "bg:default default",
+    "completion-menu.completion.current": "reverse",
+    "completion-menu.meta.completion": "bg:default default dim",
+    "completion-menu.meta.completion.current": "reverse",
+    "scrollbar.background": "bg:default",
+    "scrollbar.button": "reverse",
+}
+
+
+@cache
+def _style(background: str) -> Style:
+    colours = PALETTES[background]
+    accent, notice = colours.prompt_accent, colours.prompt_notice
+    coloured = {"prompt": f"{accent} bold", "gauge": f"nodim {accent}"}
+    return Style.from_dict(_STYLES | coloured | {"gauge.high": f"nodim {notice}", "hint": f"nodim {notice}"})
+
+
+class _NoQuestions(Vt100_Output):
+    """Asks the terminal for nothing: an answer that comes late (over ssh, say) would be typed into the prompt."""
+
+    def get_rows_below_cursor_position(self) -> int:
+        return 1
+
+    def write(self, data: str) -> None:
+        super().write(data if is_universal(self.encoding()) else carried(data, self.encoding()))
+
+
+@dataclass(slots=True)
+class PromptOptions:
+    """What the prompt asks of the program around it; all are called while it stands on the screen."""
+
+    status: Callable[[], Status | None] = lambda: None
+    completer: Completer | None = None
+    history: History = field(default_factory=InMemoryHistory)
+    keys: Callable[[], str] = lambda: "emacs"
+    theme: Callable[[], str] = lambda: "auto"
+    directory: Path = field(default_factory=Path)
+    """Where `@path` begins."""
+    interrupted: Callable[[], bool] = lambda: True
+    """Ctrl-C on an empty line was pressed; True: it is time to leave."""
+    lend_terminal: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while an editor has the terminal."""
+    stopping: Callable[[], None] = lambda: None
+    """The program is about to be stopped (Ctrl-Z) while it works: what moves on the screen goes."""
+
+
+class Prompt:
+    """Reads what a person types; one object for the whole session."""
+
+    def __init__(self, options: PromptOptions, pastes: FoldedPastes) -> None:
+        self._options = options
+        self._pastes = pastes
+        self._hint = ""
+        self._has_stood = False
+        self._editing: asyncio.Task[None] | None = None
+        if sys.platform != "win32":
+            self._keyboard: Keyboard | None = Keyboard()
+            self._type_ahead: TypeAhead | None = TypeAhead(self._keyboard)
+            self._type_ahead.on_stop_signal = self.stop
+        else:
+            self._keyboard = None
+            self._type_ahead = None
+        self._session: PromptSession[str] = self._create_session()
+
+    async def read(self, default: str = "") -> str:
+        """What was typed, pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
+        self._hint = ""
+        self._session.app.editing_mode = EditingMode.VI if self._is_vi() else EditingMode.EMACS
+        if self._keyboard:
+            self._keyboard.forget_flush()
+        self._has_stood = False
+        reading = asyncio.ensure_future(
+            self._session.prompt_async(
+                default=self._pastes.refold(default), handle_sigint=False, pre_run=self._note_standing
+            )
+        )
+        try:
+            return self._pastes.unfold(await asyncio.shield(reading))
+        except asyncio.CancelledError:
+            # First the editor: the prompt would wait for it.
+            if self._editing is not None:
+                self._editing.cancel()
+            reading.cancel()
+            await asyncio.wait([reading])
+            raise
+
+    def _note_standing(self) -> None:
+        self._has_stood = True
+
+    def when_drawn(self, callback: Callable[[], None]) -> None:
+        """Call once, as soon as the prompt is on the screen."""
+
+        def once(_: object) -> None:
+            self._session.app.after_render -= once
+            callback()
+
+        self._session.app.after_render += once
+
+    def interrupt(self) -> bool:
+        """A SIGINT from outside counts as the key. False: Enter was quicker, it is meant for the work that begins."""
+        app = self._session.app
+        if app.is_running and not app.is_done:
+            app.key_processor.send_sigint()
+            return True
+        return not self._has_stood
+
+    def hear_interrupts(self, interrupt: Callable[[], None]) -> None:
+        """Have `interrupt` called for a Ctrl-C that was typed too early to be a signal."""
+        if self._type_ahead:
+            self._type_ahead.on_interrupt = interrupt
+
+    def quiet_terminal(self) -> AbstractContextManager[None]:
+        """For the whole chat: nothing typed is echoed or changed between two prompts."""
+        return self._type_ahead.quiet() if self._type_ahead else nullcontext()
+
+    def typing_ahead(self) -> AbstractContextManager[None]:
+        """While nca works: keys are kept for the next `read`."""
+        return self._type_ahead.collecting() if self._type_ahead else nullcontext()
+
+    def lent_terminal(self) -> AbstractContextManager[None]:
+        """While another program, such as an editor, has the terminal."""
+        return self._type_ahead.lent() if self._type_ahead else nullcontext()
+
+    def stop(self) -> None:
+        """Stop the program as Ctrl-Z does; the shell's `fg` goes on with it."""
+        if self._type_ahead is None:
+            return
+        if self._session.app.is_running:
+            run_in_terminal(self._type_ahead.stop)
+        else:
+            self._options.stopping()
+            self._type_ahead.stop()
+
+    def typed_ahead(self) -> str:
+        """What was typed while nca works, on one line that fits the window, and what becomes of it."""
+        if not self._type_ahead:
+            return ""
+        sent, still_open = self._type_ahead.typed()
+        text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
+        if not text.strip():
+            return ""
+        width = self._session.app.output.get_size().columns
+        # While a question stands, Enter is an answer to it.
+        note = " (queued)" if sent else "" if self._type_ahead.is_asking else " (Enter queues it)"
+        return fitted(one_line(text), note if width >= _NOTE_COLUMNS else "", width - 3)
+
+    def take_lines(self, is_message: Callable[[str], bool]) -> list[str]:
+        """Messages typed ahead to their Enter; they go into the history as if they had been read."""
+        lines = self._type_ahead.take_lines(is_message) if self._type_ahead else []
+        for line in lines:
+            self._options.history.append_string(self._pastes.fold(line))
+        return lines
+
+    async def pause(self) -> None:
+        """Wait until nobody is in the middle of a line."""
+        if self._type_ahead:
+            await self._type_ahead.pause()
+
+    def asking(self, answer: Callable[[KeyPress | None], None]) -> AbstractContextManager[None]:
+        """While a question stands, keys go to `answer`."""
+        if self._type_ahead:
+            return self._type_ahead.asking(answer)
+        answer(None)
+        return nullcontext()
+
+    def hold_typed_lines(self) -> None:
+        """What was typed ahead is not sent by itself: it waits in the prompt."""
+        if self._type_ahead:
+            self._type_ahead.forget_enters()
+
+    def above(self, write: Callable[[], None]) -> None:
+        """Write above the prompt that stands on the screen, or at once where there is none."""
+        write_above(self._session.app, write)
+
+    def redraw(self) -> None:
+        """The status changed while the prompt stands."""
+        if self._session.app.is_running:
+            self._session.app.invalidate()
+
+    def _create_session(self) -> PromptSession[str]:
+        actions = KeyActions(
+            paste=self._paste,
+            interrupt=self._on_interrupt,
+            edit=self._edit,
+            stop=self.stop,
+            is_lone_escape=lambda: self._keyboard is not None and self._keyboard.is_lone_escape,
+        )
+        session: PromptSession[str] = PromptSession(
+            message=self._message,
+            prompt_continuation=lambda width, *_: [("class:continuation", " " * width)],
+            multiline=True,
+            completer=self._options.completer,
+            complete_while_typing=Condition(lambda: may_complete(get_app().current_buffer.document.text_before_cursor)),
+            reserve_space_for_menu=_MENU_ROWS,
+            auto_suggest=HistorySuggestion(lambda text: not self._pastes.has_folded(text)),
+            input_processors=[ShownText(self._pastes.label)],
+            history=self._options.history,
+            bottom_toolbar=self._toolbar,
+            key_bindings=prompt_keys(actions),
+            search_ignore_case=True,
+            style=DynamicStyle(lambda: _style(background(self._options.theme()))),
+            include_default_pygments_style=False,
+            input=self._keyboard or create_input(),
+            output=terminal_output(),
+        )
+        # Set here: PromptSession would take it for a reason not to complete while a person types.
+        session.default_buffer.enable_history_search = to_filter(True)
+        if self._keyboard:
+            session.app.ttimeoutlen = ESCAPE_SECONDS
+        return session
+
+    def _is_vi(self) -> bool:
+        return self._options.keys() == "vi"
+
+    def _message(self) -> StyleAndTextTuples:
+        """The sign before the text; in vi's ways with the mode."""
+        app = self._session.app
+        if app.editing_mode != EditingMode.VI:
+            return [("class:prompt", "› ")]
+        letter = "V" if app.current_buffer.selection_state else _VI_MODES.get(app.vi_state.input_mode, "?")
+        return [("class:continuation", f"[{letter}] "), ("class:prompt", "› ")]
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        if self._hint:
+            return [("class:hint", f" {self._hint}")]
+        status = self._options.status()
+        width = self._session.app.output.get_size().columns
+        return list(toolbar(status, width)) if status is not None else []
+
+    def _paste(self, buffer: Buffer, pasted: str) -> None:
+        before = buffer.document.text_before_cursor
+        if is_searching():
+            buffer.insert_text(pasted.partition("\n")[0].partition("\r")[0])
+        elif (
+            (not before or before[-1].isspace())
+            and not is_command(before)
+            and not is_shell_line(before)
+            and (mentions := dropped_files(pasted, self._options.directory)) is not None
+        ):
+            buffer.insert_text(mentions, fire_event=False)
+        else:
+            # No menu opens over a text that was pasted.
+            buffer.insert_text(self._pastes.fold(pasted), fire_event=False)
+
+    def _edit(self, buffer: Buffer) -> None:
+        if self._editing is None or self._editing.done():
+            self._editing = self._session.app.create_background_task(self._edit_outside(buffer))
+
+    async def _edit_outside(self, buffer: Buffer) -> None:
+        """The text in the person's editor; what comes back stands in the prompt, and undo takes it back."""
+        from nca.terminal.input.editor import edited
+
+        try:
+            async with in_terminal():
+                text = await edited(self._pastes.unfold(buffer.text), self._options.lend_terminal)
+        except UsageError as error:
+            self._show_hint(one_line(f"{error} {error.advice}"), _HINT_SECONDS)
+            return
+        text = self._pastes.refold(text.rstrip("\n"))
+        if len(text) > _MAX_TEXT_CHARS:
+            text = self._pastes.fold(text)
+        buffer.save_to_undo_stack()
+        buffer.document = Document(text)
+
+    def _on_interrupt(self, event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        if buffer.text:
+            # Emptied, not lost: Up brings it back.
+            buffer.append_to_history()
+            buffer.reset()
+            return
+        if self._options.interrupted():
+            event.app.exit(exception=Leave(130))
+            return
+        self._show_hint("Ctrl-C again leaves (Ctrl-D too)", LEAVE_SECONDS)
+
+    def _show_hint(self, hint: str, seconds: float) -> None:
+        """In place of the toolbar, for a while."""
+        self._hint = hint
+        self.redraw()
+        self._session.app.create_background_task(self._forget_hint(hint, seconds))
+
+    async def _forget_hint(self, hint: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if self._hint == hint:
+            self._hint = ""
+            self.redraw()
+
+
+def fitted(text: str, note: str, cells: int) -> str:
+    """The end of a line that is being typed, and a note on it, in so many cells."""
+    room = max(cells - cell_len(note), 1)
+    if cell_len(text) <= room:
+        return text + note
+    return "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip() + note
+
+
+def write_above(app: Application[Any], write: Callable[[], None]) -> None:
+    """Write above what an application draws, or at once where it is not on the screen."""
+
+    async def in_turn() -> None:
+        await run_in_terminal(write)
+
+    if app.is_running:
+        app.create_background_task(in_turn())
+    else:
+        write()
+
+
+def terminal_output() -> Output:
+    """Where prompt_toolkit draws: a terminal that is asked for nothing, without colour where none is wanted."""
+    if sys.platform == "win32":
+        return create_output()
+    depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
+    output = _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
+    output.enable_cpr = False
+    return output

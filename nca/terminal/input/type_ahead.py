@@ -1,0 +1,249 @@
+"""Keys typed while there is no prompt: they would be lost or echoed into the answer. Kept for the next prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, PasteTimeoutParser
+from nca.terminal.input.line_editor import Typed, first_line, typed, without_enters
+from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
+
+assert sys.platform != "win32"
+
+PAUSE_SECONDS = 1.0
+"""Somebody in the middle of a line is not asked before they pause so long: the next key would be the answer."""
+_INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
+_READ_BYTES = 65_536
+_FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
+"""How a terminal in line mode keeps Enter, and Ctrl-D."""
+_SHOWN_KEYS = 2_000
+"""The newest keys, of which the preview is made at every frame."""
+
+
+class TypeAhead:
+    """Keys typed while there is no prompt: kept, not echoed, and given to the next prompt in order.
+
+    Ctrl-C and Ctrl-Z still arrive as signals. Lines that were typed to their Enter are sent one after the other.
+    """
+
+    def __init__(self, keyboard: Keyboard) -> None:
+        self._keyboard = keyboard
+        self._modes = TerminalModes(keyboard.fileno())
+        self._keys: list[KeyPress] = []
+        self._parser = PasteTimeoutParser(self._keep)
+        self._paste_timer: asyncio.TimerHandle | None = None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._is_collecting = False
+        self._is_lent = False
+        self._last_key = 0.0
+        self._question: PasteTimeoutParser | None = None
+        self._answer: Callable[[KeyPress | None], None] = lambda key: None
+        self.on_interrupt: Callable[[], None] = lambda: None
+        """Ctrl-C as a key: typed while the prompt that had just taken Enter still had the terminal."""
+        self.on_stop_signal: Callable[[], None] = self.stop
+        """Ctrl-Z while nca works, or a SIGTSTP from outside."""
+
+    def typed(self) -> Typed:
+        """The text typed so far."""
+        return typed(self._keys[-_SHOWN_KEYS:])
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """For the whole chat: no key is echoed or changed by the terminal between one reader and the next.
+
+        What was typed before is taken over.
+        """
+        early = self._modes.take()
+        if early is None:
+            yield
+            return
+        self._parser.feed(early.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
+        self._hand_over()
+        try:
+            with self._stop_signal_handled():
+                yield
+        finally:
+            self._modes.give_back()
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """While nca works: collect; on leaving, the keys wait for the next prompt."""
+        loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
+        try:
+            loop.add_reader(descriptor, self._read, descriptor)
+        except OSError:
+            yield
+            return
+        mark_pastes(on=True)
+        self._is_collecting = True
+        if self._take_over():
+            loop.call_soon(self.on_interrupt)
+        try:
+            yield
+        finally:
+            self._is_collecting = False
+            loop.remove_reader(descriptor)
+            mark_pastes(on=False)
+            self._hand_over()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """While another program has the terminal: nothing is read, and its modes are as nca found them."""
+        loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
+        if self._is_collecting:
+            loop.remove_reader(descriptor)
+            mark_pastes(on=False)
+        self._modes.be_as_found()
+        self._is_lent = True
+        try:
+            yield
+        finally:
+            self._is_lent = False
+            self._modes.be_quiet()
+            if self._is_collecting:
+                loop.add_reader(descriptor, self._read, descriptor)
+                mark_pastes(on=True)
+
+    def stop(self) -> None:
+        """Stop the program, with the terminal as nca found it; returns when it is continued."""
+        if self._is_lent:
+            # The other program has the terminal's modes in its care, and got the signal too.
+            stop_process(group=False)
+            return
+        mark_pastes(on=False)
+        self._modes.be_as_found()
+        stop_process(group=True)
+        self._modes.be_quiet()
+        mark_pastes(on=self._is_collecting)
+
+    def take_lines(self, is_message: Callable[[str], bool]) -> list[str]:
+        """The lines that were typed to their Enter, as far as they are plain messages; the rest stays."""
+        lines: list[str] = []
+        while (line := first_line(self._keys)) is not None and is_message(line.text):
+            del self._keys[: line.keys]
+            if line.text.strip():
+                lines.append(line.text)
+        return lines
+
+    async def pause(self) -> None:
+        """Wait until nobody is in the middle of a line."""
+        loop = asyncio.get_running_loop()
+        while self._keys and self._keys[-1].key != Keys.ControlM:
+            waited = loop.time() - self._last_key
+            if waited >= PAUSE_SECONDS:
+                return
+            await asyncio.sleep(PAUSE_SECONDS - waited)
+
+    @property
+    def is_asking(self) -> bool:
+        """A question stands, and keys are its answer."""
+        return self._question is not None
+
+    @contextmanager
+    def asking(self, answer: Callable[[KeyPress | None], None]) -> Iterator[None]:
+        """While a question stands: keys go to `answer`; None at the end of the input.
+
+        What was typed before, also what still lies in the terminal's queue, goes where it was meant to: to the prompt.
+        """
+        if not self._is_collecting:
+            answer(None)
+            yield
+            return
+        descriptor = self._keyboard.fileno()
+        while select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
+            pass
+        self._question = PasteTimeoutParser(answer)
+        self._answer = answer
+        try:
+            yield
+        finally:
+            self._question = None
+
+    def forget_enters(self) -> None:
+        """After an interrupt nothing is sent by itself: what was typed stands in the prompt."""
+        keys = [*get_typeahead(self._keyboard), *self._keys]
+        self._keys.clear()
+        store_typeahead(self._keyboard, without_enters(keys))
+
+    def _read(self, descriptor: int) -> bool:
+        """Take what has come; False at the end of the input."""
+        loop = asyncio.get_running_loop()
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            # End of input: the next prompt meets it and ends the loop.
+            loop.remove_reader(descriptor)
+            if self._question is not None:
+                self._answer(None)
+            return False
+        text = self._decoder.decode(data)
+        if self._question is not None:
+            self._question.feed(text)
+            loop.call_later(ESCAPE_SECONDS, self._question.flush)
+        else:
+            self._last_key = loop.time()
+            self._parser.feed(text)
+            self._watch_paste()
+        return True
+
+    def _keep(self, key: KeyPress) -> None:
+        if key.key in _INTERRUPTS:
+            self.on_interrupt()
+        else:
+            self._keys.append(key)
+
+    def _take_over(self) -> bool:
+        """Take what the last prompt had read and not used. True: Ctrl-C is in it, meant for the work that begins."""
+        keys = get_typeahead(self._keyboard)
+        self._keys += (key for key in keys if key.key not in _INTERRUPTS)
+        has_interrupt = len(self._keys) < len(keys)
+        self._parser.feed(self._keyboard.take_open_paste())
+        self._watch_paste()
+        return has_interrupt
+
+    def _watch_paste(self) -> None:
+        if self._paste_timer is not None:
+            self._paste_timer.cancel()
+            self._paste_timer = None
+        if self._parser.is_pasting:
+            loop = asyncio.get_running_loop()
+            self._paste_timer = loop.call_later(self._parser.patience_seconds, self._end_paste)
+
+    def _end_paste(self) -> None:
+        if self._parser.is_pasting:
+            self._parser.end_paste()
+
+    def _hand_over(self) -> None:
+        self._end_paste()
+        self._parser.flush()
+        store_typeahead(self._keyboard, list(self._keys))
+        self._keys.clear()
+
+    @contextmanager
+    def _stop_signal_handled(self) -> Iterator[None]:
+        if signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
+            # A shell without job control has it ignored: nobody could continue the program.
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(RuntimeError, ValueError):
+            loop.add_signal_handler(signal.SIGTSTP, self.on_stop_signal)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(RuntimeError, ValueError):
+                loop.remove_signal_handler(signal.SIGTSTP)

@@ -1,0 +1,92 @@
+"""Asking the person about a call: what it would really do, and one key for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+from rich.text import Text
+
+from nca.agent.approvals import Answer
+from nca.events import ApprovalAsked
+from nca.terminal.panels.approval_panel import panel, rule_of
+from nca.terminal.panels.question import by_key, keys_line
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.terminal.input.prompt import Prompt
+    from nca.terminal.render.draw import Draw
+
+_MOST_REASON_CHARS = 400
+
+
+class TerminalApprover:
+    """Asks in the chat, while the turn waits. `stop` interrupts the turn, as Ctrl-C does."""
+
+    def __init__(self, draw: Draw, prompt: Prompt, stop: Callable[[], None]) -> None:
+        self._draw = draw
+        self._prompt = prompt
+        self._stop = stop
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        """The answer; cancelled with the turn for Escape, Ctrl-C and the end of the input."""
+        question = Question(has_rule=bool(asked.subject), rule=rule_of(asked))
+
+        def take(key: KeyPress | None) -> Answer | None:
+            if key is None or key.key == Keys.Escape:
+                self._stop()
+                return None
+            return question.take(key)
+
+        return await by_key(
+            self._draw, self._prompt, show=lambda: self._draw.show(panel(asked)), line=question.line, take=take
+        )
+
+
+class Question:
+    """The keys of one question: y, s, a, n; behind n a reason may follow, up to Enter."""
+
+    def __init__(self, *, has_rule: bool, rule: str = "") -> None:
+        self._has_rule = has_rule
+        self._rule = rule
+        self._reason: str | None = None
+
+    def take(self, key: KeyPress) -> Answer | None:
+        """One key; the answer once it is whole. Any other key means nothing."""
+        if self._reason is not None:
+            return self._take_reason(key)
+        match str(key.key).lower():
+            case "y":
+                return Answer("once")
+            case "s" if self._has_rule:
+                return Answer("session")
+            case "a" if self._has_rule:
+                return Answer("always")
+            case "n":
+                self._reason = ""
+        return None
+
+    def line(self) -> Text:
+        """What can be pressed now."""
+        if self._reason is not None:
+            return Text(f"No. Why, for the model? Enter sends: {one_line(self._reason)}▏", style="notice")
+        keys = [("y", "once")]
+        if self._has_rule:
+            keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 160)}")]
+        keys += [("n", "no"), ("Esc", "no, and stop")]
+        return keys_line(keys, Text("Allow it?", style="notice"))
+
+    def _take_reason(self, key: KeyPress) -> Answer | None:
+        reason = self._reason or ""
+        match key.key:
+            case Keys.ControlM | Keys.ControlJ:
+                return Answer("deny", " ".join(reason.split()))
+            case Keys.ControlH:
+                self._reason = reason[:-1]
+            case Keys.BracketedPaste:
+                self._reason = (reason + key.data)[:_MOST_REASON_CHARS]
+            case str() as character if not isinstance(character, Keys):
+                self._reason = (reason + character)[:_MOST_REASON_CHARS]
+        return None

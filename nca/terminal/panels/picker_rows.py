@@ -1,0 +1,182 @@
+"""The rows of the picker: which sessions a text leaves, which one is chosen, and how it all is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from rich.cells import set_cell_size
+
+from nca.sessions.preview import Glance
+from nca.sessions.results import SessionHit
+from nca.sessions.session import SessionInfo
+from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.session_lines import place, short_id, size, title, when
+from nca.terminal.render.wording import messages
+
+MOST_LINES = 18
+"""Of the picker below its search line: a list is scrolled, it need not fill a large screen."""
+_PREVIEW_LINES = 5
+_LEAST_WITH_PREVIEW = 11
+_LEAST_WITH_HELP = 4
+_LEAST_OF_ID = 4
+"""Fewer characters are a word: many an id begins with a 0."""
+_NARROW = 56
+_SHOWN_CHARS = 400
+_PLACE_CELLS = 18
+_HELP = "↑↓ choose · Enter opens · Tab {other} · Esc leaves"
+_SHORT_HELP = "↑↓ · Enter · Tab · Esc"
+
+
+class _Known(NamedTuple):
+    """In small letters, what the search looks through at once."""
+
+    info: SessionInfo
+    words: str
+    directory: str
+
+    def holds(self, word: str, *, is_here: bool) -> bool:
+        is_id = len(word) >= _LEAST_OF_ID and self.info.id.startswith(word)
+        is_named = is_id or word in self.words
+        return is_named or (not is_here and word in self.directory)
+
+
+class Rows:
+    """The state of the list. `shown` are the sessions, `selected` the place of the one that Enter opens."""
+
+    def __init__(self, infos: Sequence[SessionInfo], directory: str, current: str = "") -> None:
+        self._known = [
+            _Known(info, to_terminal(f"{info.name} {info.title} {info.model}").lower(), info.directory.lower())
+            for info in infos
+        ]
+        self._by_id = {info.id: info for info in infos}
+        self._here = {info.id for info in infos if info.directory == directory}
+        self._current = current
+        self._text = ""
+        self._found: dict[str, str] = {}
+        """Sessions of a full-text search, best first, with the stretch that answers."""
+        self.is_here = bool(self._here)
+        """Only this directory's."""
+        self.shown: list[SessionInfo] = []
+        self.selected = 0
+        self._filter()
+        # Nobody comes here for the session they are in.
+        self.selected = 1 if len(self.shown) > 1 and self.shown[0].id == current else 0
+
+    @property
+    def chosen(self) -> SessionInfo | None:
+        return self.shown[self.selected] if self.shown else None
+
+    def search(self, text: str) -> None:
+        """Names and first words at once; what is found inside follows with `take`."""
+        self._text, self._found, self.selected = text, {}, 0
+        self._filter()
+
+    def take(self, text: str, hits: Sequence[SessionHit]) -> None:
+        """The answer of a full-text search, unless the person has typed on. The chosen one stays chosen."""
+        if text != self._text:
+            return
+        self._found = {hit.session: hit.hits[0].snippet for hit in hits if hit.hits}
+        self._refill()
+
+    def turn(self) -> None:
+        """From this directory to all, and back."""
+        self.is_here = not self.is_here
+        self._refill()
+
+    def move(self, by: int) -> None:
+        self.selected = max(0, min(len(self.shown) - 1, self.selected + by))
+
+    def snippet(self, session_id: str) -> str:
+        return self._found.get(session_id, "")
+
+    def lines(self, glance: Glance | None, columns: int, height: int) -> StyleAndTextTuples:
+        """At most `height` lines of at most `columns` cells: list, preview of the chosen one, keys."""
+        height = min(height, MOST_LINES)
+        has_help = height >= _LEAST_WITH_HELP
+        preview = self._preview(glance) if height >= _LEAST_WITH_PREVIEW else []
+        room = height - has_help - (len(preview) + 1 if preview else 0)
+        parts = self._list(columns, room)
+        if preview:
+            parts.append(("class:picker.quiet", "─" * columns))
+            parts += [(style, set_cell_size(text, columns)) for style, text in preview]
+        if has_help:
+            parts.append(("class:picker.quiet", self._help(columns)))
+        return _joined(parts)
+
+    def _refill(self) -> None:
+        before = self.chosen
+        self._filter()
+        places = {info.id: place for place, info in enumerate(self.shown)}
+        self.selected = places.get(before.id, 0) if before else 0
+
+    def _filter(self) -> None:
+        words = self._text.lower().split()
+        shown = [
+            one.info
+            for one in self._known
+            if (not self.is_here or one.info.id in self._here)
+            and all(one.holds(word, is_here=self.is_here) for word in words)
+        ]
+        if self._found:
+            by_title = {info.id for info in shown}
+            inside = [name for name in self._found if name in self._by_id and name not in by_title]
+            shown += [self._by_id[name] for name in inside if not self.is_here or name in self._here]
+        self.shown = shown
+
+    def _list(self, columns: int, room: int) -> list[tuple[str, str]]:
+        if not self.shown:
+            said = "nothing found" if self._text.strip() else "no sessions"
+            where = " in this directory; Tab looks in all" if self.is_here else ""
+            return [("class:picker.quiet", set_cell_size(f"  {said}{where}", columns))][:room]
+        top = max(0, min(self.selected - room // 2, len(self.shown) - room))
+        parts = []
+        for number, info in enumerate(self.shown[top : top + room], top):
+            is_chosen = number == self.selected
+            style = "class:picker.chosen" if is_chosen else ""
+            parts.append((style, set_cell_size(f"{'›' if is_chosen else ' '} {self._row(info, columns)}", columns)))
+        return parts
+
+    def _row(self, info: SessionInfo, columns: int) -> str:
+        about = f"(this) {title(info)}" if info.id == self._current else title(info)
+        if columns < _NARROW:
+            return f"{when(info.updated_at)[5:10]} {about}"
+        where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
+        return f"{when(info.updated_at)} {info.messages:>6,}  {where}{about}"
+
+    def _preview(self, glance: Glance | None) -> list[tuple[str, str]]:
+        info = self.chosen
+        if info is None:
+            return []
+        facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {messages(info.messages)}"]
+        facts += [size(glance.size_bytes)] if glance else []
+        facts += [f"began {when(info.created_at)}", *(["by nca run"] if info.kind == "run" else [])]
+        found = self.snippet(info.id)
+        lines = [
+            ("class:picker.quiet", " · ".join(facts)),
+            ("class:picker.quiet", place(info.directory)),
+            ("", f"found: {one_line(found, _SHOWN_CHARS)}" if found else ""),
+            ("", f"› {one_line(glance.asked, _SHOWN_CHARS)}" if glance and glance.asked else ""),
+            ("", f"• {one_line(glance.answered, _SHOWN_CHARS)}" if glance and glance.answered else ""),
+        ]
+        filled = [line for line in lines if line[1]]
+        return filled + [("", "")] * (_PREVIEW_LINES - len(filled))
+
+    def _help(self, columns: int) -> str:
+        other = "all directories" if self.is_here else "this directory"
+        counted = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
+        long = f"{counted} · {_HELP.format(other=other)}"
+        return long if len(long) <= columns else set_cell_size(f"{_SHORT_HELP} · {counted}", columns)
+
+
+def _end(text: str) -> str:
+    """The end of a path says more than its beginning."""
+    return text if len(text) <= _PLACE_CELLS else f"…{text[1 - _PLACE_CELLS :]}"
+
+
+def _joined(parts: list[tuple[str, str]]) -> StyleAndTextTuples:
+    joined: StyleAndTextTuples = []
+    for number, (style, text) in enumerate(parts):
+        joined += [("", "\n"), (style, text)] if number else [(style, text)]
+    return joined

@@ -1,0 +1,47 @@
+"""Asking the person about a call where there is no screen: a few lines, and one typed line for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from nca.agent.approvals import Answer
+from nca.events import ApprovalAsked
+from nca.terminal.panels.approval_panel import panel, rule_of
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.terminal.render.output import Output
+    from nca.terminal.render.plain import LineReader
+
+_ONCE = {"y": Answer("once"), "yes": Answer("once")}
+_WITH_A_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
+
+
+class LineApprover:
+    """Asks with lines, while the turn waits. Cancelled with the turn for Ctrl-C; the end of the input is a no."""
+
+    def __init__(self, output: Output, reader: LineReader) -> None:
+        self._output = output
+        self._reader = reader
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
+        self._output.show(panel(asked))
+        rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
+        if sys.platform != "win32":
+            from nca.terminal.input.terminal_modes import forget_typed
+
+            await asyncio.to_thread(forget_typed)
+        while True:
+            self._output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
+            try:
+                line = (await self._reader.read()).strip()
+            except EOFError:
+                return Answer("deny")
+            word, _, reason = line.partition(" ")
+            if line.lower() in answers:
+                return answers[line.lower()]
+            if word.lower() in ("n", "no"):
+                return Answer("deny", one_line(reason, 400))

@@ -1,0 +1,32 @@
+"""A question in the chat that a typed line answers, for where there is no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nca.terminal.panels.locked_session import Key, choices
+
+if TYPE_CHECKING:
+    from nca.terminal.render.output import Output
+    from nca.terminal.render.plain import LineReader
+
+
+class LineQuestion:
+    """A letter and Enter; Enter alone and the end of the input leave it."""
+
+    def __init__(self, output: Output, reader: LineReader) -> None:
+        self._output = output
+        self._reader = reader
+
+    async def ask(self, question: str, keys: Sequence[Key]) -> str:
+        """The key, "" where the person leaves it."""
+        self._output.warn(question)
+        while True:
+            self._output.notice(f"{choices(keys)}, Enter to leave it:")
+            try:
+                word = (await self._reader.read()).strip().lower()
+            except EOFError:
+                return ""
+            if not word or word[0] in [key for key, _ in keys]:
+                return word[:1]

@@ -1,0 +1,105 @@
+"""The line below the prompt: model, gauge, permission mode, cost, session, what is going on.
+
+The gauge shows the one usage that everything shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+
+GAUGE_CELLS = 6
+USUAL_PERMISSION = "ask"
+"""It gives way first: a mode that asks less, or nothing, is what a person must see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the toolbar says. Thresholds decide the gauge's colour only.
+
+    permission  the mode, as `agent.permission` names it
+    activity    what goes on in the background
+    """
+
+    model: str
+    usage_ratio: float
+    used_tokens: int
+    budget_tokens: int
+    session: str = ""
+    cost: float | None = None
+    is_estimate: bool = False
+    permission: str = ""
+    activity: str = ""
+    info_threshold: float = 0.6
+    compact_threshold: float = 0.8
+
+
+def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
+    """▓▓▓▓░░ — at least one filled for anything above nothing, all only when it is full."""
+    filled = min(cells, max(round(ratio * cells), 1 if ratio > 0 else 0))
+    if filled == cells and ratio < 1:
+        filled = cells - 1
+    return "▓" * filled + "░" * (cells - filled)
+
+
+def toolbar(status: Status, width: int) -> list[tuple[str, str]]:
+    """Styled parts that fit `width` cells; the gauge stays longest, names give way first."""
+    # Imported here: the first prompt stands before there is a status.
+    from nca.models.costs import money
+    from nca.terminal.render.wording import percent, short_tokens
+
+    style = "class:gauge"
+    if status.usage_ratio >= status.compact_threshold:
+        style = "class:gauge.high"
+    share = percent(status.usage_ratio).replace("%", " %")
+    tokens = f" · {short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}"
+    model = one_line(status.model, 40)
+    session = one_line(status.session, 30)
+    cost = money(status.cost) if status.cost else ""
+    activity = ("class:activity", one_line(status.activity, 40))
+    mode = ("class:hint" if status.permission == "auto" else "", one_line(status.permission, 20))
+    unusual = mode if status.permission != USUAL_PERMISSION else ("", "")
+    meter = (style, f"{gauge(status.usage_ratio)} {share}")
+    whole = (style, f"{meter[1]}{tokens}")
+    short_model = model.rpartition("/")[2]
+    candidates = [
+        [("", model), whole, mode, ("", cost), ("", session), activity],
+        [("", model), whole, mode, ("", cost), activity],
+        [("", short_model), whole, mode, ("", cost), activity],
+        [("", short_model), whole, unusual, activity],
+        [whole, unusual, activity],
+        [whole, unusual],
+        [whole],
+        [meter],
+        [(style, share)],
+    ]
+    for candidate in candidates:
+        parts = [part for part in candidate if part[1]]
+        joined = _joined(parts)
+        if sum(cell_len(text) for _, text in joined) <= width - 1:
+            return joined
+    return []
+
+
+def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    joined: list[tuple[str, str]] = [("", " ")]
+    for index, part in enumerate(parts):
+        if index:
+            joined.append(("", "  "))
+        joined.append(part)
+    return joined
+
+
+def activity_of(conversation: Conversation) -> str:
+    """What goes on while the prompt stands, in a few words; "" where nothing does."""
+    starting = [one.server.name for one in conversation.servers.connections if one.state == "starting"]
+    parts = ["compacting in the background"] if conversation.is_preparing else []
+    parts += [f"starting {', '.join(starting)}"] if starting else []
+    return " · ".join(parts)

@@ -1,0 +1,76 @@
+"""A unified diff as a person reads it: what goes in red, what comes in green, in bold what differs within a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from rich.text import Text
+
+from nca.terminal.render.sanitize import to_terminal
+from nca.terminal.render.wording import counted
+
+LONGEST_LINE_CHARS = 1_000
+_STYLES = {"+": "added", "-": "removed", "@": "accent"}
+
+
+def diff_lines(diff: str, most: int, more: str = "that are not shown here") -> list[Text]:
+    """The first `most` lines, indented; what is left out is said, and `more` is where it is or why."""
+    lines = to_terminal(diff).rstrip("\n").split("\n")
+    shown = _coloured(lines[:most])
+    return [*shown, *left_out(len(lines) - most, more)]
+
+
+def left_out(count: int, more: str = "that are not shown here") -> list[Text]:
+    """The line for what is not shown, where there is any."""
+    return [Text(f"  … and {counted(count, 'more line')} {more}", style="notice")] if count > 0 else []
+
+
+def _coloured(lines: Sequence[str]) -> Iterator[Text]:
+    """Line by line; lines taken out that are followed by as many put in are compared with them."""
+    start = _title_lines(lines)
+    yield from (_line(line, "quiet") for line in lines[:start])
+    while start < len(lines):
+        gone = _run(lines, start, "-")
+        come = _run(lines, start + gone, "+")
+        if gone and gone == come:
+            pairs = [_compared(lines[at], lines[at + gone]) for at in range(start, start + gone)]
+            yield from (old for old, _ in pairs)
+            yield from (new for _, new in pairs)
+        else:
+            come = come or (0 if gone else 1)
+            yield from (_line(line, _STYLES.get(line[:1], "quiet")) for line in lines[start : start + gone + come])
+        start += gone + come
+
+
+def _title_lines(lines: Sequence[str]) -> int:
+    """How many lines name the files: those before the first hunk."""
+    return len(list(takewhile(lambda line: line.startswith(("--- ", "+++ ")), lines[:2])))
+
+
+def _run(lines: Sequence[str], start: int, mark: str) -> int:
+    end = start
+    while end < len(lines) and lines[end].startswith(mark):
+        end += 1
+    return end - start
+
+
+def _line(line: str, style: str) -> Text:
+    cut = line if len(line) <= LONGEST_LINE_CHARS else f"{line[:LONGEST_LINE_CHARS]}… ({len(line):,} characters)"
+    return Text(f"  {cut}", style=style)
+
+
+def _compared(old: str, new: str) -> tuple[Text, Text]:
+    """Both lines, with what is between their common beginning and end in bold, where they have enough in common."""
+    shown = _line(old, "removed"), _line(new, "added")
+    before = _common(old[1:], new[1:]) + 1
+    behind = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - before)
+    if (before + behind - 1) * 3 < min(len(old), len(new)) or max(len(old), len(new)) > LONGEST_LINE_CHARS:
+        return shown
+    for text, line in zip(shown, (old, new), strict=True):
+        text.stylize("bold", before + 2, len(line) - behind + 2)
+    return shown
+
+
+def _common(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,0 +1,317 @@
+"""Events become what a person sees: the listener for a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from nca.events import (
+    ApprovalAsked,
+    ContextCompaction,
+    ContextWarning,
+    ErrorRaised,
+    Event,
+    MessageTaken,
+    Notice,
+    ReasoningDelta,
+    RequestStarted,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from nca.terminal.render import wording
+from nca.terminal.render.diffs import diff_lines
+from nca.terminal.render.notify import Notifier, codes
+from nca.terminal.render.reasoning import FoldedThoughts, Thoughts
+from nca.terminal.render.recent_calls import Recent
+from nca.terminal.render.running_tools import RunningCalls, is_nested
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.screen import Screen
+from nca.terminal.render.theme import theme_for
+
+if TYPE_CHECKING:
+    from nca.config.schema import TerminalSettings
+    from nca.terminal.render.markdown_stream import MarkdownStream
+
+FRAME_SECONDS = 0.08
+"""At most this often the tail is drawn again."""
+
+DIFF_LINES = 40
+"""Of a change that was made without asking; /show has the whole."""
+
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Draw:
+    """Listens to a conversation and draws on a `Screen`. Never raises, never waits."""
+
+    def __init__(
+        self, screen: Screen, *, theme: str = "auto", show_reasoning: bool = False, notify_seconds: float = 0
+    ) -> None:
+        self.screen = screen
+        self.recent = Recent()
+        self.typed_ahead: Callable[[], str] = str
+        """What the person typed while nca works; shown below everything."""
+        self.question: Text | None = None
+        """While the person is asked something: what they may answer, in place of the status."""
+        self._show_reasoning = show_reasoning
+        self._theme = theme
+        self._notifier = Notifier(lambda message: screen.send_codes(codes(message, os.environ)), notify_seconds)
+        self._answer: MarkdownStream | None = None
+        self._unfed: list[str] = []
+        """Text of the answer that came since the last frame."""
+        self._thoughts: Thoughts | FoldedThoughts | None = None
+        self._section = ""
+        self._status = ""
+        self._status_since = 0.0
+        self._running = RunningCalls()
+        self._asked: set[str] = set()
+        """Calls that the person was asked about: they have seen the change."""
+        self._last_frame = 0.0
+        self._is_at_work = False
+
+    def apply(self, settings: TerminalSettings) -> None:
+        if settings.theme != self._theme:
+            self.screen.console.push_theme(theme_for(settings.theme))
+        self._theme = settings.theme
+        self._show_reasoning = settings.show_reasoning
+        self._notifier.after_seconds = settings.notify_seconds
+
+    @property
+    def failure(self) -> OSError | None:
+        return self.screen.failure
+
+    @property
+    def is_gone(self) -> bool:
+        return self.screen.is_gone
+
+    def on_event(self, event: Event) -> None:
+        self.recent.on_event(event)
+        self._notifier.on_event(event)
+        match event:
+            case TextDelta():
+                self._on_text(event.text)
+            case ReasoningDelta():
+                self._on_reasoning(event.text)
+            case TurnStarted() | RequestStarted():
+                self._set_status("Thinking")
+            case ToolStarted():
+                self._end_stream()
+                self._running.begin(event)
+                self._set_status(self._running.line(), goes_on=is_nested(event.call_id))
+            case ToolFinished():
+                self._on_tool_finished(event)
+            case ContextWarning():
+                self._line(event.message, "notice" if event.level == "warning" else "quiet")
+            case ContextCompaction() if not wording.is_silent(event):
+                self._on_compaction(event)
+            case ApprovalAsked():
+                self._asked.add(event.call_id)
+            case MessageTaken():
+                self._line(f"› {event.text}", "none")
+            case RetryScheduled():
+                self._line(wording.retry_line(event), "quiet")
+            case Notice():
+                self.notice(event.message)
+            case ErrorRaised():
+                self.error(event.message, event.advice)
+            case TurnFinished():
+                self._on_turn_finished(event)
+            case _:
+                pass
+
+    def send_codes(self, codes: str) -> bool:
+        self.screen.send_codes(codes)
+        return not self.screen.is_gone
+
+    def show(self, answer: RenderableType | str) -> None:
+        self._end_stream()
+        self._begin("shown")
+        self.screen.print(answer)
+
+    def notice(self, text: str) -> None:
+        self._line(text, "quiet")
+
+    def warn(self, text: str) -> None:
+        self._line(text, "notice")
+
+    def error(self, message: str, advice: str = "") -> None:
+        self._line(message, "failure")
+        if advice:
+            self._line(advice, "quiet")
+
+    def clear(self) -> None:
+        self.screen.clear()
+
+    def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
+        """A prompt is about to stand on the screen; `above` runs a write so that it lands above it."""
+        if self._section:
+            self.screen.print(Text(""))
+        self._section = ""
+        self.screen.above_prompt = above
+
+    def end_prompt(self) -> None:
+        self.screen.above_prompt = None
+
+    @asynccontextmanager
+    async def at_work(self, label: str) -> AsyncIterator[None]:
+        self._is_at_work = True
+        self._section = "prompt"
+        self._set_status(label)
+        clock = asyncio.create_task(self._animate())
+        try:
+            yield
+        finally:
+            clock.cancel()
+            with suppress(asyncio.CancelledError):
+                await clock
+            self._is_at_work = False
+            self._status = ""
+            self._running.clear()
+            self._end_stream()
+            self.screen.clear_tail()
+
+    async def _animate(self) -> None:
+        while True:
+            await asyncio.sleep(FRAME_SECONDS)
+            self._frame()
+            self._notifier.look()
+
+    def _on_text(self, text: str) -> None:
+        if self._thoughts is not None:
+            self._end_stream()
+        if self._answer is None:
+            if not text.strip():
+                return
+            self._begin("answer")
+            self._answer = self._new_answer()
+            self._status = ""
+        self._unfed.append(text)
+        self._frame(only_when_due=True)
+
+    def _new_answer(self) -> MarkdownStream:
+        # Imported here: parser and lexers are not needed before the first answer.
+        from nca.terminal.render.code_theme import code_theme
+        from nca.terminal.render.markdown_stream import MarkdownStream
+
+        return MarkdownStream(code_theme(self._theme))
+
+    def _on_reasoning(self, text: str) -> None:
+        if self._answer is not None:
+            self._end_stream()
+        if self._thoughts is None:
+            if not text.strip():
+                return
+            if self._show_reasoning:
+                self._begin("reasoning")
+            self._thoughts = Thoughts() if self._show_reasoning else FoldedThoughts()
+        self._frame(self._thoughts.feed(text), only_when_due=True)
+
+    def _on_tool_finished(self, event: ToolFinished) -> None:
+        started = self._running.end(event.call_id)
+        is_change = bool(event.diff) and event.call_id not in self._asked
+        # What a task does on its way is told while it does it; what it changed is told for good.
+        if is_change or not is_nested(event.call_id):
+            mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
+            self._line(f"{mark} {wording.tool_finished_line(started, event)}", style, section="tools")
+        if is_change:
+            self.screen.print(*diff_lines(event.diff, DIFF_LINES, "· /show has the whole"))
+        self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
+
+    def _on_compaction(self, event: ContextCompaction) -> None:
+        if event.phase == "starting":
+            self._end_stream()
+            self._set_status(wording.compaction_line(event))
+            return
+        style = {"failed": "notice", "insufficient": "notice"}.get(event.phase, "quiet")
+        self._line(wording.compaction_line(event), style)
+        self._set_status("Thinking")
+
+    def _on_turn_finished(self, event: TurnFinished) -> None:
+        self._end_stream()
+        self._status = ""
+        match event.reason:
+            case "interrupted":
+                self._line("Interrupted; what came so far is kept. Ctrl-C again leaves.", "notice")
+            case "max_steps":
+                self._line(f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice")
+            case "stuck":
+                self._line(wording.STUCK, "notice")
+            case _:
+                pass
+
+    def _line(self, text: str, style: str, *, section: str = "lines") -> None:
+        """One line for good, apart from the answer's text."""
+        self._end_stream()
+        self._begin(section)
+        self.screen.print(Text(one_line(text, wording.ERROR_CHARS), style=style))
+
+    def _begin(self, section: str) -> None:
+        """An empty line between what is of different kinds."""
+        if self._section != section and self._section:
+            self.screen.print(Text(""))
+        self._section = section
+
+    def _end_stream(self) -> None:
+        fed = self._fed()
+        stream, self._answer = self._answer, None
+        thoughts, self._thoughts = self._thoughts, None
+        if isinstance(thoughts, FoldedThoughts):
+            self._begin("tools")
+        finished = stream.finish() if stream else thoughts.finish() if thoughts else []
+        if fed or finished:
+            self._frame([*fed, *finished])
+
+    def _set_status(self, status: str, *, goes_on: bool = False) -> None:
+        """goes_on: the work that it is about began earlier, under other words."""
+        if status != self._status:
+            self._status_since = self._status_since if goes_on else time.monotonic()
+            self._status = status
+        if self._is_at_work:
+            self._frame(only_when_due=True)
+
+    def _frame(self, finished: list[RenderableType] | None = None, *, only_when_due: bool = False) -> None:
+        """Draw: what is finished for good, the tail when a frame is due."""
+        now = time.monotonic()
+        is_due = now - self._last_frame >= FRAME_SECONDS
+        if only_when_due and not is_due and not finished:
+            return
+        self._last_frame = now
+        self.screen.draw([*self._fed(), *(finished or [])], self._tail(now) if self._is_at_work else None)
+
+    def _fed(self) -> list[RenderableType]:
+        """What has become finished by the text since the last frame: many small pieces are taken at once."""
+        if self._answer is None or not self._unfed:
+            return []
+        text = "".join(self._unfed)
+        self._unfed.clear()
+        return self._answer.feed(text)
+
+    def _tail(self, now: float) -> RenderableType | None:
+        parts: list[RenderableType] = []
+        stream = self._answer or self._thoughts
+        if stream is not None and not isinstance(stream, FoldedThoughts) and stream.tail is not None:
+            parts.append(stream.tail)
+        elif self.question is not None:
+            parts.append(self.question)
+        elif self._status:
+            parts.append(self._status_line(now))
+        if typed := self.typed_ahead():
+            parts.append(Text("› " + one_line(typed), style="quiet", no_wrap=True, overflow="ellipsis"))
+        return Group(*parts) if parts else None
+
+    def _status_line(self, now: float) -> Text:
+        elapsed = now - self._status_since
+        mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
+        waited = f" {elapsed:.0f} s · Ctrl-C stops" if elapsed >= 2 else ""
+        return Text(f"{mark} {self._status}…{waited}", style="quiet", no_wrap=True, overflow="ellipsis")

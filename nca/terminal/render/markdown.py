@@ -1,0 +1,257 @@
+"""One block of a model's Markdown as a Rich renderable: nothing hidden, nothing clickable, nothing unsafe.
+
+What differs from Rich's own: link targets stand in clear instead of in an escape code; HTML and references are shown,
+not dropped; so is what is nested too deep, and all text of a table's cells; characters that Markdown's entities bring
+in (`&#x202e;`) pass the sanitizer too; code has no padding, so that it can be selected and copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Heading, ListElement, Markdown, MarkdownElement, TableElement
+from rich.segment import Segment
+from rich.syntax import SyntaxTheme
+from rich.table import Table
+from rich.text import Text
+
+from nca.terminal.render.code_lines import CodeLines
+from nca.terminal.render.markdown_blocks import Block
+from nca.terminal.render.sanitize import to_terminal
+
+MAX_DEPTH = 12
+"""Lists and quotes nested deeper than this are shown as they are written."""
+
+LEAST_COLUMNS = 12
+"""So much room is left for text in what is nested; where there is less, the text is shown as it is written."""
+
+MOST_CELL_CHARS = 12
+"""Of a cell's longest word a table must hold so much in one line; where it cannot, its rows become lines."""
+
+# References would hide their targets, and name what another block defines. Text deeper than maxNesting is dropped: it
+# must be over two levels of tokens for each of MAX_DEPTH; the cost of many open brackets grows with it.
+_parser = (
+    MarkdownIt("commonmark", {"html": False, "maxNesting": 2 * MAX_DEPTH + 4})
+    .enable("strikethrough")
+    .enable("table")
+    .disable("reference")
+)
+
+
+def render_block(block: Block, theme: SyntaxTheme) -> RenderableType:
+    """What draws one block; its text is already safe for the terminal."""
+    match block.kind:
+        case "code":
+            drawn: RenderableType = CodeLines(block.language, theme).add(block.text)
+        case "plain":
+            drawn = Text(block.text)
+        case _:
+            drawn = _Markdown(block.text, theme, block.number)
+    return indented(drawn, block)
+
+
+def indented(drawn: RenderableType, block: Block) -> RenderableType:
+    """Below the text of the list item that it belongs to."""
+    # A list's bullets stand one column further in than they are written.
+    return _Indented(drawn, block.indent + 1) if block.indent else drawn
+
+
+class _Indented:
+    def __init__(self, inside: RenderableType, columns: int) -> None:
+        self._inside = inside
+        self._columns = columns
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = min(self._columns, options.max_width // 3)
+        narrower = options.update(width=max(options.max_width - columns, 1))
+        for line in console.render_lines(self._inside, narrower, pad=False):
+            if any(segment.text for segment in line):
+                yield Segment(" " * columns)
+                yield from line
+            yield Segment.line()
+
+
+class _Markdown:
+    """Markdown without the empty lines around it and the blanks that fill its lines up."""
+
+    def __init__(self, text: str, theme: SyntaxTheme, number: int) -> None:
+        self._text = text
+        self._inside = ClearMarkdown(text, theme, number)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        depth = self._inside.depth
+        inside: RenderableType = self._inside
+        if depth > MAX_DEPTH or (depth > 0 and options.max_width < 4 * depth + LEAST_COLUMNS):
+            inside = Text(self._text)
+        yield from _trimmed(console.render_lines(inside, options, pad=False))
+
+
+def _trimmed(rendered: list[list[Segment]]) -> Iterator[Segment]:
+    lines = [_without_padding(line) for line in rendered]
+    while lines and not lines[-1]:
+        lines.pop()
+    is_leading = True
+    for line in lines:
+        is_leading = is_leading and not line
+        if not is_leading:
+            yield from line
+            yield Segment.line()
+
+
+def _without_padding(line: list[Segment]) -> list[Segment]:
+    kept = list(line)
+    while kept and not kept[-1].text.strip(" "):
+        kept.pop()
+    if kept and kept[-1].text.endswith(" "):
+        last = kept.pop()
+        kept.append(Segment(last.text.rstrip(" "), last.style, last.control))
+    return kept
+
+
+class _Code(CodeBlock):
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> _Code:
+        element = cls(token.info.partition(" ")[0], "")
+        assert isinstance(markdown, ClearMarkdown)
+        element.syntax_theme = markdown.syntax_theme
+        return element
+
+    syntax_theme: SyntaxTheme
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield CodeLines(self.lexer_name, self.syntax_theme).add(str(self.text).rstrip("\n"))
+
+
+class _Heading(Heading):
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class _List(ListElement):
+    """Numbers stand in a column of their own that is the same for every item, as items are drawn one by one."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.list_type == "bullet_list_open":
+            yield from super().__rich_console__(console, options)
+            return
+        style = console.get_style("markdown.item.number", default="none")
+        for number, item in enumerate(self.items, 1 if self.list_start is None else self.list_start):
+            mark = f"{number:>2}. "
+            narrower = options.update(width=max(options.max_width - len(mark), 1))
+            for index, line in enumerate(console.render_lines(item.elements, narrower, style=item.style)):
+                yield Segment(" " * len(mark) if index else mark, style)
+                yield from line
+                yield Segment.line()
+
+
+class _Table(TableElement):
+    """A table whose cells lose nothing; where the window is too narrow for it, each row is a few lines."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        heads = [cell.content for cell in self.header.row.cells] if self.header and self.header.row else []
+        rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body else []
+        columns = list(zip_longest(heads, *rows, fillvalue=Text()))
+        least = sum(max(_least_width(cell) for cell in column) + 2 for column in columns)
+        if least > options.max_width:
+            yield from _as_lines(heads, rows)
+            return
+        table = Table(
+            box=box.SIMPLE, pad_edge=False, style="markdown.table.border", show_edge=True, collapse_padding=True
+        )
+        for head in heads:
+            table.add_column(head, header_style="markdown.table.header", overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        yield table
+
+
+def _least_width(cell: Text) -> int:
+    return min(max(map(cell_len, cell.plain.split()), default=0), MOST_CELL_CHARS)
+
+
+def _as_lines(heads: list[Text], rows: list[list[Text]]) -> Iterator[RenderableType]:
+    """Each cell behind its column's name; an empty line between rows."""
+    for index, row in enumerate(rows or [[]]):
+        if index:
+            yield Text()
+        for head, cell in zip_longest(heads, row, fillvalue=Text()):
+            line = Text.assemble((head.plain, "markdown.table.header"), ": ", cell)
+            line.justify, line.overflow = "left", "fold"
+            yield line
+
+
+class ClearMarkdown(Markdown):
+    """Markdown with everything in clear. `depth`: how deep its lists and quotes are nested."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": _Code,
+        "code_block": _Code,
+        "heading_open": _Heading,
+        "ordered_list_open": _List,
+        "table_open": _Table,
+    }
+    inlines: ClassVar[set[str]] = {*Markdown.inlines, "link", "link_url"}  # type: ignore[misc]  # Rich's is not annotated
+
+    def __init__(self, markup: str, syntax_theme: SyntaxTheme, number: int = 0) -> None:
+        """number: of the first list's first item, where it is not the one that is written."""
+        super().__init__("", hyperlinks=False)
+        self.markup = markup
+        self.syntax_theme = syntax_theme
+        tokens = _parser.parse(markup)
+        self.depth = _depth(tokens)
+        first = next((token for token in tokens if token.type == "ordered_list_open"), None)
+        if number and first is not None:
+            first.attrs["start"] = number
+        self.parsed = list(_in_clear(tokens))
+
+
+def _depth(tokens: Iterable[Token]) -> int:
+    depth = deepest = 0
+    for token in tokens:
+        if token.type in ("bullet_list_open", "ordered_list_open", "blockquote_open"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token.type in ("bullet_list_close", "ordered_list_close", "blockquote_close"):
+            depth -= 1
+    return deepest
+
+
+def _in_clear(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The same tokens, with safe text, and with links and images as text and target."""
+    open_links: list[tuple[str, list[str]]] = []
+    for token in tokens:
+        token.content = to_terminal(token.content)
+        token.info = to_terminal(token.info)
+        if open_links:
+            open_links[-1][1].append(token.content)
+        match token.type:
+            case "link_open":
+                open_links.append((to_terminal(str(token.attrs.get("href", ""))), []))
+                yield Token("link_text_open", "link", 1)
+            case "link_close":
+                target, shown = open_links.pop()
+                yield Token("link_text_close", "link", -1)
+                if "".join(shown) not in (target, target.removeprefix("mailto:")):
+                    yield from _target(target)
+            case "image":
+                yield Token("text", "", 0, content=f"image: {token.content}".rstrip(": "))
+                yield from _target(to_terminal(str(token.attrs.get("src", ""))))
+            case _:
+                if token.children:
+                    token.children = list(_in_clear(token.children))
+                yield token
+
+
+def _target(address: str) -> Iterator[Token]:
+    yield Token("text", "", 0, content=" (")
+    yield Token("link_url_open", "link_url", 1)
+    yield Token("text", "", 0, content=address)
+    yield Token("link_url_close", "link_url", -1)
+    yield Token("text", "", 0, content=")")

@@ -1,0 +1,57 @@
+"""The tool calls that run at the moment, as one line."""
+
+from __future__ import annotations
+
+import re
+
+from nca.events import ToolStarted
+from nca.terminal.render.wording import counted, tool_started_line
+
+_NESTED = re.compile(r"task-[0-9a-f]+/")
+"""How nca.agent.subtask names the calls of a task."""
+
+
+def is_nested(call_id: str) -> bool:
+    """Whether a call is made by a task, on its way to an answer."""
+    return _NESTED.match(call_id) is not None
+
+
+class RunningCalls:
+    """What runs, in the order in which it began; of a task the number of its calls and the last one."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, str] = {}
+        self._nested: dict[str, str] = {}
+        self._nested_count = 0
+        self._last = ""
+
+    def begin(self, event: ToolStarted) -> None:
+        line = tool_started_line(event)
+        if is_nested(event.call_id):
+            self._nested[event.call_id] = line
+            self._nested_count += 1
+            self._last = line.removeprefix("task: ")
+        else:
+            self._lines[event.call_id] = line
+
+    def end(self, call_id: str) -> str:
+        """How the call that has ended was called; "" where nobody heard of its beginning."""
+        line = self._nested.pop(call_id, "") or self._lines.pop(call_id, "")
+        if not self._lines:
+            self._nested_count, self._last = 0, ""
+        return line
+
+    def clear(self) -> None:
+        self._lines.clear()
+        self._nested.clear()
+        self._nested_count, self._last = 0, ""
+
+    def line(self) -> str:
+        """ "" where nothing runs."""
+        lines = list(self._lines.values())
+        if not lines:
+            return self._last
+        shown = lines[0] if len(lines) == 1 else f"{len(lines)} calls: {', '.join(lines)}"
+        if not self._nested_count:
+            return shown
+        return f"{counted(self._nested_count, 'call')}, now {self._last} · {shown}"

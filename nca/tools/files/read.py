@@ -1,0 +1,204 @@
+"""Tools that look at files: read_file and list_directory. Both read only as much as they show."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import io
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, ClassVar
+
+from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
+from nca.tools.files.read_files import MAX_CHANGED_BYTES, SeenFiles
+from nca.tools.files.safe_open import Folder
+from nca.tools.files.text_file import is_binary
+from nca.tools.files.workspace import Workspace, shown
+from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
+
+MAX_LINES = 2_000
+MAX_BYTES = 256 * 1024
+"""One answer of read_file. Admission cuts further for the view; this only bounds the memory."""
+MAX_SKIPPED_BYTES = 1 << 30
+MAX_COUNTED_BYTES = 8 << 20
+"""A file up to this size is read to its end, so that the answer can say how many lines it has."""
+MAX_UTF16_BYTES = 8 << 20
+MAX_ENTRIES = 500
+MAX_LISTED = 100_000
+_PIECE_BYTES = 64 * 1024
+
+
+class ReadFile(TypedTool):
+    name: ClassVar[str] = "read_file"
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(
+        self, workspace: Workspace, seen: SeenFiles | None = None, can_see: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`seen` learns what was read; `can_see`: whether the model takes images now."""
+        self._workspace = workspace
+        self._seen = seen or SeenFiles()
+        self._can_see = can_see
+
+    async def call(
+        self,
+        path: Annotated[str, "The file, relative to the working directory."],
+        offset: Annotated[int, "First line, from 1."] = 1,
+        limit: Annotated[int, "Lines, at most 2000."] = MAX_LINES,
+    ) -> ToolOutcome:
+        """Read a text file, or a range of its lines, or an image."""
+        return await asyncio.to_thread(self._read, path, max(1, offset), min(max(1, limit), MAX_LINES))
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        line = f"read {shown(str(arguments.get('path', '')))}"
+        if "offset" not in arguments and "limit" not in arguments:
+            return line
+        first = max(1, int(arguments.get("offset") or 1))
+        return f"{line} lines {first}–{first + int(arguments.get('limit') or MAX_LINES) - 1}"
+
+    def _read(self, name: str, offset: int, limit: int) -> ToolOutcome:
+        path = self._workspace.resolve(name)
+        with self._workspace.open(path, name) as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(8192)
+            file.seek(0)
+            if kind := image_kind(head):
+                return self._image(file, kind, shown(name))
+            source: BinaryIO = file
+            if size <= MAX_CHANGED_BYTES:
+                # What is shown and what is remembered must be the same bytes, whoever writes meanwhile.
+                source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
+                self._seen.note(path, source.getvalue())
+            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
+            elif is_binary(head):
+                raise ToolError(f"{shown(name)} is a binary file ({size:,} bytes)")
+            page = _page(source, offset, limit, count=size <= MAX_COUNTED_BYTES)
+        if page.last < offset and page.total is None:
+            raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
+        if page.last < offset and offset > 1:
+            raise ToolError(f"{shown(name)} has {page.seen:,} lines; line {offset:,} is past its end")
+        return _answer(self._workspace.relative(path), page)
+
+    def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
+        size = os.fstat(file.fileno()).st_size
+        if not self._can_see():
+            raise ToolError(f"{name} is an image ({kind}, {size:,} bytes), and the model takes none")
+        raw = file.read(MAX_IMAGE_BYTES + 1)
+        if len(raw) > MAX_IMAGE_BYTES:
+            raise ToolError(f"{name} is an image of {size:,} bytes; the most is {MAX_IMAGE_BYTES:,}")
+        if problem := image_problem(raw):
+            raise ToolError(f"the image {name} {problem}")
+        width, height = image_size(raw)
+        said = f"{kind}, {width} by {height}, {len(raw):,} bytes"
+        return ToolOutcome(f"[{name}: {said}; shown beside]", summary=said, media=(image_part(raw, kind),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Lines `first` to `last` of a file. `total` is None where it was not counted; `cut`: the last is not whole."""
+
+    raw: bytes
+    first: int
+    last: int
+    seen: int
+    total: int | None
+    is_cut: bool
+
+
+def _page(file: BinaryIO, offset: int, limit: int, *, count: bool) -> _Page:
+    """Read from the file's start; a line of any length goes by in pieces. Not counting, stop where all is known."""
+    kept: list[bytes] = []
+    room, read_bytes = MAX_BYTES, 0
+    line, last, is_cut, is_new_line = 0, offset - 1, False, True
+    while piece := file.readline(_PIECE_BYTES):
+        read_bytes += len(piece)
+        line += is_new_line
+        is_new_line = piece.endswith(b"\n")
+        if offset <= line < offset + limit and room:
+            kept.append(piece[:room])
+            room -= len(kept[-1])
+            last, is_cut = line, len(kept[-1]) < len(piece)
+        elif kept and line == last:
+            is_cut = True
+        elif not count and (line > offset or read_bytes > MAX_SKIPPED_BYTES):
+            return _Page(b"".join(kept), offset, last, line, None, is_cut)
+        if is_cut and not count:
+            return _Page(b"".join(kept), offset, last, line, None, is_cut)
+    return _Page(b"".join(kept), offset, last, line, line, is_cut)
+
+
+def _answer(name: str, page: _Page) -> ToolOutcome:
+    # The mark at a file's start is no text; a character that was cut at the end is left out.
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if page.first == 1 else "utf-8")("replace")
+    text = decoder.decode(page.raw, final=not page.is_cut)
+    lines = page.last - page.first + 1
+    if not text:
+        return ToolOutcome(f"[{name} is empty]", summary="empty")
+    remarks = []
+    if page.first > 1 or page.last != page.total:
+        of = f" of {page.total:,}" if page.total is not None else ""
+        remarks.append(f"lines {page.first}-{page.last}{of}")
+    if page.is_cut:
+        remarks.append(f"line {page.last} is longer than shown; the rest of it was left out")
+    if page.last != page.total:
+        remarks.append(f"continue with offset={page.last + 1}")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in page.raw:
+        remarks.append("not UTF-8: what could not be decoded is shown as \ufffd")
+    header = f"[{name}: {'; '.join(remarks)}]\n" if remarks else ""
+    return ToolOutcome(header + text, summary=f"{lines:,} line{'s' if lines != 1 else ''}")
+
+
+class ListDirectory(TypedTool):
+    name: ClassVar[str] = "list_directory"
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def call(self, path: Annotated[str, "Relative to the working directory."] = ".") -> ToolOutcome:
+        """List a directory: directories with a slash, files with their size."""
+        return await asyncio.to_thread(self._list, path)
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        return f"list {shown(str(arguments.get('path') or '.'))}"
+
+    def _list(self, name: str) -> ToolOutcome:
+        return listing(self._workspace, self._workspace.resolve(name), name)
+
+
+def listing(workspace: Workspace, path: Path, name: str) -> ToolOutcome:
+    """What is in a directory under the workspace's root, a line each. Raises ToolError with `name` in it."""
+    try:
+        with workspace.folder(path) as folder, folder.entries() as scan:
+            entries = sorted(islice(scan, MAX_LISTED), key=lambda entry: entry.name)
+            lines = [_entry(folder, entry) for entry in entries[:MAX_ENTRIES]]
+    except FileNotFoundError:
+        raise ToolError(f"there is no directory {shown(name)}") from None
+    except NotADirectoryError:
+        raise ToolError(f"{shown(name)} is a file; use read_file") from None
+    except OSError as error:
+        raise ToolError(f"{shown(name)} cannot be listed ({error.strerror})") from error
+    if len(entries) > MAX_ENTRIES:
+        more = "at least " if len(entries) == MAX_LISTED else ""
+        lines.append(f"[{more}{len(entries) - MAX_ENTRIES:,} more entries are not shown]")
+    count = f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
+    return ToolOutcome("\n".join(lines) or f"[{shown(name)} is empty]", summary=count)
+
+
+def _entry(folder: Folder, entry: os.DirEntry[str]) -> str:
+    name = shown(entry.name)
+    try:
+        facts = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(facts.st_mode):
+            return f"{name} -> {shown(os.readlink(folder.at(entry.name), dir_fd=folder.handle))}"
+    except OSError:
+        # It vanished between listing and looking, or its folder may be read but not searched.
+        return name
+    if stat.S_ISDIR(facts.st_mode):
+        return f"{name}/"
+    return f"{name}  {facts.st_size:,} bytes" if stat.S_ISREG(facts.st_mode) else f"{name}  (special file)"

@@ -1,0 +1,69 @@
+"""A command line as it is shown to a person, and the names by which a person's rules may speak of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from nca.tools.shell.command_words import plain_words
+
+LONG_CHARS = 500
+_MOST_WORDS_OF_A_RULE = 3
+_NO_NAME = re.compile(r"[^A-Za-z0-9_./+@:~-]+")
+_QUOTING = re.compile(r"[\"'\\]")
+
+
+def unambiguous(command: str) -> str:
+    """The command with everything that a terminal would act on, or not show, written out. Newlines stay.
+
+    The brackets are no ASCII, so where they stand in the command itself, `remarks` says so.
+    """
+    return "".join(char if char == "\n" or char.isprintable() else f"⟨U+{ord(char):04X}⟩" for char in command)
+
+
+def remarks(command: str) -> Iterator[str]:
+    """What a person may overlook in it, a sentence each."""
+    lines = command.strip("\n").count("\n") + 1
+    if lines > 1:
+        yield f"It has {lines:,} lines."
+    if len(command) > LONG_CHARS:
+        yield f"It is long: {len(command):,} characters."
+    if any(char != "\n" and not char.isprintable() for char in command):
+        yield "It holds control characters, shown as ⟨U+…⟩."
+    if strange := sorted({char for char in command if char.isprintable() and not char.isascii()}):
+        shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
+        yield f"Not all of it is ASCII: {shown}{', …' if len(strange) > 5 else ''}."
+
+
+def prefixes(command: str) -> tuple[str, ...]:
+    """What a rule that allows may name: the first words of a simple command, as many as it likes; none for any other.
+
+    Words with blanks in them are quoted, so that two commands never have the same name. None for a program by its whole
+    path, which a rule could take for a file.
+    """
+    words = plain_words(command) or ()
+    if command.lstrip().startswith("/"):
+        return ()
+    return tuple(shlex.join(words[:count]) for count in range(1, len(words) + 1))
+
+
+def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
+    """What a rule that denies may name: everything that may be a program in the command, and every path in it.
+
+    Rather too much than too little: each word wherever it stands, quotes and backslashes taken away, with and without
+    its folder, and two and three words in a row; however long a chain is. What a shell computes first is not seen.
+    """
+    found: dict[str, None] = {}
+    for text in (_QUOTING.sub("", command), _QUOTING.sub(" ", command)):
+        words = [word for word in _NO_NAME.split(text) if word]
+        bases = [word.rpartition("/")[2] for word in words]
+        for row in (words, bases):
+            for count in range(1, _MOST_WORDS_OF_A_RULE + 1):
+                found.update((" ".join(row[at : at + count]), None) for at in range(len(row) - count + 1))
+        for path in (os.path.join(directory, os.path.expanduser(word)) for word in set(words)):  # noqa: PTH111, PTH118  neither raises
+            found.update({os.path.normpath(path): None, os.path.realpath(path): None})
+    found.pop("", None)
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""Which git commands only read, and how they are run so that a repository cannot make them do more.
+
+A repository's own configuration can name programs that even `git status` runs: a file monitor, filters, drivers for
+diffs, a signature checker. So its configuration is read first, and one key in it that is not known to be harmless is
+asked about. The person's own configuration is theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from nca.tools.shell.command_words import word_set
+
+_GLOBAL = (
+    *("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit"),
+)
+_SHOWS = (
+    "-p -u --patch -s --no-patch --stat --numstat --shortstat --summary --name-only --name-status --oneline --graph"
+    " --all --decorate --no-decorate --no-merges --merges --reverse --follow --first-parent --abbrev-commit --no-color"
+    " --color=never --cached --staged -w -b -M -C -i -E -F --ignore-all-space --word-diff --minimal --patience"
+    " --histogram --full-index --check --exit-code --quiet --branches --tags --remotes --relative-date --topo-order"
+    " --date-order --raw -z --max-count= --since= --until= --after= --before= --author= --grep= --format= --pretty="
+    " --unified= --diff-filter= --date= --abbrev= --skip= -n -S -G -L"
+)
+_READS: dict[str, frozenset[str]] = {
+    name: word_set(options)
+    for name, options in {
+        "status": "-s -b -u --short --branch --porcelain --porcelain= --long --untracked-files= --ignored --show-stash",
+        "log": _SHOWS,
+        "show": _SHOWS,
+        "diff": _SHOWS,
+        "blame": "-w -s -e -l -t -M -C -L --date= --porcelain --line-porcelain --root",
+        "ls-files": "-c -d -m -o -s -u -t -z --cached --deleted --modified --others --stage --exclude-standard"
+        " --full-name",
+        "ls-tree": "-r -d -t -l -z --name-only --name-status --long --full-name --full-tree --abbrev=",
+        "rev-parse": "--show-toplevel --show-prefix --show-cdup --git-dir --abbrev-ref --short --verify --quiet"
+        " --is-inside-work-tree --is-bare-repository --symbolic-full-name",
+        "rev-list": "--count --all --no-merges --merges --first-parent --left-right --max-count= --since= --until= -n",
+        "describe": "--tags --always --long --all --abbrev= --exact-match",
+        "merge-base": "--all --is-ancestor --fork-point",
+        "branch": "-a -r -v -vv --all --remotes --list --show-current --no-color",
+        "tag": "-l --list",
+        "remote": "-v --verbose",
+        "stash": "",
+    }.items()
+}
+_WITHOUT_OPERANDS = frozenset({"branch", "tag", "remote"})
+"""With a name they make one."""
+_PLAIN_DIFF = frozenset({"log", "show", "diff"})
+_LOOKS_INTO_MODULES = frozenset({"status", "diff"})
+_HARMLESS_KEYS = {
+    "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol",
+    "extensions": "objectformat",
+    "remote": "url pushurl fetch tagopt prune gh-resolved",
+    "branch": "remote merge rebase pushremote description gh-merge-base vscode-merge-base",
+    "user": "name email signingkey",
+    "pull": "rebase ff",
+    "push": "default autosetupremote followtags",
+    "init": "defaultbranch",
+    "commit": "gpgsign",
+    "fetch": "prune",
+}
+_CHECKS_SIGNATURES = "%G"
+"""A placeholder in a format that has git run the program for signatures."""
+_LARGEST_CONFIG_BYTES = 262_144
+
+
+def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str, ...] | None:
+    """The arguments for git with which it only reads; None where it may do more."""
+    words = tuple(words[1:] if words[:1] == ("--no-pager",) else words)
+    if not words or words[0] not in _READS or not _is_harmless_repository(root, directory, words[0]):
+        return None
+    name, rest = words[0], words[1:]
+    if (name == "stash" and rest != ("list",)) or any(_CHECKS_SIGNATURES in word for word in rest):
+        return None
+    for word in rest:
+        if word.startswith("-"):
+            if not _takes(_READS[name], word):
+                return None
+        elif name in _WITHOUT_OPERANDS:
+            return None
+    added: tuple[str, ...] = ("--no-ext-diff", "--no-textconv") if name in _PLAIN_DIFF else ()
+    added += ("--ignore-submodules=all",) if name in _LOOKS_INTO_MODULES else ()
+    return (*_GLOBAL, name, *added, *rest)
+
+
+def _takes(options: frozenset[str], word: str) -> bool:
+    """Whether an option is listed; git takes beginnings of long options too, and those are not."""
+    if word == "--":
+        return True
+    name, equals, _ = word.partition("=")
+    if word.startswith("--"):
+        return name + equals in options
+    is_number = word[1:].isdigit() or (word[1:2] in "nULMC" and word[2:].isdigit())
+    attached = word[:2] in ("-L", "-S", "-G") and word[:2] in options
+    return word in options or attached or (is_number and (word[1:].isdigit() or word[:2] in options | {"-U"}))
+
+
+def _is_harmless_repository(root: Path, directory: Path, command: str) -> bool:
+    """Whether the repository is the project's own or inside of it, whole, and its configuration names no program."""
+    for place in (directory, *directory.parents):
+        if not place.is_relative_to(root):
+            return False
+        repository = place / ".git"
+        if os.path.lexists(repository):
+            has_modules = command in _LOOKS_INTO_MODULES and (place / ".gitmodules").exists()
+            return not has_modules and _is_plain(repository)
+        if (place / "HEAD").exists() and (place / "objects").exists():
+            return False  # git takes this for a repository without a work tree
+    return False
+
+
+def _is_plain(repository: Path) -> bool:
+    """A folder without links, that borrows nothing from elsewhere."""
+    if repository.is_symlink() or not repository.is_dir():
+        return False
+    try:
+        if any(entry.is_symlink() for entry in repository.iterdir()):
+            return False
+        elsewhere = ("commondir", "config.worktree", "objects/info/alternates", "info/grafts")
+        if any((repository / name).exists() for name in elsewhere):
+            return False
+        config = repository / "config"
+        return config.stat().st_size <= _LARGEST_CONFIG_BYTES and only_harmless_keys(config.read_bytes())
+    except OSError:
+        return False
+
+
+def only_harmless_keys(config: bytes) -> bool:
+    """Whether a git configuration sets nothing but keys that are known to run no program and to read no other file."""
+    text = config.replace(b"\r\n", b"\n")
+    if b"\\" in text or any(byte < 0x20 and byte not in b"\t\n" for byte in text):
+        return False
+    section = ""
+    for raw in text.decode("utf-8", "replace").split("\n"):
+        line = raw.strip(" \t")
+        if not line or line[0] in "#;":
+            continue
+        if line.startswith("["):
+            section = _section(line)
+            if section not in _HARMLESS_KEYS:
+                return False
+        elif line.partition("=")[0].strip(" \t").lower() not in _HARMLESS_KEYS.get(section, "").split():
+            return False
+    return True
+
+
+def _section(line: str) -> str:
+    """The name of `[name]` or `[name "part"]`; "" for a line that is anything else."""
+    if not line.endswith("]"):
+        return ""
+    name, blank, part = line[1:-1].partition(" ")
+    is_quoted = len(part) >= 2 and part[0] == part[-1] == '"' and '"' not in part[1:-1]
+    return name.lower() if name.isalnum() and (not blank or is_quoted) else ""

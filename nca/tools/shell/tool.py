@@ -1,0 +1,67 @@
+"""shell: a command line, run in the project. Asked about, unless it provably only reads."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from nca.tools.files.workspace import Workspace
+from nca.tools.shell.command_text import mentioned_names, prefixes, remarks, unambiguous
+from nca.tools.shell.command_words import rule_words
+from nca.tools.shell.read_only_commands import reading_argv
+from nca.tools.shell.runner import CommandRunner
+from nca.tools.tool import Approval, Permission, ToolOutcome, TypedTool
+
+
+class Shell(TypedTool):
+    """The model's way to run programs. One runner a chat: it keeps the working directory."""
+
+    name: ClassVar[str] = "shell"
+    permission: ClassVar[Permission] = "execute"
+
+    def __init__(self, runner: CommandRunner) -> None:
+        self._runner = runner
+        self._workspace = Workspace(runner.root)
+
+    async def call(
+        self,
+        command: Annotated[str, "What to run, as it would be typed into bash."],
+        timeout_seconds: Annotated[int, "How long it may run; 0 is the usual limit."] = 0,
+    ) -> ToolOutcome:
+        """Run a command line with bash in the project's directory and get its output and exit code. A change of
+        directory holds for the next command. There is no terminal and no input: use options that need no answer. What
+        is left in the background is stopped when the command ends. Long output is cut in the middle and kept in a file.
+        Prefer the other tools to read, search and edit files."""
+        # Judged where it runs, and what was judged is what runs: these words, without a shell.
+        argv = self._reading(command)
+        result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
+        return ToolOutcome(result.report(), is_error=result.is_error, summary=result.summary)
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        return f"$ {unambiguous(str(arguments.get('command', '')))}"
+
+    def needs(self, arguments: dict[str, Any]) -> Permission:
+        """Judge right before the call: where the last command went counts."""
+        command = arguments.get("command")
+        return "read" if isinstance(command, str) and self._reading(command) is not None else self.permission
+
+    def approval(self, arguments: dict[str, Any]) -> Approval:
+        command = self._signature.read(arguments)["command"]
+        self._runner.check(command)
+        directory: Path = self._runner.directory
+        where = "" if directory == self._runner.root else f"It runs in {self._workspace.relative(directory)}."
+        return Approval(
+            command=unambiguous(command),
+            directory=str(directory),
+            warning=" ".join(filter(None, [where, *remarks(command)])),
+            subject=shlex.join(rule_words(command)),
+            names=prefixes(command),
+            parts=mentioned_names(command, directory),
+        )
+
+    def _reading(self, command: str) -> tuple[str, ...] | None:
+        runner = self._runner
+        return reading_argv(
+            command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
+        )

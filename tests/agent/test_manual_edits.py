@@ -1,0 +1,200 @@
+"""What a person changes about the view: messages in short, one part summarized, and all of it taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.agent.manual_edits import COLLAPSE
+from nca.context.view import Stub, Summary
+from nca.errors import UsageError
+from nca.messages import Message, ToolCall, Usage
+from nca.models.catalog import ModelFacts
+from nca.models.client import ModelRequest, Reply
+from nca.testing.scripted import ScriptedReply
+from nca.testing.tokens import count_request_tokens
+from tests.agent.test_conversation import Room
+
+ROOMY = ModelFacts(name="scripted/roomy", provider="scripted", window_tokens=60_000)
+TALK = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 12
+SUMMARY = "## Goal and intent\n\nThe parser in src/parse.py fails at line 12 with ValueError: bad token."
+
+
+def reading(call_id: str) -> Message:
+    return Message("assistant", None, (ToolCall(call_id, "read_file", '{"path": "long.txt"}'),))
+
+
+@pytest.fixture
+async def read_twice(tmp_path: Path) -> Conversation:
+    """1 you · 2 call · 3 result · 4 answer · 5 you · 6 call · 7 result · 8 answer · 9 you · 10 answer."""
+    (tmp_path / "long.txt").write_text("a line of text\n" * 300)
+    replies: list[ScriptedReply] = [
+        reading("a"),
+        f"One. {TALK}",
+        reading("b"),
+        f"Two. {TALK}",
+        f"Three. {TALK}",
+        SUMMARY,
+        SUMMARY,
+    ]
+    conversation = Room(tmp_path).open(replies, facts=ROOMY)
+    for text in ("Read it.", "Again.", f"And now? {TALK}"):
+        await conversation.send(text)
+    return conversation
+
+
+def shown(conversation: Conversation) -> list[str]:
+    return [str(row["content"]) for row in conversation.effective_history()[1:]]
+
+
+async def test_collapse_shows_results_in_short_and_both_ways_back_work(read_twice: Conversation) -> None:
+    before = read_twice.effective_history()
+    record = read_twice.by_hand.collapse([7])
+    assert record is not None
+    assert (record.trigger, record.stages) == ("manual", (COLLAPSE,))
+    assert record.tokens_after == read_twice.stats().used_tokens < record.tokens_before
+    assert shown(read_twice)[6] == "[Tool result cleared]"
+    assert read_twice.by_hand.collapse([7]) is None
+    read_twice.by_hand.expand("7")
+    assert read_twice.effective_history() == before
+    read_twice.undo()
+    assert shown(read_twice)[6] == "[Tool result cleared]"
+    read_twice.undo()
+    assert read_twice.effective_history() == before
+
+
+async def test_a_read_that_a_later_one_covers_becomes_a_pointer_to_it(read_twice: Conversation) -> None:
+    (repeated,) = read_twice.stats().repeated
+    assert (repeated.path, repeated.seqs) == ("long.txt", (3,))
+    saved = read_twice.stats().used_tokens
+    read_twice.by_hand.collapse(list(repeated.seqs))
+    assert shown(read_twice)[2] == "[File long.txt - refer to latest read below]"
+    assert read_twice.stats().repeated == ()
+    assert 0.5 < (saved - read_twice.stats().used_tokens) / repeated.tokens < 1.5
+
+
+async def test_words_are_cut_to_their_beginning_and_the_answered_question_too(read_twice: Conversation) -> None:
+    read_twice.by_hand.collapse([8, 9])
+    stubs = [item for item in read_twice.view.items if isinstance(item, Stub)]
+    assert [stub.seq for stub in stubs] == [8, 9]
+    assert shown(read_twice)[7].startswith("Two. The parser")
+    assert shown(read_twice)[8].endswith(" […]")
+    assert len(shown(read_twice)[8]) < 200
+
+
+async def test_what_may_not_be_touched_is_refused_and_nothing_changes(read_twice: Conversation) -> None:
+    read_twice.by_hand.pin(3)
+    view = read_twice.view
+    for seqs, words in (([3], "pinned"), ([7, 99], "no message 99"), ([7, 3], "pinned")):
+        with pytest.raises(UsageError, match=words):
+            read_twice.by_hand.collapse(seqs)
+    await read_twice.compact(only=(1, 8))
+    with pytest.raises(UsageError, match="hidden already"):
+        read_twice.by_hand.collapse([7])
+    read_twice.undo()
+    assert read_twice.view == view
+
+
+async def test_from_a_message_on_everything_goes_to_one_summary_and_the_earlier_stays(
+    read_twice: Conversation,
+) -> None:
+    before = read_twice.effective_history()
+    only = read_twice.by_hand.part(5, is_later=True)
+    assert only == (5, 10)
+    outcome = await read_twice.compact("the parser", only)
+    assert outcome.compacted
+    assert read_twice.effective_history()[:5] == before[:5]
+    (summary,) = [item for item in read_twice.view.items if isinstance(item, Summary)]
+    assert summary.ranges == ((5, 10),)
+    assert len(shown(read_twice)) == 5
+    assert read_twice.history()[-1].stages == ("summarize",)
+    read_twice.undo()
+    assert read_twice.effective_history() == before
+
+
+async def test_before_a_message_all_goes_and_it_stays(read_twice: Conversation) -> None:
+    before = read_twice.effective_history()
+    await read_twice.compact(only=read_twice.by_hand.part(9, is_later=False))
+    (summary,) = read_twice.summaries()
+    assert summary.ranges == ((1, 8),)
+    assert read_twice.effective_history()[2:] == before[9:]
+    with pytest.raises(UsageError, match="hidden already"):
+        read_twice.by_hand.part(4, is_later=True)
+
+
+async def test_a_call_goes_with_its_results_and_a_pin_stays(read_twice: Conversation) -> None:
+    read_twice.by_hand.pin(9)
+    await read_twice.compact(only=read_twice.by_hand.part(7, is_later=True))
+    (summary,) = read_twice.summaries()
+    assert summary.ranges == ((6, 8), (10, 10))
+    assert any(text.startswith("And now?") for text in shown(read_twice))
+
+
+async def test_a_later_summary_is_not_merged_into_one_that_stands_before_what_stays(read_twice: Conversation) -> None:
+    await read_twice.compact(only=(1, 4))
+    await read_twice.compact(only=(9, 10))
+    assert [summary.ranges for summary in read_twice.summaries()] == [((1, 4),), ((9, 10),)]
+
+
+async def test_the_summarizer_reads_only_what_goes(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def listen(request: ModelRequest) -> str:
+        asked.append(str(request.messages))
+        return SUMMARY
+
+    replies: list[ScriptedReply] = [f"Apples. {TALK}", f"Pears. {TALK}", listen]
+    conversation = Room(tmp_path).open(replies, facts=ROOMY)
+    await conversation.send(f"About apples? {TALK}")
+    await conversation.send(f"About pears? {TALK}")
+    await conversation.compact(only=(3, 4))
+    (question,) = asked
+    assert "About pears?" in question
+    assert "About apples?" not in question
+
+
+async def test_what_expand_says_is_what_is_shown_where_the_provider_has_counted_that_view_before(
+    read_twice: Conversation,
+) -> None:
+    reported = read_twice.stats().used_tokens
+    await read_twice.compact(only=(1, 8))
+    (summary,) = read_twice.summaries()
+    record = read_twice.by_hand.expand(summary.id)
+    assert record is not None
+    assert record.tokens_after == read_twice.stats().used_tokens == reported
+
+
+async def test_no_pointer_is_left_to_a_read_that_is_shown_in_short_too(read_twice: Conversation) -> None:
+    read_twice.by_hand.collapse([3, 7])
+    assert shown(read_twice)[2] == shown(read_twice)[6] == "[Tool result cleared]"
+    read_twice.undo()
+    read_twice.by_hand.collapse([3])
+    read_twice.by_hand.collapse([7])
+    assert shown(read_twice)[2] == "[Tool result cleared]"
+
+
+async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_compaction(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+
+    def counting(beside: int) -> Callable[[ModelRequest], Reply]:
+        """A provider that adds so many tokens of its own to a request."""
+
+        def reply(request: ModelRequest) -> Reply:
+            usage = Usage(count_request_tokens(request.messages, request.tools) + beside, 300)
+            return Reply(Message("assistant", f"Yes. {TALK}"), usage)
+
+        return reply
+
+    conversation = room.open([counting(0), counting(600), counting(600), SUMMARY], facts=ROOMY)
+    for text in ("One?", "Two?", f"And now? {TALK}"):
+        await conversation.send(text)
+    await conversation.compact(only=(1, 4))
+    used = conversation.stats()
+    assert used.is_estimate
+    await conversation.close()
+    conversation = room.open([], facts=ROOMY, session=conversation.info.id)
+    assert conversation.stats().used_tokens == used.used_tokens
+    await conversation.close()

@@ -1,0 +1,69 @@
+"""The words of the chat, read without Typer: the same words, and the same meaning."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.main import get_command
+
+from nca.cli.chat import ChatWords
+from nca.cli.commands import build
+from nca.cli.loop import loop
+from nca.cli.loop_arguments import SWITCHES, VALUES, read_words
+
+
+def parameters() -> list[Any]:
+    command: Any = get_command(build())
+    assert isinstance(command, typer.core.TyperGroup)
+    return [parameter for parameter in command.commands["loop"].params if parameter.name != "help"]
+
+
+def test_flags_and_parameters_are_those_of_the_command() -> None:
+    options = [parameter for parameter in parameters() if parameter.param_type_name == "option"]
+    named = {flag: option.name for option in options for flag in option.opts}
+    assert {flag: name for flag, name in named.items() if name in SWITCHES.values()} == SWITCHES
+    assert {flag: name for flag, name in named.items() if name in VALUES.values()} == VALUES
+    assert named == {**SWITCHES, **VALUES}
+    assert {option.name for option in options if option.is_flag} == set(SWITCHES.values())
+    assert {field.name for field in fields(ChatWords)} == {parameter.name for parameter in parameters()}
+    defaults = {name: parameter.default for name, parameter in inspect.signature(loop).parameters.items()}
+    assert defaults == asdict(ChatWords())
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ([], ChatWords()),
+        (["-c"], ChatWords(continue_=True)),
+        (["--resume", "abc"], ChatWords(resume=True, session="abc")),
+        (["abc"], ChatWords(session="abc")),
+        (["-m", "openai/x", "--plain"], ChatWords(model="openai/x", plain=True)),
+        (["--model=a=b", "--config", "f.toml"], ChatWords(model="a=b", config=Path("f.toml"))),
+        (["--model", ""], ChatWords(model="")),
+    ],
+)
+def test_plain_words(words: list[str], meant: ChatWords) -> None:
+    assert read_words(words) == meant
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["--nope"],
+        ["-mx"],
+        ["-cr"],
+        ["--model"],
+        ["--max-cost", "-1"],
+        ["a", "b"],
+        ["--", "a"],
+        ["--plain=1"],
+    ],
+)
+def test_everything_else_is_left_to_typer(words: list[str]) -> None:
+    assert read_words(words) is None

@@ -1,0 +1,85 @@
+"""What each kind of value accepts and refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.config.schema import KEYS
+from nca.config.value_types import Misfit, boolean, choice, number, ratio, text, texts, whole
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [(5, 5), ("5", 5), ("80k", 80_000), ("1.5M", 1_500_000), ("80_000", 80_000), ("80,000", 80_000), (5.0, 5)],
+)
+def test_whole(raw: Any, value: int) -> None:
+    assert whole().read(raw) == value
+
+
+@pytest.mark.parametrize("raw", [0.8, 80, "80", "80%", "0.8", " 80 % "])
+def test_ratio(raw: Any) -> None:
+    assert ratio().read(raw) == 0.8
+
+
+def test_a_small_percentage_needs_its_sign() -> None:
+    assert [ratio().read(raw) for raw in ("2%", "1.5 %", 5, "5", 1, "100%")] == [0.02, 0.015, 0.05, 0.05, 1, 1]
+    for raw in (1.5, "1.5", 2, "2", 4.9, "1.01"):
+        refusal = re.escape(f" = {raw!r} is not valid; valid: a share above 0 up to 1 ")
+        with pytest.raises(Misfit, match=refusal) as said:
+            ratio().read(raw)
+        assert f"{float(raw):g} percent is {float(raw):g}%." in str(said.value)
+
+
+def test_every_share_is_read_by_the_same_kind() -> None:
+    names = ("threshold", "ratio", "fraction", "usage")
+    shares = [key for key in KEYS.values() if key.name.endswith(names)]
+    assert len(shares) >= 8
+    for key in shares:
+        assert key.kind.read("80") == key.kind.read("80%") == 0.8
+        with pytest.raises(Misfit):
+            key.kind.read(2)
+
+
+@pytest.mark.parametrize("raw", [True, "true", "ON", "yes", "1"])
+def test_boolean(raw: Any) -> None:
+    assert boolean().read(raw) is True
+
+
+def test_choice_and_texts() -> None:
+    assert choice("on", "off", aliases={True: "on", "true": "on"}).read(" True ") == "on"
+    assert texts().read("a, b") == texts().read('["a", "b"]') == ("a", "b")
+    assert texts(("a",), {"old": "a"}).read(["old"]) == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [
+        (whole(), True), (whole(), -1), (whole(), 1.5), (whole(), "-3"), (whole(), "9" * 5000), (whole(), 10**400),
+        (whole(), float("nan")), (whole(), float("inf")), (whole(), None), (whole(), "k"),
+        (ratio(), 0), (ratio(), 1.5), (ratio(), 2), (ratio(), 101), (ratio(), True), (ratio(), 10**400), (ratio(), "x"),
+        (ratio(), "nan"), (ratio(), -0.1), (number(0, 2), "x"), (number(0, 2), True), (number(0, 2), float("nan")),
+        (boolean(), 1), (boolean(), "maybe"), (text(), 5), (text(), "a\0"), (text(), "\ud800"),
+        (texts(), ["\udfff"]), (texts(), [1]), (texts(("a",)), ["a", "a"]), (texts(("a",)), ["b"]), (choice("a"), []),
+    ],
+)  # fmt: skip
+def test_what_is_refused(kind: Any, raw: Any) -> None:
+    with pytest.raises(ValueError):
+        kind.read(raw)
+
+
+@given(
+    st.sampled_from(sorted(KEYS)),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.lists(st.text() | st.none()),
+)
+def test_a_kind_reads_or_raises_value_error_and_reads_its_own_values_back(name: str, raw: Any) -> None:
+    kind = KEYS[name].kind
+    try:
+        value = kind.read(raw)
+    except ValueError:
+        return
+    assert kind.read(value) == value

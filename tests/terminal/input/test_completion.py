@@ -1,0 +1,79 @@
+"""What the prompt suggests for commands and their arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from nca.terminal.commands.registry import COMMANDS
+from nca.terminal.input.completion import PromptCompleter, may_complete
+from nca.terminal.input.file_finder import FileFinder
+from tests.terminal.stage import a_stage
+
+
+async def suggested(text: str, directory: Path, behind: str = "") -> list[tuple[str, str, str]]:
+    """The text, what is shown and the description of each; the same at once and while typing."""
+    with a_stage(directory) as stage:
+        stage.context.models = lambda: ("openai/gpt-4.1", "anthropic/claude")
+        completer = PromptCompleter(stage.context, FileFinder(directory))
+        document, event = Document(text + behind, len(text)), CompleteEvent()
+        found = [one async for one in completer.get_completions_async(document, event)]
+        assert found == list(completer.get_completions(document, event))
+        return [(one.text, one.display_text, one.display_meta_text) for one in found]
+
+
+async def test_commands_by_beginning_then_alias_then_letters(tmp_path: Path) -> None:
+    names = [shown for _, shown, _ in await suggested("/", tmp_path)]
+    assert names == [f"/{command.name}" for command in COMMANDS]
+    assert all(about for *_, about in await suggested("/", tmp_path))
+    assert (await suggested("/SE", tmp_path))[0][1] == "/sessions"
+    assert "/config (settings)" in [shown for _, shown, _ in await suggested("/se", tmp_path)]
+    assert [shown for _, shown, _ in await suggested("/cfg", tmp_path)] == ["/config"]
+    assert await suggested("/zzz", tmp_path) == []
+
+
+async def test_a_blank_follows_where_an_argument_may(tmp_path: Path) -> None:
+    assert (await suggested("/conf", tmp_path))[0][0] == "config "
+    assert (await suggested("/clea", tmp_path))[0][0] == "clear"
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("/context pi", "pin"),
+        ("/config context.auto pre", "preview"),
+        ("/config terminal.keys v", "vi"),
+        ("/config compact_thr", "context.compact_threshold"),
+        ("/config model.name open", "openai/gpt-4.1"),
+        ("/model clau", "anthropic/claude"),
+        ("/permissions acc", "accept-edits"),
+        ("/help conf", "config"),
+    ],
+)
+async def test_arguments(text: str, first: str, tmp_path: Path) -> None:
+    assert (await suggested(text, tmp_path))[0][0] == first
+
+
+async def test_files_get_a_blank_and_folders_do_not(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a b.py").touch()
+    (tmp_path / "srt.txt").touch()
+    assert [text for text, *_ in await suggested("look @sr", tmp_path)] == ["src/", "srt.txt ", '"src/a b.py" ']
+    assert [text for text, *_ in await suggested("look @srt", tmp_path, " now")] == ["srt.txt"]
+    assert [shown for _, shown, _ in await suggested('@"src/', tmp_path)] == ["src/a b.py"]
+
+
+@pytest.mark.parametrize("text", ["//sr", "/unknown sr", "a/b", "mail@sr", "/help\n/con", "words"])
+async def test_nothing_is_suggested_elsewhere(text: str, tmp_path: Path) -> None:
+    (tmp_path / "src.txt").touch()
+    assert await suggested(text, tmp_path) == []
+
+
+def test_menus_open_only_for_commands_and_mentions() -> None:
+    assert may_complete("/con")
+    assert may_complete("look @")
+    assert not may_complete("words")
+    assert not may_complete("two\n/lines")

@@ -1,0 +1,99 @@
+"""The parser of keys: pastes that do not end, ends that are not the paste's, keys in pieces."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+from nca.terminal.input.keyboard import PASTE_SECONDS, SETTLE_SECONDS, PasteTimeoutParser
+
+START, END = "\x1b[200~", "\x1b[201~"
+
+
+def parsed(*pieces: str) -> list[tuple[Keys | str, str]]:
+    """The keys of what came in pieces, with a pause at the end."""
+    keys: list[KeyPress] = []
+    parser = PasteTimeoutParser(keys.append)
+    for piece in pieces:
+        parser.feed(piece)
+    if parser.is_pasting:
+        parser.end_paste()
+    parser.flush()
+    return [(key.key, key.data) for key in keys]
+
+
+def typed(text: str) -> list[tuple[Keys | str, str]]:
+    return [(Keys.ControlM if character == "\r" else character, character) for character in text]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "keys"),
+    [
+        (("a", f"{START}two\nlines{END}", "b"), [("a", "a"), (Keys.BracketedPaste, "two\nlines"), ("b", "b")]),
+        ((START, "one ", "two", END), [(Keys.BracketedPaste, "one two")]),
+        ((f"{START}x{END[:3]}", END[3:]), [(Keys.BracketedPaste, "x")]),
+        ((f"{START}never ends\x03",), [(Keys.BracketedPaste, "never ends\x03")]),
+        (
+            (f"{START}evil{END}rm -rf ~\r", f"more{END}"),
+            [(Keys.BracketedPaste, "evilrm -rf ~\rmore")],
+        ),
+        ((f"{START}one{END}\r{START}two{END}x",), [(Keys.BracketedPaste, "one\rtwo"), ("x", "x")]),
+        ((f"{START}\x1b[13;2u{END}",), [(Keys.BracketedPaste, "\x1b[13;2u")]),
+        (("\x1b[13;2u",), [(Keys.Escape, "\x1b"), (Keys.ControlM, "\r")]),
+        (("\x1b[27;2;13~",), [(Keys.Escape, "\x1b"), (Keys.ControlM, "\r")]),
+        (("\x1b[A",), [(Keys.Up, "\x1b[A")]),
+        (("\x1b",), [(Keys.Escape, "\x1b")]),
+    ],
+)
+def test_what_comes_is_what_was_meant(pieces: tuple[str, ...], keys: list[tuple[Keys | str, str]]) -> None:
+    assert parsed(*pieces) == keys
+
+
+def test_what_is_typed_behind_a_paste_is_typed() -> None:
+    assert parsed(f"{START}text{END} and\r") == [(Keys.BracketedPaste, "text"), *typed(" and\r")]
+
+
+def test_the_late_end_of_a_paste_that_was_given_up() -> None:
+    keys: list[KeyPress] = []
+    parser = PasteTimeoutParser(keys.append)
+    parser.feed(f"{START}first half, ")
+    assert parser.patience_seconds == PASTE_SECONDS
+    parser.end_paste()
+    parser.feed(f"second\rhalf{END}\r")
+    assert [(key.key, key.data) for key in keys] == [
+        (Keys.BracketedPaste, "first half, "),
+        (Keys.BracketedPaste, "second\rhalf"),
+        (Keys.ControlM, "\r"),
+    ]
+
+
+def test_an_escape_by_itself_is_told_from_alt() -> None:
+    parser = PasteTimeoutParser(lambda key: None)
+    parser.feed("\x1b")
+    seen = [parser.was_flushed]
+    parser.flush()
+    seen.append(parser.was_flushed)
+    parser.feed("\x1bf")
+    seen.append(parser.was_flushed)
+    assert seen == [False, True, False]
+
+
+@given(st.text(), st.lists(st.integers(0, 200), max_size=6))
+def test_a_paste_is_one_however_it_is_cut(text: str, cuts: list[int]) -> None:
+    whole = f"{START}{text}{END}"
+    places = sorted({min(cut, len(whole)) for cut in cuts} | {0, len(whole)})
+    pieces = [whole[begin:end] for begin, end in pairwise(places)]
+    keys: list[KeyPress] = []
+    parser = PasteTimeoutParser(keys.append)
+    for piece in pieces:
+        parser.feed(piece)
+    assert parser.is_pasting
+    assert parser.patience_seconds == SETTLE_SECONDS
+    parser.flush()
+    content = text.replace(START, "").replace(END, "")
+    assert [(key.key, key.data) for key in keys] == [(Keys.BracketedPaste, content)]

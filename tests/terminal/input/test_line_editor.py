@@ -1,0 +1,73 @@
+"""What keys make of a line where no prompt stands."""
+
+from __future__ import annotations
+
+import pytest
+from prompt_toolkit.key_binding import KeyPress
+
+from nca.terminal.input.keyboard import PasteTimeoutParser
+from nca.terminal.input.line_editor import first_line, typed, without_enters
+from nca.terminal.input.pastes import FOLD_LINES
+from nca.terminal.input.prompt import fitted
+
+LEFT, DELETE, HOME, END = "\x1b[D", "\x1b[3~", "\x1b[H", "\x1b[F"
+
+
+def keys(text: str) -> list[KeyPress]:
+    pressed: list[KeyPress] = []
+    parser = PasteTimeoutParser(pressed.append)
+    parser.feed(text)
+    parser.flush()
+    return pressed
+
+
+@pytest.mark.parametrize(
+    ("pressed", "text"),
+    [
+        ("plain\r", "plain"),
+        ("helo\x7f\x7fllo\r", "hello"),
+        ("one two  \x17three\r", "one three"),
+        ("gone\x15kept\r", "kept"),
+        (f"word{LEFT}{LEFT}X\x01A\x05Z\r", "AwoXrdZ"),
+        (f"ab{HOME}{DELETE}x{END}y\r", "xby"),
+        ("keep this\x01\x0bonly\r", "only"),
+        ("one\ntwo\x15three\r", "one\nthree"),
+        ("one\\\rtwo\x1b\rthree\r", "one\ntwo\nthree"),
+        ("\x1b[200~a\r\nb\x1b[201~\r", "a\nb"),
+        ("\x02\x06\x7fx\r", "x"),
+        ("\r", ""),
+    ],
+)
+def test_a_line_is_what_the_prompt_would_make_of_it(pressed: str, text: str) -> None:
+    line = first_line(keys(pressed))
+    assert line is not None
+    assert line.text == text
+    assert line.keys == len(keys(pressed))
+
+
+@pytest.mark.parametrize("pressed", ["no enter", "tab\there\r", "\x1b[Aup\r", "search\x12\r", "leave\x04\r"])
+def test_a_line_that_only_the_prompt_understands_waits(pressed: str) -> None:
+    assert first_line(keys(pressed)) is None
+
+
+def test_what_is_shown() -> None:
+    assert typed(keys("first\rsecond \\\rline\rthe th")) == (["first", "second \nline"], "the th")
+    paste = "\x1b[200~" + "line\n" * FOLD_LINES + "\x1b[201~"
+    pressed = [*keys("see "), *keys(paste), *keys(" it")]
+    assert typed(pressed) == ([], f"see [pasted {FOLD_LINES} lines] it")
+    assert typed(keys("ta\tb")) == ([], "tab")
+
+
+def test_after_an_interrupt_nothing_is_sent() -> None:
+    assert typed(without_enters(keys("first\rsecond\\\rline\x1b\rmore\rlast\r\r"))) == (
+        [],
+        "first\nsecond\nline\nmore\nlast",
+    )
+    assert without_enters(keys("\r\r")) == []
+
+
+def test_the_end_of_a_long_line_is_what_fits() -> None:
+    assert fitted("short", " (queued)", 40) == "short (queued)"
+    assert fitted("0123456789" * 5, " (q)", 20) == "…567890123456789 (q)"
+    assert fitted("日本" * 20, "", 9) == "…日本日本"
+    assert fitted("abc", "", 0) == "…"

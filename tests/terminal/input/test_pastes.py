@@ -1,0 +1,85 @@
+"""Folded pastes, and how the prompt draws its text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import to_plain_text
+from prompt_toolkit.layout.controls import BufferControl
+from prompt_toolkit.layout.processors import Transformation, TransformationInput
+
+from nca.terminal.input.display import ShownText
+from nca.terminal.input.pastes import FoldedPastes
+
+LINES = "\n".join(f"line {number}" for number in range(214))
+
+
+def test_short_ones_stay_and_long_ones_are_folded() -> None:
+    pastes = FoldedPastes()
+    assert pastes.fold("one\r\ntwo\rthree") == "one\ntwo\nthree"
+    first = pastes.fold(LINES)
+    assert len(first) == 1
+    assert pastes.fold(LINES) == first
+    second, third = pastes.fold(LINES.upper()), pastes.fold("x" * 3_000)
+    labels = [pastes.label(mark) for mark in (first, second, third)]
+    assert labels == ["[pasted 214 lines]", "[pasted 214 lines #2]", "[pasted 3,000 characters]"]
+    assert pastes.label("x") is None
+    assert pastes.label(pastes.fold(f"{LINES}\nlast\n")) == "[pasted 215 lines]"
+
+
+def test_what_comes_back_stands_as_it_stood() -> None:
+    pastes = FoldedPastes()
+    typed = f"look: {pastes.fold(LINES.upper())} and {pastes.fold(LINES)}!"
+    sent = pastes.unfold(typed)
+    assert sent == f"look: {LINES.upper()} and {LINES}!"
+    assert pastes.refold(sent) == typed
+    assert pastes.refold("something else") == "something else"
+    changed = sent.replace("line 7\n", "")
+    assert pastes.refold(changed) == typed.replace(pastes.fold(LINES), LINES.replace("line 7\n", ""))
+    assert pastes.unfold(pastes.refold(changed)) == changed
+
+
+@given(st.lists(st.text(max_size=3_000) | st.text("\U0010f000\U0010f001x\n", max_size=30), max_size=5))
+def test_what_was_pasted_is_what_is_sent(texts: list[str]) -> None:
+    pastes = FoldedPastes()
+    folded = [pastes.fold(text) for text in texts]
+    for text, shown in zip(texts, folded, strict=True):
+        assert pastes.unfold(shown) == text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def test_a_prompt_with_thousands_of_pastes_folds_no_more() -> None:
+    pastes = FoldedPastes()
+    marks = {pastes.fold(f"{number} " * 1_000) for number in range(4_094)}
+    assert {len(mark) for mark in marks} == {1}
+    assert pastes.fold(LINES) == LINES
+
+
+def drawn(text: str, pastes: FoldedPastes) -> Transformation:
+    control = BufferControl(Buffer(document=Document(text)))
+    given = TransformationInput(control, Document(text), 0, lambda index: index, [("", text)], 80, 24)
+    return ShownText(pastes.label).apply_transformation(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, naïve, 日本", "plain, naïve, 日本"),
+        ("a\tb\t\tc", "a   b       c"),
+        ("red\u202eevil\x9b31m\U000e0041", "red\ufffdevil\ufffd31m\ufffd"),
+        ("family \u200d joiner", "family \u200d joiner"),
+    ],
+)
+def test_what_is_drawn(text: str, shown: str) -> None:
+    assert to_plain_text(drawn(text, FoldedPastes()).fragments) == shown
+
+
+def test_the_cursor_stands_beside_a_label() -> None:
+    pastes = FoldedPastes()
+    line = drawn(f"a {pastes.fold(LINES)}\tb", pastes)
+    assert to_plain_text(line.fragments) == "a [pasted 214 lines]    b"
+    places = [line.source_to_display(place) for place in range(6)]
+    assert places == [0, 1, 2, 20, 24, 25]
+    assert [line.display_to_source(place) for place in (0, 2, 19, 20, 24)] == [0, 2, 2, 3, 4]

@@ -1,0 +1,152 @@
+"""The panel of /context: one screen in every window, legible without colours, and everything that one can do."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from nca.agent.stats import ContextStats
+from nca.agent.usage_breakdown import HeavyItem, RepeatedReads
+from nca.context.parts import KINDS, LABELS
+from nca.sessions.views import CompactionRecord
+from nca.terminal.panels.context import AROUND_ROWS, FEWEST_ROWS, context_panel
+from nca.terminal.panels.context_chart import GRID_FROM_WIDTH, LOOKS
+from nca.terminal.render.theme import plain_console
+
+STATS = ContextStats(
+    model="m",
+    used_tokens=1_240_000,
+    budget_tokens=2_000_000,
+    window_tokens=2_000_000,
+    reserve_tokens=0,
+    target_tokens=1_000_000,
+    usage_ratio=0.62,
+    breakdown={"conversation": 1_240_000},
+    parts={"system_prompt": 1_000, "conversation": 1_239_000},
+    messages=2,
+    turns=1,
+    hidden_messages=0,
+    stubbed_messages=0,
+    summaries=1,
+    pinned_messages=0,
+    compact_at_tokens=1_600_000,
+    auto="on",
+    next_rung="a notice above 1,200,000 tokens",
+    heaviest=(
+        HeavyItem("you: " + "日本語" * 20, 1_234_567, "12", 0.7, ("a file in play", "bulk")),
+        HeavyItem("summary", 5_433, "\x1b[31m1a2b"),
+    ),
+    by_tool=(("shell", 900), ("read_file", 800)),
+    by_file=(("src/parse.py", 700),),
+    repeated=(RepeatedReads("src/parse.py", (17, 23), 3_017),),
+    is_estimate=False,
+)
+FULL = replace(
+    STATS,
+    used_tokens=sum(range(100, 1_100, 100)),
+    budget_tokens=26_000,
+    window_tokens=40_000,
+    reserve_tokens=14_000,
+    usage_ratio=0.21,
+    parts={kind: 100 * place for place, kind in enumerate(KINDS, 1)},
+    hidden_messages=1,
+)
+RECORDS = [
+    CompactionRecord(trigger="manual", stages=("prune",), tokens_before=9_000, tokens_after=4_000, id="c1"),
+    CompactionRecord(
+        trigger="threshold", stages=("x\x1b[2J",), tokens_before=8_000, tokens_after=4_000, kept_facts=4, total_facts=5
+    ),
+    CompactionRecord(trigger="manual", stages=("pin",), tokens_before=1, tokens_after=2, id="c3"),
+]
+
+
+def drawn(stats: ContextStats, width: int, rows: int = 24, *, is_all: bool = False) -> list[str]:
+    console = plain_console({"COLUMNS": str(width)})
+    console.print(context_panel(stats, width, rows, records=RECORDS, is_all=is_all))
+    assert isinstance(console.file, io.StringIO)
+    said = console.file.getvalue()
+    assert "\x1b" not in said
+    return [line.rstrip() for line in said.splitlines()]
+
+
+@pytest.mark.parametrize("width", [50, 80, 200])
+def test_numbers_ids_and_reasons_of_the_heaviest_stay_whole(width: int) -> None:
+    lines = drawn(STATS, width, 60)
+    (message,) = [line for line in lines if "1,234,567" in line]
+    (summary,) = [line for line in lines if "5,433" in line]
+    assert message.split()[0] == "12"
+    assert message.endswith("0.70 a file in play, bulk")
+    assert summary.split()[1] == "5,433"
+    assert "summ" in summary or width < GRID_FROM_WIDTH
+
+
+@given(st.sampled_from([STATS, FULL]), st.integers(30, 220), st.integers(1, 70))
+@settings(max_examples=60, deadline=None)
+def test_it_fits_the_screen_and_keeps_the_number_the_picture_and_what_comes_next(
+    stats: ContextStats, width: int, rows: int
+) -> None:
+    lines = drawn(stats, width, rows)
+    assert max(map(cell_len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    assert f"{stats.used_tokens:,} of {stats.budget_tokens:,} tokens" in text
+    assert "free" in text
+    assert "Next: a notice above" in text
+    assert "/context collapse 12" in text
+    if rows >= 24 and width >= 64:
+        assert len(lines) <= rows - AROUND_ROWS
+    assert len(lines) <= max(rows, FEWEST_ROWS + 14)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_every_kind_has_a_glyph_of_its_own_so_that_it_reads_without_colours(width: int) -> None:
+    lines = drawn(FULL, width, is_all=True)
+    glyphs = [look[0] for look in LOOKS.values()]
+    assert list(LOOKS) == list(KINDS)
+    assert len(set(glyphs)) == len(KINDS)
+    bar = lines[next(place for place, line in enumerate(lines) if line.startswith("█▙"))]
+    assert len(bar) == min(60, width - 2)
+    for kind, (glyph, _) in LOOKS.items():
+        (row,) = [line for line in lines if f"{glyph} {LABELS[kind]} " in line and f" {FULL.parts[kind]:,} " in line]
+        assert glyph in bar, row
+    grid = [line for line in lines if line[:19].count(" ") == 9 and len(line) > 20]
+    assert bool(len(grid) >= 12) == (width >= GRID_FROM_WIDTH)
+
+
+def test_small_screens_fold_what_is_small_and_the_sum_stays() -> None:
+    lines = drawn(FULL, 80, 24)
+    assert any("everything else" in line for line in lines)
+    listed = [row for row in (line[22:] for line in lines) if row.endswith("%") and "free" not in row]
+    assert sum(int(row.rsplit(maxsplit=2)[-2].replace(",", "")) for row in listed) == FULL.used_tokens
+
+
+def test_repeated_reads_tell_their_waste_and_the_command_that_ends_it() -> None:
+    text = " ".join(drawn(STATS, 100))
+    assert "src/parse.py is there 3 times, 3,017 tokens too many: /context collapse 17 23" in text
+
+
+def test_all_has_tools_files_each_compaction_and_every_command() -> None:
+    text = "\n".join(drawn(FULL, 100, is_all=True))
+    for words in (
+        "2 compactions: 9,000 tokens less, kept 4 of 5 facts",
+        "c1    manual       9,000 → 4,000    prune",
+        "kept 4 of 5 facts",
+        "900   shell",
+        "700   src/parse.py",
+        "/context compact from N",
+        "/context expand N",
+        "/context search TEXT",
+    ):
+        assert words in text
+    assert "c3" not in text
+
+
+def test_more_than_the_budget_is_shown_as_it_is() -> None:
+    over = replace(STATS, used_tokens=3_000_000, usage_ratio=1.5, parts={"conversation": 3_000_000})
+    lines = drawn(over, 80)
+    assert lines[0].startswith("Context: 150% used")
+    assert any("free" in line and line.split()[-2:] == ["0", "0%"] for line in lines)

@@ -1,0 +1,118 @@
+"""What the picker lists and how it draws it, at every size."""
+
+from __future__ import annotations
+
+import pytest
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from rich.cells import cell_len
+
+from nca.sessions import Glance, Hit, SessionHit, SessionInfo
+from nca.terminal.panels.picker_rows import MOST_LINES, Rows
+
+EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e name"
+
+
+def info(name: str, title: str = "", *, directory: str = "/here", **more: object) -> SessionInfo:
+    fields = {"created_at": 0.0, "updated_at": 0.0, "messages": 2, "is_pinned": False, "model": "m/x", **more}
+    return SessionInfo(id=name, name="", directory=directory, title=title, **fields)  # type: ignore[arg-type]
+
+
+def found(session: str, snippet: str) -> SessionHit:
+    return SessionHit(session, 1.0, (Hit(f"{session}:1", session, 1, "user", 0.0, 1.0, snippet, (1, 2)),))
+
+
+def text(rows: Rows, columns: int = 80, height: int = 20, glance: Glance | None = None) -> list[str]:
+    return [line.rstrip() for line in shown(rows.lines(glance, columns, height))]
+
+
+def shown(parts: StyleAndTextTuples) -> list[str]:
+    return "".join(part[1] for part in parts).split("\n")
+
+
+def ids(rows: Rows) -> list[str]:
+    return [one.id for one in rows.shown]
+
+
+INFOS = [
+    info("a1", "the parser bug"),
+    info("b2", "a walk", directory="/there"),
+    info("c3", "Parser again"),
+    info("d4", "the parser elsewhere", directory="/there"),
+]
+
+
+def test_this_directory_first_then_all() -> None:
+    rows = Rows(INFOS, "/here")
+    assert ids(rows) == ["a1", "c3"]
+    rows.move(1)
+    rows.turn()
+    assert ids(rows) == ["a1", "b2", "c3", "d4"]
+    assert rows.chosen is INFOS[2]
+    # Where nothing was said here yet, all are shown at once.
+    assert ids(Rows(INFOS, "/nowhere")) == ["a1", "b2", "c3", "d4"]
+
+
+def test_the_session_one_is_in_is_listed_and_not_offered() -> None:
+    rows = Rows(INFOS, "/here", "a1")
+    assert rows.chosen is INFOS[2]
+    assert "(this) the parser bug" in text(rows)[0]
+
+
+def test_words_are_found_at_once_and_texts_follow() -> None:
+    rows = Rows(INFOS, "/here")
+    rows.turn()
+    rows.search("PARSER the")
+    assert ids(rows) == ["a1", "d4"]
+    rows.move(1)
+    rows.take("parser the", [found("b2", "not asked any more")])
+    assert ids(rows) == ["a1", "d4"]
+    rows.take("PARSER the", [found("b2", "the parser, said on a walk"), found("a1", "…"), found("gone", "…")])
+    assert ids(rows) == ["a1", "d4", "b2"]
+    assert rows.chosen is INFOS[3]
+    rows.move(1)
+    assert "found: the parser, said on a walk" in text(rows)
+    rows.turn()
+    assert ids(rows) == ["a1"]
+
+
+def test_the_beginning_of_an_id_is_found_and_a_number_is_a_word() -> None:
+    rows = Rows([info("0dedb1a3", "question 4"), info("1c11de00", "question 0")], "/here")
+    rows.search("question 0")
+    assert ids(rows) == ["1c11de00"]
+    rows.search("0ded")
+    assert ids(rows) == ["0dedb1a3"]
+
+
+def test_nothing_found_says_where_else_to_look() -> None:
+    rows = Rows(INFOS, "/here")
+    rows.search("nothing like it")
+    rows.move(1)
+    assert rows.chosen is None
+    assert "nothing found in this directory; Tab looks in all" in text(rows)[0]
+    rows.turn()
+    assert text(rows)[0].strip() == "nothing found"
+
+
+def test_the_chosen_one_is_always_on_the_screen() -> None:
+    rows = Rows([info(f"{number:04}", f"talk {number}") for number in range(500)], "/here")
+    for step in (1, 10, 400, 500, -3, -490, -90):
+        rows.move(step)
+        lines = text(rows, height=30)
+        assert len(lines) <= MOST_LINES
+        assert rows.chosen is not None
+        assert [line for line in lines if line.startswith("›") and rows.chosen.title in line]
+    assert any("1 of 500" in line for line in lines)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 20, 56, 80, 200])
+@pytest.mark.parametrize("height", [0, 1, 2, 3, 4, 10, 11, 18, 50])
+def test_it_fits_every_window_and_nothing_hostile_gets_in(columns: int, height: int) -> None:
+    rows = Rows([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
+    rows.search("name")
+    rows.take("name", [found(f"{EVIL}1", EVIL)])
+    lines = text(rows, columns, height, Glance(EVIL * 40, EVIL, 5_000_000))
+    assert len(lines) <= max(height, 1)
+    assert all(cell_len(line) <= columns for line in lines)
+    assert not set("".join(lines)) & set("\x1b\x07\x9b\u202e")
+    if height >= 11 and columns >= 80:
+        assert any("5.0 MB" in line for line in lines)

@@ -1,0 +1,46 @@
+"""A change as a person reads it."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from nca.terminal.render.diffs import LONGEST_LINE_CHARS, diff_lines
+
+TITLE = "--- a/x\n+++ b/x\n@@ -1,4 +1,4 @@\n"
+
+
+def bold(line: Text) -> list[str]:
+    return [line.plain[span.start : span.end] for span in line.spans if span.style == "bold"]
+
+
+def styles(diff: str) -> list[str]:
+    return [str(line.style) for line in diff_lines(diff, 100)]
+
+
+def test_the_names_are_no_change_and_each_kind_has_its_colour() -> None:
+    assert styles(TITLE + " same\n-gone\n+come\n+more") == [
+        *("quiet", "quiet", "accent", "quiet"),
+        *("removed", "added", "added"),
+    ]
+    assert styles("@@ -1 +1 @@\n--- sql comment\n+++ x") == ["accent", "removed", "added"]
+
+
+def test_what_differs_within_a_line_is_bold() -> None:
+    lines = diff_lines(TITLE + "-value = call(1, two)\n-b = 2\n+value = call(1, three)\n+b = 3", 100)
+    assert [bold(line) for line in lines[3:]] == [["wo"], ["2"], ["hree"], ["3"]]
+
+
+def test_lines_that_share_little_or_do_not_pair_are_not_compared() -> None:
+    assert [bold(line) for line in diff_lines(TITLE + "-alpha beta\n+zulu", 100)[3:]] == [[], []]
+    assert [bold(line) for line in diff_lines(TITLE + "-a = 1\n-a = 2\n+a = 3", 100)[3:]] == [[], [], []]
+
+
+def test_a_line_of_any_length_is_bounded_and_nothing_hostile_passes() -> None:
+    line = diff_lines(f"+{'x' * 100_000}", 10)[0].plain
+    assert len(line) < LONGEST_LINE_CHARS + 50
+    assert line.endswith("… (100,001 characters)")
+    assert [one.plain for one in diff_lines("+a\x1b[2J\x1b]52;c;eA==\x07b\u202e", 10)] == ["  +ab"]
+
+
+def test_what_is_left_out_is_said() -> None:
+    assert diff_lines("+a\n+b\n+c", 2)[-1].plain == "  … and 1 more line that are not shown here"

@@ -1,0 +1,254 @@
+"""Events on a screen: what a person sees of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from nca.events import (
+    ApprovalAsked,
+    ContextCompaction,
+    ContextWarning,
+    ErrorRaised,
+    Event,
+    Notice,
+    ReasoningDelta,
+    RequestStarted,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
+from nca.terminal.render.screen import Screen
+from tests.terminal.render.test_screen import Glass
+
+
+class Seen:
+    """A Draw, its emulated screen, and its bytes."""
+
+    def __init__(self, *, show_reasoning: bool = False, columns: int = 100, rows: int = 40) -> None:
+        self.glass = Glass(columns, rows)
+        screen = Screen(self.glass)
+        screen.console.size = (columns, rows)
+        self.draw = Draw(screen, show_reasoning=show_reasoning)
+
+    def lines(self, *events: Event) -> list[str]:
+        for event in events:
+            self.draw.on_event(event)
+        lines = self.glass.lines()
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    def style(self, text: str) -> tuple[str, bool]:
+        """The colour of the line with this text, and whether it is the quiet one."""
+        for y, line in enumerate(self.glass.emulator.display):
+            if text in line:
+                return self.glass.emulator.buffer[y][line.index(text)].fg, "\x1b[2m" in self.glass.raw
+        raise AssertionError(f"{text!r} is not on the screen")
+
+
+def finished(reason: str = "answered", steps: int = 1) -> TurnFinished:
+    return TurnFinished(reason, "", steps, 0.1)  # type: ignore[arg-type]  # a parameter of the tests
+
+
+COMPACTED = ContextCompaction(
+    phase="completed",
+    trigger="threshold",
+    stages=("prune", "summarize"),
+    tokens_before=166_000,
+    tokens_after=84_000,
+    kept_facts=41,
+    total_facts=44,
+    seconds=3.21,
+    message="Compacted 166,000 → 84,000 tokens (prune, summarize, kept 41 of 44 facts).",
+)
+
+
+def test_an_answer_with_tools_reads_from_top_to_bottom() -> None:
+    lines = Seen().lines(
+        RequestStarted(1, "m", 1, 2),
+        TextDelta("Let me "),
+        TextDelta("look.\n"),
+        ToolStarted("1", "read_file", "{}", "read src/a.py"),
+        ToolFinished("1", "read_file", is_error=False, summary="120 lines", seconds=0.1),
+        ToolStarted("2", "grep", "{}", "grep nothing"),
+        ToolFinished("2", "grep", is_error=True, summary="no such\nfolder", seconds=2.0),
+        TextDelta("It is **done**.\n\nReally."),
+        finished(),
+    )
+    assert lines == [
+        "Let me look.",
+        "",
+        "• read src/a.py → 120 lines",
+        "✗ grep nothing → no such folder · 2.0 s",
+        "",
+        "It is done.",
+        "",
+        "Really.",
+    ]
+
+
+def test_the_notices_are_exactly_the_message_in_grey_and_yellow() -> None:
+    seen = Seen()
+    info = ContextWarning("info", 0.65, 65, 100, "Context: 65% used")
+    warning = ContextWarning("warning", 0.83, 166, 200, "Context usage: 83% of budget (166,000 / 200,000 tokens)")
+    assert seen.lines(info, warning) == [info.message, warning.message]
+    assert seen.style(info.message) == ("default", True)
+    assert seen.style(warning.message)[0] == "brown"  # what pyte calls yellow
+
+
+def test_a_compaction_is_one_calm_line() -> None:
+    start = ContextCompaction("starting", "threshold", tokens_before=166_000)
+    assert Seen().lines(start, COMPACTED) == [f"{COMPACTED.message} · 3.2 s"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "message", "line"),
+    [
+        ("failed", "the disk is full", "Compaction failed, nothing changed: the disk is full"),
+        ("failed", "interrupted", "Compaction stopped, nothing changed."),
+        ("skipped", "Nothing to compact: 10 tokens are used.", "Nothing to compact: 10 tokens are used."),
+        ("insufficient", "Compaction does not help.", "Compaction does not help."),
+        ("preview", "Would compact 5 → 3 tokens.", "Would compact 5 → 3 tokens."),
+    ],
+)
+def test_every_phase_has_its_words(phase: str, message: str, line: str) -> None:
+    event = ContextCompaction(phase, "manual", message=message)  # type: ignore[arg-type]  # a parameter
+    assert Seen().lines(event) == [line]
+
+
+def test_a_preparation_in_the_background_is_told_by_its_result_only() -> None:
+    start = ContextCompaction("starting", "idle", tokens_before=150)
+    dropped = ContextCompaction("skipped", "idle", message="The conversation moved on.")
+    done = ContextCompaction("completed", "idle", message="Compacted 150 → 80 tokens.")
+    assert Seen().lines(start, dropped) == []
+    assert Seen().lines(start, done) == [done.message]
+
+
+def test_errors_are_one_red_line_and_what_to_do() -> None:
+    seen = Seen()
+    assert seen.lines(ErrorRaised("The key was\nrefused.", "Check OPENAI_API_KEY.")) == [
+        "The key was refused.",
+        "Check OPENAI_API_KEY.",
+    ]
+    assert seen.style("The key")[0] == "red"
+
+
+def test_reasoning_is_shown_only_when_asked_for() -> None:
+    events: Sequence[Event] = (ReasoningDelta("Think\nmore"), TextDelta("Answer."), finished())
+    folded = Seen().lines(*events)
+    assert re.fullmatch(r"• Thought for \d+\.\d s \(10 characters\) · /show thoughts", folded[0])
+    assert folded[1:] == ["", "Answer."]
+    assert Seen(show_reasoning=True).lines(*events) == ["Think", "more", "", "Answer."]
+
+
+def test_retries_notices_and_ends() -> None:
+    assert Seen().lines(
+        RetryScheduled(2, 1.5, "The provider is overloaded."), Notice("A note."), finished("max_steps", 15)
+    ) == [
+        "The provider is overloaded. Trying again in 1.5 s (try 2).",
+        "A note.",
+        "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
+    ]
+    assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
+        "Half an",
+        "",
+        "Interrupted; what came so far is kept. Ctrl-C again leaves.",
+    ]
+
+
+TASK = "task-0a1b2c3d/1"
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-one = 1\n+one = 2\n three"
+
+
+def test_what_a_task_does_on_its_way_leaves_no_lines_but_its_changes() -> None:
+    lines = Seen().lines(
+        ToolStarted("1", "task", "{}", "task find it"),
+        ToolStarted(TASK, "grep", "{}", "task: grep word"),
+        ToolFinished(TASK, "grep", is_error=True, summary="task: nothing", seconds=0.1),
+        ToolStarted(TASK, "edit_file", "{}", "task: edit x.py"),
+        ToolFinished(TASK, "edit_file", is_error=False, summary="task: +1 −1", seconds=0.1, diff=DIFF),
+        ToolFinished("1", "task", is_error=False, summary="2 steps, 900 tokens", seconds=2.0),
+    )
+    assert lines == [
+        "• task: edit x.py → task: +1 −1",
+        "  --- a/x.py",
+        "  +++ b/x.py",
+        "  @@ -1,2 +1,2 @@",
+        "  -one = 1",
+        "  +one = 2",
+        "   three",
+        "• task find it → 2 steps, 900 tokens · 2.0 s",
+    ]
+
+
+async def test_a_task_and_parallel_calls_are_one_line_while_they_run() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.draw.on_event(ToolStarted("1", "task", "{}", "task find it"))
+        seen.draw.on_event(ToolStarted(TASK, "grep", "{}", "task: grep word"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("1 call, now grep word · task find it…" in line for line in seen.lines())
+        seen.draw.on_event(ToolStarted("2", "grep", "{}", "grep other"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("2 calls: task find it, grep other" in line for line in seen.lines())
+    assert seen.lines() == []
+
+
+def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,99 @@\n" + "\n".join(f"+line {number}" for number in range(99))
+    lines = Seen(rows=60).lines(ToolFinished("1", "write_file", is_error=False, summary="", seconds=0.1, diff=diff))
+    assert len(lines) == 1 + DIFF_LINES + 1
+    assert lines[-1] == f"  … and {99 + 3 - DIFF_LINES} more lines · /show has the whole"
+
+
+def test_a_change_that_was_shown_before_is_not_shown_again() -> None:
+    asked = ApprovalAsked("1", "edit_file", "write", "edit x.py", diff=DIFF)
+    ended = ToolFinished("1", "edit_file", is_error=False, summary="+1 −1", seconds=0.1, diff=DIFF)
+    assert Seen().lines(asked, ended) == ["• edit_file → +1 −1"]
+
+
+async def test_an_answer_in_many_pieces_is_drawn_in_few_frames() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        for number in range(500):
+            seen.draw.on_event(TextDelta(f"line {number}\n\n"))
+    assert seen.lines()[-1] == "line 499"
+    assert seen.glass.raw.count("\x1b[?7l") < 100
+
+
+HOSTILE = "x\x1b]52;c;aGFjaw==\x07\x1b[2J\x9b31m\u202e\x00y"
+
+
+def test_nothing_hostile_reaches_the_terminal_through_any_event() -> None:
+    seen = Seen(show_reasoning=True)
+    seen.lines(
+        ReasoningDelta(HOSTILE),
+        TextDelta(HOSTILE),
+        ToolStarted("1", HOSTILE, HOSTILE, HOSTILE),
+        ToolFinished("1", HOSTILE, is_error=True, summary=HOSTILE, seconds=1.5),
+        ContextWarning("warning", 1.0, 1, 1, HOSTILE),
+        ContextCompaction("failed", "manual", message=HOSTILE, stages=(HOSTILE,)),
+        RetryScheduled(1, 1.0, HOSTILE),
+        Notice(HOSTILE),
+        ErrorRaised(HOSTILE, HOSTILE),
+        finished(),
+    )
+    for forbidden in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x00", "\x07"):
+        assert forbidden not in seen.glass.raw
+
+
+async def test_the_spinner_goes_when_the_work_ends() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        assert any("Thinking…" in line for line in seen.lines())
+        seen.draw.on_event(ToolStarted("1", "grep", "{}", "grep word"))
+        seen.draw.typed_ahead = lambda: "next\x1b[2J question"
+        seen.draw.on_event(TextDelta("Answer."))
+    assert seen.lines() == ["", "Answer."]

@@ -1,0 +1,58 @@
+"""Signs that an encoding cannot carry."""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+import nca
+from nca.terminal.panels.toolbar import gauge
+from nca.terminal.render.glyphs import carried, carry, is_universal
+
+TERMINAL = Path(nca.__file__).parent / "terminal"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "said"),
+    [
+        ("› • “so” → 2 % · 1k…", "ascii", '> * "so" > 2 % - 1k.'),
+        ("▓▓░░", "ascii", "==.."),
+        ("├─┐ │ ═║", "ascii", "+-+ | -|"),
+        ("⠋⠙", "ascii", "**"),
+        ("Grüße • ×", "latin-1", "Grüße * ×"),
+        ("日本 ›", "euc_jp", "日本 >"),
+        ("日本", "ascii", "??"),
+        ("as it is", "ascii", "as it is"),
+    ],
+)
+def test_what_cannot_be_carried_is_ascii(text: str, encoding: str, said: str) -> None:
+    assert carried(text, encoding) == said
+    assert len(said) == len(text)
+
+
+def test_no_sign_that_nca_draws_becomes_a_question_mark() -> None:
+    drawn = {sign for path in TERMINAL.rglob("*.py") for sign in re.findall(r"[^\x00-\x7f]", path.read_text("utf-8"))}
+    unknown = {sign for sign in drawn if carried(sign, "ascii") == "?"}
+    assert {sign for sign in unknown if not unicodedata.category(sign).startswith("L")} <= {"😀", "␡"}
+
+
+def test_the_gauge_still_tells_full_from_empty() -> None:
+    assert len(set(carried(gauge(0.5), "ascii"))) == 2
+
+
+def test_a_stream_writes_them_so() -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="ascii")
+    carry(stream, None, io.StringIO())
+    stream.write("› “so”")
+    stream.flush()
+    assert written.getvalue() == b'> "so"'
+
+
+@pytest.mark.parametrize(("name", "is_so"), [("utf-8", True), ("UTF8", True), ("ascii", False), (None, False)])
+def test_what_carries_everything(name: str | None, is_so: bool) -> None:
+    assert is_universal(name) is is_so

@@ -1,0 +1,126 @@
+"""The one place where another conversation takes over: what goes on, what ends, and what stays after an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.tables import PermissionRule
+from nca.errors import SessionLocked, SessionNotFound, StoreError, UsageError
+from nca.messages import Message
+from nca.sessions.session import SessionInfo
+from nca.terminal.session_switcher import Exchange, opener
+from tests.terminal.stage import Stage, a_stage
+
+
+@contextmanager
+def a_chat(directory: Path, *replies: str) -> Iterator[tuple[Stage, Exchange, list[Conversation]]]:
+    """A stage whose conversation can be exchanged, and every conversation that was wired, in order."""
+    with a_stage(directory, replies) as stage:
+        context, wired = stage.context, list[Conversation]()
+
+        context.exchange = Exchange(context, opener(context.output.on_event))
+        context.exchange.wire = wired.append
+        context.exchange.take_up(context.conversation)
+        yield stage, context.exchange, wired
+
+
+async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_old(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Be short.")
+    with a_chat(tmp_path, "One.", "Two.") as (stage, _, wired):
+        before = stage.conversation
+        await before.send("a question")
+        before.set("context.compact_threshold", 0.5)
+        before.permits.session_rules.append(PermissionRule("shell", "git status", str(tmp_path)))
+        stage.context.preview = object()  # type: ignore[assignment]
+        said = await stage.command("/new  The second ")
+        assert f"The one before is kept: /resume {before.info.id}" in said
+        assert "Instructions:" not in said  # told once in a chat
+        after = stage.conversation
+        assert after is not before
+        assert wired == [before, after]
+        assert (after.info.name, after.entries, list(after.permits.session_rules)) == ("The second", (), [])
+        assert stage.context.preview is None
+        assert after.model is before.model
+        assert after.loaded.settings.context.compact_threshold == 0.5
+        with pytest.raises(StoreError, match="closed"):
+            before.rename("gone")
+        await after.send("another")
+        assert [entry.message.text for entry in after.entries] == ["another", "Two."]
+        await after.close()
+
+
+async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
+    with a_chat(tmp_path, "One.", "Two.", "Three.") as (stage, _, wired):
+        first = stage.conversation.info.id
+        await stage.conversation.send("first question")
+        await stage.command("/new")
+        await stage.conversation.send("second question")
+        second = stage.conversation.info.id
+        said = await stage.command(f"/resume {first}")
+        assert "Going on with “first question” (2 messages).\n› first question\n• One." in said
+        await stage.conversation.send("third question")
+        assert len(stage.conversation.entries) == 4
+        assert "That is the session you are in." in await stage.command(f"/resume {first}")
+        await stage.command(f"/resume {second[:6]}")
+        assert len(stage.conversation.entries) == 2
+        assert len(wired) == 4  # the beginning, /new, and two times back
+        # An empty session that is left leaves nothing behind.
+        await stage.command("/new")
+        await stage.command(f"/resume {first}")
+        assert {info.id for info in stage.context.conversation.store.list()} == {first, second}
+        await stage.conversation.close()
+
+
+async def test_what_cannot_be_opened_leaves_the_chat_as_it_is(tmp_path: Path) -> None:
+    with a_chat(tmp_path, "One.", "Two.") as (stage, _, wired):
+        before = stage.conversation
+        await before.send("a question")
+        with pytest.raises(SessionNotFound):
+            await stage.command("/resume nonesuch")
+        held = before.store.create(directory="/", model="m", name="held")
+        held.append([Message("user", "hello")])
+        with pytest.raises(SessionLocked):
+            await stage.command("/resume held")
+        assert stage.conversation is before
+        await before.send("again")
+        stage.context.exchange = Exchange(stage.context, None)
+        with pytest.raises(UsageError, match="cannot be changed"):
+            await stage.command("/new")
+        assert wired == [before]
+        await before.close()
+
+
+async def test_choosing_and_leaving(tmp_path: Path) -> None:
+    with a_chat(tmp_path, "One.") as (stage, _, _):
+        await stage.conversation.send("a question")
+        first = stage.conversation.info
+        await stage.command("/new")
+        said = await stage.command("/sessions")  # nobody can choose here
+        assert "a question" in said
+        assert "/resume ID goes on" in said
+        chosen: list[SessionInfo | None] = [None, first]
+
+        async def pick() -> SessionInfo | None:
+            return chosen.pop(0)
+
+        stage.context.pick = pick
+        before = stage.conversation
+        assert await stage.command("/resume") == ""
+        assert stage.conversation is before
+        await stage.command("/sessions")
+        assert stage.conversation.info.id == first.id
+        await stage.conversation.close()
+
+
+async def test_a_new_session_that_is_new_already_only_gets_the_name(tmp_path: Path) -> None:
+    with a_chat(tmp_path) as (stage, _, wired):
+        assert "nothing has been said" in await stage.command("/new")
+        await stage.command("/new A name")
+        assert stage.conversation.info.name == "A name"
+        assert len(wired) == 1
+        await stage.conversation.close()

@@ -1,0 +1,252 @@
+"""write_file and edit_file on real files: what they change, what they keep, what they refuse."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from nca.messages import ToolCall
+from nca.tools.files.edit import MAX_OUTCOME_DIFF_LINES, EditFile, WriteFile
+from nca.tools.files.read import ReadFile
+from nca.tools.files.read_files import MAX_CHANGED_BYTES, SeenFiles
+from nca.tools.files.workspace import Workspace
+from nca.tools.tool import ToolError, ToolOutcome
+from nca.tools.toolbox import Toolbox
+
+
+class Tools:
+    def __init__(self, root: Path) -> None:
+        workspace, seen = Workspace(root), SeenFiles()
+        self.root = root
+        self.reader, self.writer = ReadFile(workspace, seen), WriteFile(workspace, seen)
+        self.editor = EditFile(workspace, seen)
+
+    async def edit(self, name: str, old: str, new: str, *, everywhere: bool = False) -> ToolOutcome:
+        return await self.editor.call(name, old, new, everywhere)
+
+    async def after(self, raw: bytes, old: str, new: str, *, everywhere: bool = False) -> bytes:
+        """What is in a file that held `raw` when it was read and edited."""
+        (self.root / "f").write_bytes(raw)
+        await self.reader.call("f")
+        await self.edit("f", old, new, everywhere=everywhere)
+        return (self.root / "f").read_bytes()
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Tools:
+    return Tools(tmp_path)
+
+
+async def test_a_new_file_needs_no_reading_and_makes_its_folders(tools: Tools) -> None:
+    outcome = await tools.writer.call("src/deep/a.py", "x = 1\ny = 2\n")
+    assert (tools.root / "src/deep/a.py").read_text() == "x = 1\ny = 2\n"
+    assert outcome.text == "[created src/deep/a.py: 2 lines]"
+    assert outcome.summary == "new file, +2 −0"
+    assert outcome.diff == "--- /dev/null\n+++ b/src/deep/a.py\n@@ -0,0 +1,2 @@\n+x = 1\n+y = 2"
+    # What one has written oneself is known.
+    await tools.edit("src/deep/a.py", "x = 1", "x = 3")
+    await tools.writer.call("src/deep/a.py", "")
+    assert (tools.root / "src/deep/a.py").read_bytes() == b""
+    assert not [path for path in (tools.root / "src/deep").iterdir() if path.name != "a.py"]
+
+
+async def test_an_edit_replaces_exactly_and_shows_its_diff(tools: Tools) -> None:
+    (tools.root / "a.py").write_text("def f():\n    return 1\n\n\ndef g():\n    return 2\n")
+    await tools.reader.call("a.py")
+    outcome = await tools.edit("a.py", "    return 1\n", "    x = 1\n    return x\n")
+    assert (tools.root / "a.py").read_text() == "def f():\n    x = 1\n    return x\n\n\ndef g():\n    return 2\n"
+    assert outcome.text == "[edited a.py: line 2]"
+    assert outcome.summary == "+2 −1"
+    assert outcome.diff.split("\n")[:6] == [
+        "--- a/a.py",
+        "+++ b/a.py",
+        "@@ -1,5 +1,6 @@",
+        " def f():",
+        "-    return 1",
+        "+    x = 1",
+    ]
+
+
+async def test_several_places_only_where_it_is_said(tools: Tools) -> None:
+    (tools.root / "f").write_text("a\nb\na\na\n")
+    await tools.reader.call("f")
+    with pytest.raises(ToolError, match=r"old_text is there 3 times in f \(lines 1, 3, 4\); give more of the lines"):
+        await tools.edit("f", "a", "c")
+    outcome = await tools.edit("f", "a", "c", everywhere=True)
+    assert outcome.text == "[edited f: 3 places]"
+    assert (tools.root / "f").read_text() == "c\nb\nc\nc\n"
+
+
+async def test_line_ends_and_marks_stay(tools: Tools) -> None:
+    assert await tools.after(b"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz") == b"x\r\ny\r\nz\r\nc\r\n"
+    assert await tools.after(b"a\r\nb\r\n", "b", "x\ny") == b"a\r\nx\r\ny\r\n"
+    assert await tools.after(b"a\r\nb\r\n", "a\r\nb", "x\r\ny") == b"x\r\ny\r\n"
+    # A file of both kinds: what is not touched stays.
+    assert await tools.after(b"a\nb\r\nc\n", "c\n", "d\n") == b"a\nb\r\nd\n"
+    assert await tools.after(codecs.BOM_UTF8 + b"a\n", "a", "\xe9") == codecs.BOM_UTF8 + "é\n".encode()
+    assert await tools.after("a\nb\n".encode("utf-16"), "b", "é") == "a\né\n".encode("utf-16")
+    # Bytes that are no UTF-8 go back as they came.
+    assert await tools.after(b"caf\xe9\nb\n", "b", "c") == b"caf\xe9\nc\n"
+    await tools.writer.call("f", "neu")
+    assert (tools.root / "f").read_bytes() == b"neu"
+    (tools.root / "f").write_bytes(codecs.BOM_UTF8 + b"a\r\nb\r\n")
+    await tools.reader.call("f")
+    await tools.writer.call("f", "x\ny\n")
+    assert (tools.root / "f").read_bytes() == codecs.BOM_UTF8 + b"x\r\ny\r\n"
+
+
+async def test_the_mode_stays_and_a_new_file_has_the_usual_one(tools: Tools) -> None:
+    script = tools.root / "run.sh"
+    script.write_text("echo 1\n")
+    script.chmod(0o750)
+    await tools.reader.call("run.sh")
+    await tools.edit("run.sh", "1", "2")
+    assert stat.S_IMODE(script.stat().st_mode) == 0o750
+    old = os.umask(0o027)
+    try:
+        await tools.writer.call("new", "x")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tools.root / "new").stat().st_mode) == 0o640
+    script.chmod(0o444)
+    with pytest.raises(ToolError, match=r"run.sh is read-only"):
+        await tools.edit("run.sh", "2", "3")
+
+
+async def test_a_hard_link_outside_is_not_written_through(
+    tools: Tools, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other") / "keys"
+    other.write_text("mine\n")
+    os.link(other, tools.root / "f")
+    await tools.reader.call("f")
+    await tools.edit("f", "mine", "yours")
+    assert other.read_text() == "mine\n"
+
+
+async def test_only_what_was_read_and_is_still_the_same(tools: Tools) -> None:
+    path = tools.root / "f"
+    path.write_text("one\n")
+    for attempt in (tools.edit("f", "one", "two"), tools.writer.call("f", "two")):
+        with pytest.raises(ToolError, match="was not read in this session; read it first"):
+            await attempt
+    await tools.reader.call("f", 1, 1)
+    facts = path.stat()
+    path.write_text("ONE\n")
+    # Of the same length, with the same time: only the content tells.
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    for attempt in (tools.edit("f", "ONE", "two"), tools.writer.call("f", "two")):
+        with pytest.raises(ToolError, match="has changed since it was read; read it again"):
+            await attempt
+    assert path.read_text() == "ONE\n"
+    await tools.reader.call("f")
+    await tools.edit("f", "ONE", "two")
+    path.unlink()
+    # What is gone may be made anew; what another made meanwhile may not be written over.
+    await tools.writer.call("f", "three")
+    assert path.read_text() == "three"
+    with pytest.raises(ToolError, match="there is no file gone; write_file creates one"):
+        await tools.edit("gone", "a", "b")
+
+
+async def test_what_cannot_be_changed(tools: Tools) -> None:
+    (tools.root / "binary").write_bytes(b"a\0b")
+    (tools.root / "folder").mkdir()
+    (tools.root / "large").write_bytes(b"x\n" * (MAX_CHANGED_BYTES // 2) + b"y")
+    os.mkfifo(tools.root / "pipe")
+    for name, words in (
+        ("binary", "is a binary file"),
+        ("folder", "is a directory"),
+        ("large", "is too large to be changed"),
+        ("pipe", "is not an ordinary file"),
+        ("large/x", "cannot be written"),
+        (".", "is a directory"),
+    ):
+        with pytest.raises(ToolError, match=words) as caught:
+            await tools.writer.call(name, "x")
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ToolError, match="holds a NUL"):
+        await tools.writer.call("new", "a\0b")
+    assert not (tools.root / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "words"),
+    [
+        ("def f():\n    return 1\n", "def f():\nreturn 1\n", "lines 1-2 differ from it only in indentation"),
+        ("\tx = 1\n", "    x = 1", "lines 1-1 differ from it only in indentation"),
+        ("a\nb\nc\nd\n", "b\nX\nd", "the closest is at line 2, where line 3 reads: c"),
+        ("a\nb\n", "b\nc", "the closest is at line 2, where line 3 reads:"),
+        ("value = compute(1)\n", "value = compute(2)", "line 1 is like it: value = compute(1); read it again"),
+        ("a\n", "something else entirely", "no line is like it; read it again"),
+        ("a\n", "\n\n\n", "it is only white space"),
+        ("a\n", "", "old_text is empty"),
+    ],
+)
+async def test_a_near_miss_says_where_the_closest_lines_are(tools: Tools, text: str, old: str, words: str) -> None:
+    (tools.root / "f").write_text(text)
+    await tools.reader.call("f")
+    with pytest.raises(ToolError) as caught:
+        await tools.edit("f", old, "new")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (tools.root / "f").read_text() == text
+
+
+async def test_a_near_miss_in_a_large_file_of_equal_lines_is_found(tools: Tools) -> None:
+    (tools.root / "f").write_text("}\n" * 200_000 + "x\n")
+    await tools.reader.call("f")
+    with pytest.raises(ToolError, match="the closest is at line"):
+        await tools.edit("f", "}\n" * 50 + "y", "new")
+
+
+async def test_what_stands_for_a_key_never_takes_its_place(tools: Tools) -> None:
+    (tools.root / ".env").write_text("A=1\nKEY=abc\n")
+    await tools.reader.call(".env")
+    for text in ("A=2\nKEY=[redacted]\n", "A=2\nKEY=[redacted OPENAI_API_KEY]\n"):
+        with pytest.raises(ToolError, match="stands for a key that is not shown"):
+            await tools.writer.call(".env", text)
+    await tools.edit(".env", "A=1", "A=2")
+    assert (tools.root / ".env").read_text() == "A=2\nKEY=abc\n"
+
+
+async def test_an_approval_shows_what_will_really_happen_and_changes_nothing(tools: Tools) -> None:
+    (tools.root / "f").write_text("one\n")
+    await tools.reader.call("f")
+    arguments = {"path": "./sub/../f", "old_text": "one", "new_text": "two"}
+    approval = tools.editor.approval(arguments)
+    assert approval.path == str(tools.root / "f")
+    assert approval.diff == "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+two"
+    assert approval.subject == "f"
+    assert approval.warning == ""
+    assert (tools.root / "f").read_text() == "one\n"
+    assert tools.editor.needs(arguments) == "write"
+    new = tools.writer.approval({"path": "new/x", "content": "a"})
+    assert new.diff.endswith("+a\n\\ No newline at end of file")
+    assert not (tools.root / "new").exists()
+    for wrong in ({**arguments, "old_text": "three"}, {**arguments, "path": "../f"}):
+        with pytest.raises(ToolError):
+            tools.editor.approval(wrong)
+
+
+async def test_an_approval_shows_all_of_a_large_change_and_the_outcome_its_beginning(tools: Tools) -> None:
+    content = "".join(f"line {number}\n" for number in range(6_000))
+    assert tools.writer.approval({"path": "f", "content": content}).diff.count("\n+line") == 6_000
+    outcome = await tools.writer.call("f", content)
+    lines = outcome.diff.split("\n")
+    assert len(lines) == MAX_OUTCOME_DIFF_LINES + 1
+    assert lines[-1].endswith("more lines")
+
+
+async def test_lone_surrogates_of_a_model_become_what_can_be_stored(tools: Tools) -> None:
+    box = Toolbox([tools.writer])
+    arguments = json.dumps({"path": "f", "content": "a\ud83d"})
+    outcome = await box.run(ToolCall("1", "write_file", arguments))
+    assert not outcome.is_error
+    assert (tools.root / "f").read_text() == "a\ufffd"
+    outcome.diff.encode()

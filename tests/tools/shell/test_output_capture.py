@@ -1,0 +1,163 @@
+"""An output in bounded memory: the same beginning and end as if all of it had been kept."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from nca.config.schema import AdmissionSettings
+from nca.context.admission import admit_output
+from nca.redact import Redactor
+from nca.tools.shell.output_capture import NOTES_BYTES, NOTES_LINES, Captured, readable
+
+LIMITS = AdmissionSettings(max_bytes=2_000, max_lines=40)
+KEY = "sk-proj-" + "a1B2" * 10
+
+
+def as_it_is(text: str) -> str:
+    return text
+
+
+@given(
+    st.lists(
+        st.binary(max_size=900)
+        | st.integers(1, 900).map(lambda n: b"long " * n)
+        | st.integers(1, 400).map(lambda n: b"line\n" * n),
+        max_size=12,
+    ),
+    st.sampled_from(["both", "head", "tail"]),
+)
+@hypothesis_settings(max_examples=300, deadline=None)
+def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
+    limits = AdmissionSettings(max_bytes=2_000, max_lines=40, direction=direction)
+    captured = Captured(limits, None)
+    for piece in pieces:
+        captured.feed(piece)
+    whole = b"".join(pieces)
+    output = captured.finish(as_it_is)
+    assert output.total_bytes == len(whole)
+    assert len(output.text.encode()) <= 2_000 - NOTES_BYTES + 100
+    if all(byte < 0x7F and (byte >= 0x20 or byte == 0x0A) for byte in whole):
+        said = whole.decode()
+        if len(whole) <= 4_000 or said.count("\n") < 40 - NOTES_LINES:
+            expected = admit_output(
+                said, max_bytes=2_000 - NOTES_BYTES, max_lines=40 - NOTES_LINES, direction=direction
+            )
+            assert output.text == expected.text
+        # Whatever is shown as one stretch is one.
+        kept = output.text.rpartition("\n[Output truncated")[0] or output.text
+        assert all(stretch.strip("\n") in said for stretch in kept.split("[…]"))
+
+
+def test_what_fits_leaves_no_file(tmp_path: Path) -> None:
+    captured = Captured(LIMITS, tmp_path / "out")
+    captured.feed(b"a" * 1_000)
+    assert captured.finish(as_it_is).text == "a" * 1_000
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("whole", [b"x" * 3_000, b"x\n" * 100, b"y" * 50_000, b"z\n" * 50_000])
+def test_the_whole_is_in_a_private_file(tmp_path: Path, whole: bytes) -> None:
+    captured = Captured(LIMITS, tmp_path / "out")
+    for start in range(0, len(whole), 777):
+        captured.feed(whole[start : start + 777])
+    output = captured.finish(as_it_is)
+    assert output.saved is not None
+    assert output.saved.read_bytes() == whole
+    assert output.saved_bytes == output.total_bytes == len(whole)
+    assert stat.S_IMODE(output.saved.stat().st_mode) == 0o600
+    assert stat.S_IMODE(output.saved.parent.stat().st_mode) == 0o700
+    assert output.saved.stem.isdigit()
+    assert f"[Output truncated from {len(whole)} bytes" in output.text
+
+
+def test_keys_are_taken_out_of_the_file(tmp_path: Path) -> None:
+    redact = Redactor({"MY_KEY": "hunter2hunter2"}).text
+    block = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIE\n" * 300 + "-----END RSA PRIVATE KEY-----\n"
+    captured = Captured(LIMITS, tmp_path)
+    # Keys all over, so that some lie where one piece ends and the next begins.
+    whole = "".join(f"{'.' * (number % 97)} {KEY}\n{'-' * 60}'hunter2hunter2'\n{block}" for number in range(400))
+    captured.feed(whole.encode() + b"\xff\xfe")
+    saved = captured.finish(redact).saved
+    assert saved is not None
+    clean = saved.read_bytes()
+    assert b"a1B2" not in clean
+    assert b"hunter2" not in clean
+    assert b"MIIE" not in clean
+    assert clean.count(b"[redacted MY_KEY]") == 400
+    assert clean.endswith(b"\xff\xfe")
+    assert [path.name for path in tmp_path.iterdir()] == [saved.name]
+
+
+def test_a_line_without_an_end_is_redacted_too(tmp_path: Path) -> None:
+    captured = Captured(LIMITS, tmp_path)
+    whole = f'{{"key":"{KEY}","filler":"{"x" * 9_000}"}},' * 100
+    captured.feed(whole.encode())
+    saved = captured.finish(Redactor().text).saved
+    assert saved is not None
+    assert b"a1B2" not in saved.read_bytes()
+
+
+def test_where_nothing_can_be_written_the_output_is_still_there(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("not a folder")
+    captured = Captured(LIMITS, tmp_path / "out")
+    captured.feed(b"x" * 10_000)
+    output = captured.finish(as_it_is)
+    assert output.saved is None
+    assert "xxx" in output.text
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from nca.config.schema import AdmissionSettings
+from nca.tools.shell.output_capture import Captured
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+captured = Captured(AdmissionSettings(max_bytes=2_000, max_lines=40), Path(sys.argv[1]))
+for _ in range(20):
+    captured.feed(b"x" * 10_000)
+output = captured.finish(lambda text: text)
+assert output.saved is None, output.saved
+assert output.total_bytes == 200_000
+assert "xxx" in output.text
+"""
+
+
+def test_a_full_disk_gives_the_file_up_and_the_output_goes_on(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path)], check=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_dropped_leaves_nothing(tmp_path: Path) -> None:
+    captured = Captured(LIMITS, tmp_path)
+    captured.feed(b"x" * 10_000)
+    assert len(list(tmp_path.iterdir())) == 1
+    captured.drop()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\0b", "ab"),
+        (b"\xff\xfe", "��"),
+        (b"\xed\xa0\x80", "���"),
+        (b"\x1b[31mred\x1b[0m", "red"),
+        (b"\x1b]52;c;aGk=\x07x", "x"),
+        (b"\x1b]0;title\x1b\\x", "x"),
+        (b"a\r\nb\rc\r\r\nd", "a\nb\nc\nd"),
+        (b"\x1b", ""),
+        (b"a\tb\n", "a\tb\n"),
+        ("ä€😀".encode(), "ä€😀"),
+        ("\u009b31mx".encode(), "x"),
+    ],
+)
+def test_bytes_become_text_without_control(data: bytes, text: str) -> None:
+    assert readable(data) == text

@@ -1,0 +1,149 @@
+"""The shell tool: what it needs, what a person is shown, and what rules may name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.messages import ToolCall
+from nca.tools.shell.command_text import mentioned_names, prefixes, remarks, unambiguous
+from nca.tools.shell.runner import CommandRunner
+from nca.tools.shell.tool import Shell
+from nca.tools.tool import ToolError
+from nca.tools.toolbox import Toolbox
+from tests.tools.shell_strings import (
+    ASSIGNMENTS,
+    CHAINS,
+    CONTROLS,
+    HARMLESS,
+    HOMOGLYPHS,
+    NETWORK,
+    REDIRECTIONS,
+    SUBSTITUTIONS,
+    WRAPPERS,
+)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "notes.txt").write_text("hello\n")
+    return Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings))
+
+
+def test_what_it_needs_is_judged_call_by_call(shell: Shell) -> None:
+    assert shell.permission == "execute"
+    assert shell.needs({"command": "cat notes.txt"}) == "read"
+    assert shell.needs({"command": "cat notes.txt; ls"}) == "execute"
+    for arguments in (
+        {},
+        {"command": None},
+        {"command": ["ls"]},
+        {"command": 1},
+        {"cmd": "ls"},
+        {"command": {"a": "ls"}},
+    ):
+        assert shell.needs(arguments) == "execute"
+
+
+def test_no_sly_command_reads(shell: Shell) -> None:
+    sly = [*CHAINS, *SUBSTITUTIONS, *REDIRECTIONS, *CONTROLS, *HOMOGLYPHS, *ASSIGNMENTS, *WRAPPERS, *NETWORK]
+    assert not [command for command in sly if shell.needs({"command": command}) != "execute"]
+
+
+async def test_what_was_judged_is_what_runs(shell: Shell) -> None:
+    """A command that reads runs without a shell: no function, alias or variable of one can stand in between."""
+    outcome = await shell.run({"command": "cat notes.txt"})
+    assert (outcome.text, outcome.is_error, outcome.summary) == ("hello", False, "done · 1 lines")
+    outcome = await shell.run({"command": "cat 'notes.txt' nothing"})
+    assert outcome.is_error
+    assert outcome.text.endswith("[exit code 1]")
+
+
+async def test_reading_is_judged_where_the_last_command_went(shell: Shell) -> None:
+    assert shell.needs({"command": "ls .."}) == "execute"
+    await shell.run({"command": "cd sub"})
+    assert shell.needs({"command": "ls .."}) == "read"
+    assert shell.needs({"command": "ls ../.."}) == "execute"
+    approval = shell.approval({"command": "make"})
+    assert approval.directory.endswith("/sub")
+    assert approval.warning == "It runs in sub."
+
+
+async def test_through_the_toolbox(shell: Shell) -> None:
+    toolbox = Toolbox([shell])
+    outcome = await toolbox.run(ToolCall("1", "shell", '{"command": "echo \\"$((6 * 7))\\"", "timeout_seconds": "30"}'))
+    assert outcome.text == "42"
+    for wrong in ('{"command": ""}', '{"command": 1}', "{}", '{"command": "a\\u0000b"}', '{"command": "\\ud800"}', "x"):
+        assert (await toolbox.run(ToolCall("1", "shell", wrong))).is_error
+    assert toolbox.describe(ToolCall("1", "shell", '{"command": "make  test"}')) == "$ make test"
+    assert "$ ls ⟨U+001B⟩[2K" in toolbox.describe(ToolCall("1", "shell", '{"command": "ls \\u001b[2K"}'))
+
+
+@pytest.mark.parametrize("command", ["", " ", "a\0b", "\ud800", "#" * 200_000])
+def test_nobody_is_asked_about_what_cannot_run(shell: Shell, command: str) -> None:
+    with pytest.raises(ToolError):
+        shell.approval({"command": command})
+
+
+def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
+    approval = shell.approval({"command": "pytest -q 'tests/a b'"})
+    assert approval.command == "pytest -q 'tests/a b'"
+    assert (approval.path, approval.warning, approval.subject) == ("", "", "pytest")
+    assert approval.names == ("pytest", "pytest -q", "pytest -q 'tests/a b'")
+    approval = shell.approval({"command": "ls\nrm x"})
+    assert approval.command == "ls\nrm x"
+    assert approval.warning == "It has 2 lines."
+    assert (approval.subject, approval.names) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "remark"),
+    [
+        ("a\x1b[2Kb", "a⟨U+001B⟩[2Kb", "It holds control characters, shown as ⟨U+…⟩."),
+        ("a\rb\tc\x7f", "a⟨U+000D⟩b⟨U+0009⟩c⟨U+007F⟩", "It holds control characters, shown as ⟨U+…⟩."),
+        ("a\u202eb", "a⟨U+202E⟩b", "It holds control characters, shown as ⟨U+…⟩."),
+        ("a\u200bb", "a⟨U+200B⟩b", "It holds control characters, shown as ⟨U+…⟩."),
+        ("l\u0455", "lѕ", "Not all of it is ASCII: ѕ (U+0455)."),
+        ("a⟨U+001B⟩", "a⟨U+001B⟩", "Not all of it is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
+        ("x" * 600, "x" * 600, "It is long: 600 characters."),
+        ("a\n\n\nb\n", "a\n\n\nb\n", "It has 4 lines."),
+    ],
+)
+def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
+    assert unambiguous(command) == shown
+    assert list(remarks(command)) == [remark]
+
+
+def test_plain_commands_need_no_remark() -> None:
+    assert not [command for command in HARMLESS if list(remarks(command)) or unambiguous(command) != command]
+
+
+def test_two_commands_never_have_the_same_name() -> None:
+    assert prefixes("git 'commit x'") == ("git", "git 'commit x'")
+    assert prefixes("git commit x") == ("git", "git commit", "git commit x")
+    for command in ("git commit; rm x", "git $(rm x)", "", "/bin/rm x", "X=1 git commit"):
+        assert prefixes(command) == ()
+
+
+CALLS_RM = [
+    *("rm x", "ls; rm x", "ls && rm x", "ls|xargs rm", "$(rm x)", "`rm x`", "'rm' x", "r'm' x", 'r"m" x', "r\\m x"),
+    *("/bin/rm x", "X=1 rm x", "sudo rm x", "ls\nrm x", "(rm x)", "{ rm x; }", "if rm x; then :; fi", "! rm x"),
+    *("ls & rm x", "bash -c 'rm x'", "find . -exec rm {} +", '"$(rm x)"', "ls;rm", "rm$IFS-rf", "rm<x", "=rm x"),
+    "ls" + " && ls" * 10_000 + " && rm x",
+]
+
+
+@pytest.mark.parametrize("command", CALLS_RM, ids=lambda command: ascii(command)[1:40])
+def test_a_denied_program_is_found_wherever_it_stands(command: str, tmp_path: Path) -> None:
+    assert "rm" in mentioned_names(command, tmp_path)
+
+
+def test_what_else_a_denial_may_name(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    names = mentioned_names("cd /x && git push --force; cat ./secrets/a link/passwd", tmp_path)
+    assert {"git push", "git push --force", f"{tmp_path}/secrets/a", "/etc/passwd", "/x"} <= set(names)
+    assert "rm" not in names
+    assert mentioned_names("", tmp_path) == ()
