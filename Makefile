@@ -7,7 +7,7 @@ WEIGHTS := $(VENV)/nca-weights
 MCP_SERVERS := $(VENV)/mcp-servers
 QUIET := --quiet --disable-pip-version-check --no-input
 
-.PHONY: loop test lint format fuzz soak endings bench bench-quick lock clean
+.PHONY: loop test lint format fuzz mutants soak endings bench bench-quick lock clean
 
 loop: $(INSTALLED)
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/nca loop
@@ -29,6 +29,10 @@ format: $(INSTALLED)
 
 fuzz: $(INSTALLED)
 	NCA_FUZZ_EXAMPLES=100000 $(BIN)/pytest -n 2 tests/context -k "invariants or machine or grid" --timeout 0
+
+# Plants small faults in a copy and counts those that the tests catch. MUTANTS="--planted 60 --seed 1 --only context".
+mutants: $(INSTALLED)
+	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 soak: $(INSTALLED)
 	NCA_SOAK_KILLS=$${NCA_SOAK_KILLS:-2000} $(BIN)/pytest tests/soak
