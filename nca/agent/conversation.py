@@ -49,7 +49,7 @@ from nca.sessions.results import Hit
 from nca.sessions.session import Kind, Session, SessionInfo
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
-from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.servers import Servers
 from nca.tools.toolbox import Toolbox
 
@@ -85,16 +85,16 @@ class Conversation:
         briefing = self._briefings.of(settings, model.facts)
         self.told = set[str]() if told is None else told
         """Notices that the person has had: nothing is told twice in a chat."""
-        seen = SeenFiles()
+        files_read = FilesRead()
         self._own_tools = partial(own_toolbox, directory, self.archive, skills=briefing.skills)
         self._toolbox = toolbox or self._own_tools(
-            lambda: self._window, lambda: self._outputs, seen=seen, subtasks=Subtasks(self._as_parent)
+            lambda: self._window, lambda: self._outputs, files_read=files_read, subtasks=Subtasks(self._as_parent)
         )
         self._listeners: list[Listener] = [listener] if listener else []
         offer = partial(offered, self._toolbox)
         self._window: Window = Window(store, session, loaded, model.facts, system_prompt=briefing.text, offer=offer)
         self._redactor = Redactor(known_secrets(os.environ))
-        self._incoming = Incoming(self._window, directory, self._redactor, self._emit, seen)
+        self._incoming = Incoming(self._window, directory, self._redactor, self._emit, files_read)
         self.rules = KeptRules(lambda: self.loaded, self._use)
         """Permission rules that outlive the chat."""
         self.permits = Permits(self._toolbox, directory, lambda: self._window.settings, self.rules.keep, self._emit)

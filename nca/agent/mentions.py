@@ -17,7 +17,7 @@ from nca.errors import UsageError
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
 from nca.tools.files.read import listing
-from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.tool import ToolError
 
@@ -66,13 +66,13 @@ def with_attachments(
     *,
     shared: Sequence[tuple[str, str]] = (),
     can_see: bool = False,
-    seen: SeenFiles | None = None,
+    files_read: FilesRead | None = None,
 ) -> Message:
     """The person's message with its files, cut to the budget where they must be; images only whole. Raises UsageError.
 
     shared   names and texts that come along like files, such as what a command said
     can_see  the model takes images
-    seen     learns which files came along in whole: the model may change those without reading them again
+    files_read  learns which files came along in whole: the model may change those without reading them again
     """
     if not paths and not shared:
         return Message("user", clean_text(text))
@@ -90,8 +90,8 @@ def with_attachments(
         for file, admitted in zip(files, fitted, strict=True)
     )
     for file, admitted in zip(files, fitted, strict=True):
-        if seen is not None and file.source is not None and not admitted.is_cut:
-            seen.note(*file.source)
+        if files_read is not None and file.source is not None and not admitted.is_cut:
+            files_read.note(*file.source)
     # Behind its name: the request has no other place for that.
     shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", is_synthetic=True), one.part))
     return Message("user", (TextPart(clean_text(text)), *attached, *shown_images))

@@ -1,4 +1,4 @@
-"""The tools of a conversation: nca's own, in its surroundings, and which of them the model is told of."""
+"""The tools of a conversation: nca's own, with the context they need, and which of them the model is told of."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nca.agent.window import Window
 from nca.config.paths import data_dir, user_config_file
 from nca.context.budget import Budget
 from nca.models.catalog import ModelFacts
-from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.skill import SkillFile
 from nca.tools.task import Subtasks
-from nca.tools.toolbox import Surroundings, Toolbox, default_toolbox
+from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 
 OUTSIDE_SHARE_OF_BUDGET = 5
 """All tools of MCP servers together: with nca's own and the prompt, the talk keeps most of the budget."""
@@ -34,19 +34,19 @@ def own_toolbox(
     window: Callable[[], Window],
     outputs: Callable[[], Path | None],
     *,
-    seen: SeenFiles | None = None,
+    files_read: FilesRead | None = None,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
 ) -> Toolbox:
     """nca's own tools; they ask the window when they run, which may then have another model or other settings.
 
     outputs  the folder for what a command says beyond what is shown; None: nowhere
-    seen     which files the model knows; None: none yet
+    files_read  which files the model knows; None: none yet
     """
     return default_toolbox(
         directory,
         archive,
-        Surroundings(
+        ToolContext(
             can_see=lambda: window().facts.can_see,
             private_hosts=lambda: window().settings.tools.private_hosts,
             last_todo=lambda: (window().history.newest_list or (0, {}))[1],
@@ -57,7 +57,7 @@ def own_toolbox(
                 limits=lambda: replace(window().context.admission, max_bytes=most_bytes(window())),
                 outputs=outputs,
             ),
-            seen=seen,
+            files_read=files_read,
             skills=skills,
             subtasks=subtasks,
         ),

@@ -16,7 +16,7 @@ from nca.errors import UsageError
 from nca.events import ContextCompaction, Event, Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text
 from nca.redact import Redactor
-from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.read_files import FilesRead
 
 
 class Incoming:
@@ -25,12 +25,14 @@ class Incoming:
     The person's own words stay as they are; keys are taken out of the files that come along.
     """
 
-    def __init__(self, window: Window, directory: Path, redactor: Redactor, emit: Listener, seen: SeenFiles) -> None:
+    def __init__(
+        self, window: Window, directory: Path, redactor: Redactor, emit: Listener, files_read: FilesRead
+    ) -> None:
         self._window = window
         self._directory = directory
         self._redactor = redactor
         self._emit = emit
-        self._seen = seen
+        self._files_read = files_read
         shown = [entry.message for entry in window.history.visible()]
         self._shared: list[tuple[str, str]] = []
         self.servers: Collection[str] = ()
@@ -101,7 +103,7 @@ class Incoming:
             raw_budget,
             shared=self._shared,
             can_see=self._window.facts.can_see,
-            seen=self._seen,
+            files_read=self._files_read,
         )
         if not isinstance(message.content, tuple):
             return message

@@ -16,7 +16,7 @@ from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
 
 if TYPE_CHECKING:
-    from nca.tools.files.read_files import SeenFiles
+    from nca.tools.files.read_files import FilesRead
     from nca.tools.recall import Archive
     from nca.tools.shell.runner import CommandRunner
     from nca.tools.skill import SkillFile
@@ -142,17 +142,17 @@ class Toolbox:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What tools ask of the conversation in which they run, at the time.
+class ToolContext:
+    """What nca's own tools need from the conversation that they run in. Callables are asked at each call.
 
     can_see        whether the model takes images
-    private_hosts  hosts that may be fetched from though they are not public
+    private_hosts  hosts that fetch_url may reach although they are not public
     last_todo      the arguments of the newest todo call in the log
-    protected      folders and files that no tool may write, beside every `.nca`
-    runner         what runs commands; without one there is no shell
-    seen           which files the model knows already; None: none
-    skills         what the skill tool can read; without any there is none
-    subtasks       who answers the task tool's questions; without one there is none
+    protected      folders and files that no tool may write, in addition to every `.nca`
+    runner         runs commands; without it there is no shell
+    files_read     the files that the model has read; None: none yet
+    skills         the skills that can be read; without any there is no skill tool
+    subtasks       answers the questions of the task tool; without it there is no task tool
     """
 
     can_see: Callable[[], bool] = lambda: False
@@ -160,50 +160,46 @@ class Surroundings:
     last_todo: Callable[[], dict[str, Any]] = dict
     protected: Sequence[Path] = ()
     runner: CommandRunner | None = None
-    seen: SeenFiles | None = None
+    files_read: FilesRead | None = None
     skills: Sequence[SkillFile] = ()
     subtasks: Subtasks | None = None
 
 
-def default_toolbox(root: Path, archive: Archive | None = None, surroundings: Surroundings | None = None) -> Toolbox:
-    """nca's own tools for the project under `root`, and no file outside it; with an archive, `recall` of it too."""
+def default_toolbox(root: Path, archive: Archive | None = None, context: ToolContext | None = None) -> Toolbox:
+    """nca's own tools, for the project under `root`; with an archive, `recall` too.
+
+    To add a tool, write its module (nca.tools.todo is a short example) and add one line to the list below.
+    """
     from nca.tools.files.edit import EditFile, WriteFile
     from nca.tools.files.read import ListDirectory, ReadFile
-    from nca.tools.files.read_files import SeenFiles
+    from nca.tools.files.read_files import FilesRead
     from nca.tools.files.workspace import Workspace
+    from nca.tools.recall import Recall
     from nca.tools.search import ripgrep
     from nca.tools.search.grep_and_glob import Glob, Grep
     from nca.tools.shell.tool import Shell
+    from nca.tools.skill import Skill
+    from nca.tools.task import Task
     from nca.tools.todo import Todo
     from nca.tools.web.fetch import FetchUrl
 
-    around = surroundings or Surroundings()
-    workspace, seen = Workspace(root, around.protected), around.seen or SeenFiles()
-    tools: list[Tool] = [
-        ReadFile(workspace, seen, around.can_see),
-        EditFile(workspace, seen),
-        WriteFile(workspace, seen),
+    context = context or ToolContext()
+    workspace, files_read = Workspace(root, context.protected), context.files_read or FilesRead()
+    tools: list[Tool | None] = [
+        ReadFile(workspace, files_read, context.can_see),
+        EditFile(workspace, files_read),
+        WriteFile(workspace, files_read),
         Grep(workspace, ripgrep.locate(workspace.root)),
         Glob(workspace),
         ListDirectory(workspace),
-        *([Shell(around.runner)] if around.runner is not None else []),
-        FetchUrl(around.private_hosts),
-        Todo(around.last_todo),
+        Shell(context.runner) if context.runner is not None else None,
+        FetchUrl(context.private_hosts),
+        Todo(context.last_todo),
+        Recall(archive) if archive is not None else None,
+        Skill(context.skills) if context.skills else None,
+        Task(context.subtasks) if context.subtasks is not None else None,
     ]
-    if archive is not None:
-        from nca.tools.recall import Recall
-
-        tools.append(Recall(archive))
-    return Toolbox([*tools, *_by_others(around)])
-
-
-def _by_others(around: Surroundings) -> list[Tool]:
-    """What is read or answered elsewhere, where there is something."""
-    from nca.tools.skill import Skill
-    from nca.tools.task import Task
-
-    skills: list[Tool] = [Skill(around.skills)] if around.skills else []
-    return [*skills, Task(around.subtasks)] if around.subtasks is not None else skills
+    return Toolbox([tool for tool in tools if tool is not None])
 
 
 def _parse(arguments: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.read import ListDirectory, ReadFile
-from nca.tools.files.read_files import SeenFiles
+from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.search.grep_and_glob import Glob, Grep
 from nca.tools.tool import ToolError, ToolOutcome
@@ -78,17 +78,17 @@ OUTSIDE = [
 
 
 async def run(tool: str, root: Path, name: str) -> ToolOutcome:
-    workspace, seen = Workspace(root), SeenFiles()
+    workspace, files_read = Workspace(root), FilesRead()
     # As if it had been read: nothing but the path is in the way.
     for path in (root.parent / "secret.txt", *root.parent.rglob("a.txt")):
-        seen.note(path, path.read_bytes())
+        files_read.note(path, path.read_bytes())
     match tool:
         case "read":
-            return await ReadFile(workspace, seen).call(name)
+            return await ReadFile(workspace, files_read).call(name)
         case "write":
-            return await WriteFile(workspace, seen).call(name, "new")
+            return await WriteFile(workspace, files_read).call(name, "new")
         case "edit":
-            return await EditFile(workspace, seen).call(name, "needle", "new")
+            return await EditFile(workspace, files_read).call(name, "needle", "new")
         case "list":
             return await ListDirectory(workspace).call(name)
         case "grep":
@@ -119,12 +119,12 @@ async def test_links_inside_the_root_are_followed_and_kept(base: Path) -> None:
     root = base / "work"
     (root / "good").symlink_to("a.txt")
     (root / "new-link").symlink_to("src/made.txt")
-    workspace, seen = Workspace(root), SeenFiles()
-    await ReadFile(workspace, seen).call("good")
-    await EditFile(workspace, seen).call("good", "inside", "changed")
+    workspace, files_read = Workspace(root), FilesRead()
+    await ReadFile(workspace, files_read).call("good")
+    await EditFile(workspace, files_read).call("good", "inside", "changed")
     assert (root / "good").is_symlink()
     assert (root / "a.txt").read_text() == "changed\n"
-    tool = WriteFile(workspace, seen)
+    tool = WriteFile(workspace, files_read)
     approval = tool.approval({"path": "new-link", "content": "x"})
     assert approval.path == str(root / "src/made.txt")
     assert approval.warning == "new-link leads through a link; this is written: src/made.txt"
@@ -154,7 +154,7 @@ OWN = [
 async def test_settings_are_never_written_even_where_there_are_none_yet(base: Path, name: str) -> None:
     root = base / "work"
     (root / "settings-link").symlink_to(".nca")
-    tool = WriteFile(Workspace(root, [root / "home/.config/nca"]), SeenFiles())
+    tool = WriteFile(Workspace(root, [root / "home/.config/nca"]), FilesRead())
     arguments = {"path": name, "content": "x"}
     with pytest.raises(ToolError, match="nca's own settings"):
         tool.approval(arguments)
@@ -168,7 +168,7 @@ async def test_settings_are_never_written_even_where_there_are_none_yet(base: Pa
     "name", [".git/hooks/pre-commit", ".GIT/config", "src/.husky/x", ".vscode/tasks.json", ".envrc"]
 )
 def test_what_other_programs_run_needs_more_than_writing(base: Path, name: str) -> None:
-    tool = WriteFile(Workspace(base / "work"), SeenFiles())
+    tool = WriteFile(Workspace(base / "work"), FilesRead())
     assert tool.needs({"path": name}) == "execute"
     assert "other programs run" in tool.approval({"path": name, "content": "x"}).warning
     assert tool.needs({"path": "src/git.py"}) == "write"
@@ -207,9 +207,9 @@ async def test_a_link_put_in_between_the_check_and_the_opening_leads_nowhere(
     base: Path, swapping: None, tool: str
 ) -> None:
     before = everything(base)
-    workspace, seen = Workspace(base / "work"), SeenFiles()
+    workspace, files_read = Workspace(base / "work"), FilesRead()
     for path in (base / "outside/a.txt", base / "work/real/a.txt"):
-        seen.note(path, b"inside\n")
+        files_read.note(path, b"inside\n")
     for _ in range(400):
         try:
             match tool:
@@ -218,11 +218,11 @@ async def test_a_link_put_in_between_the_check_and_the_opening_leads_nowhere(
                 case "list":
                     text = (await ListDirectory(workspace).call("real")).text
                 case "edit":
-                    seen.note(base / "work/real/a.txt", b"inside\n")
-                    text = (await EditFile(workspace, seen).call("real/a.txt", "inside", "inside")).text
+                    files_read.note(base / "work/real/a.txt", b"inside\n")
+                    text = (await EditFile(workspace, files_read).call("real/a.txt", "inside", "inside")).text
                 case _:
-                    seen.note(base / "work/real/a.txt", b"inside\n")
-                    text = (await WriteFile(workspace, seen).call("real/a.txt", "inside\n")).text
+                    files_read.note(base / "work/real/a.txt", b"inside\n")
+                    text = (await WriteFile(workspace, files_read).call("real/a.txt", "inside\n")).text
         except (ToolError, OSError):
             continue
         assert SECRET not in text

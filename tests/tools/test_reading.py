@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.shell.read_only_commands import reading_argv
+from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.read_only_git import only_harmless_keys
 from tests.tools.shell_strings import HARMLESS, SLY
 
@@ -62,7 +62,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def argv(command: str, root: Path, directory: Path | None = None, env: Mapping[str, str] = ENVIRONMENT) -> object:
     workspace = Workspace(root)
-    return reading_argv(command, workspace=workspace, directory=directory or workspace.root, environment=env)
+    return read_only_argv(command, workspace=workspace, directory=directory or workspace.root, environment=env)
 
 
 def test_the_corpus_is_large_and_of_its_own() -> None:

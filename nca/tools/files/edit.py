@@ -18,7 +18,7 @@ from nca.messages import clean_text
 from nca.redact import REDACTED
 from nca.tools.files.atomic import write_file
 from nca.tools.files.diffs import counts, unified
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, SeenFiles
+from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, is_binary
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
@@ -55,9 +55,9 @@ class _ChangingTool(TypedTool, ABC):
 
     permission: ClassVar[Permission] = "write"
 
-    def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
+    def __init__(self, workspace: Workspace, files_read: FilesRead) -> None:
         self._workspace = workspace
-        self._seen = seen
+        self._files_read = files_read
         # Calls of one step may run side by side; two edits of one file must not.
         self._lock = threading.Lock()
 
@@ -101,7 +101,7 @@ class _ChangingTool(TypedTool, ABC):
                 raise ToolError(f"{change.name} exists by now; read it first") from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
-            self._seen.note(change.path, data)
+            self._files_read.note(change.path, data)
         diff = change.diff()
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
@@ -121,9 +121,9 @@ class _ChangingTool(TypedTool, ABC):
             raise ToolError(f"{shown(name)} is a binary file ({facts.st_size:,} bytes)")
         if not facts.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             raise ToolError(f"{shown(name)} is read-only")
-        if not self._seen.is_known(path):
+        if not self._files_read.is_known(path):
             raise ToolError(f"{shown(name)} was not read in this session; read it first")
-        if not self._seen.is_current(path, raw):
+        if not self._files_read.is_current(path, raw):
             raise ToolError(f"{shown(name)} has changed since it was read; read it again")
         return path, TextFile.of(raw, shown(name)), facts
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, SeenFiles
+from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.safe_open import Folder
 from nca.tools.files.text_file import is_binary
 from nca.tools.files.workspace import Workspace, shown
@@ -37,11 +37,11 @@ class ReadFile(TypedTool):
     permission: ClassVar[Permission] = "read"
 
     def __init__(
-        self, workspace: Workspace, seen: SeenFiles | None = None, can_see: Callable[[], bool] = lambda: False
+        self, workspace: Workspace, files_read: FilesRead | None = None, can_see: Callable[[], bool] = lambda: False
     ) -> None:
-        """`seen` learns what was read; `can_see`: whether the model takes images now."""
+        """`files_read` learns what was read; `can_see`: whether the model takes images now."""
         self._workspace = workspace
-        self._seen = seen or SeenFiles()
+        self._files_read = files_read or FilesRead()
         self._can_see = can_see
 
     async def call(
@@ -72,7 +72,7 @@ class ReadFile(TypedTool):
             if size <= MAX_CHANGED_BYTES:
                 # What is shown and what is remembered must be the same bytes, whoever writes meanwhile.
                 source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
-                self._seen.note(path, source.getvalue())
+                self._files_read.note(path, source.getvalue())
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
             elif is_binary(head):

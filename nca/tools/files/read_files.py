@@ -9,7 +9,7 @@ MAX_CHANGED_BYTES = 8 << 20
 """The largest file that the tools change: it is held in memory several times over, and shown as a diff."""
 
 
-class SeenFiles:
+class FilesRead:
     """Shared by the tools of one conversation. Files are known by their real paths, contents by their hash."""
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ class Output:
     saved_bytes: int
 
 
-class Captured:
+class OutputCapture:
     """Takes an output's bytes with `feed`; `finish` once, or `drop`."""
 
     def __init__(self, limits: AdmissionSettings, folder: Path | None) -> None:

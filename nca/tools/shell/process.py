@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca import groups
-from nca.tools.shell.output_capture import Captured
+from nca.tools.shell.output_capture import OutputCapture
 
 READ_BYTES = 65_536
 GRACE_SECONDS = 2.0
@@ -63,7 +63,7 @@ async def run_process(
     start: Callable[[int], Start],
     *,
     timeout_seconds: float,
-    captured: Captured,
+    captured: OutputCapture,
     on_output: OnOutput | None = None,
 ) -> Ended:
     """Run it. Output of both kinds goes to `captured`, and decoded to `on_output` as it comes.
@@ -134,7 +134,7 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
             await process.wait()
 
 
-def _taking(captured: Captured, on_output: OnOutput | None) -> Callable[[bytes], None]:
+def _taking(captured: OutputCapture, on_output: OnOutput | None) -> Callable[[bytes], None]:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def take(data: bytes) -> None:

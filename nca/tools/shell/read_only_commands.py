@@ -94,7 +94,7 @@ _READERS = {
 }
 
 
-def reading_argv(
+def read_only_argv(
     command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
 ) -> tuple[str, ...] | None:
     """What to run, without a shell, for a command that only reads inside of the project; None where it may do more."""

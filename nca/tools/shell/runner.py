@@ -15,7 +15,7 @@ from nca.models.secrets import known_secrets
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
 from nca.tools.shell.environment import command_environment
-from nca.tools.shell.output_capture import Captured, Output
+from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
 from nca.tools.shell.programs import find_shell
 from nca.tools.shell.sandbox import sandboxed
@@ -142,7 +142,7 @@ class CommandRunner:
         limit = min(timeout_seconds or settings.timeout_seconds, settings.max_timeout_seconds)
         # The directory may have been removed meanwhile.
         directory = self.directory if self.directory.is_dir() else self.root
-        captured = Captured(self._limits(), self._outputs())
+        captured = OutputCapture(self._limits(), self._outputs())
 
         def start(note: int) -> Start:
             script = (self._shell(), "-c", _SCRIPT.format(note=note), "nca", command)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_text import mentioned_names, prefixes, remarks, unambiguous
 from nca.tools.shell.command_words import rule_words
-from nca.tools.shell.read_only_commands import reading_argv
+from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolOutcome, TypedTool
 
@@ -62,6 +62,6 @@ class Shell(TypedTool):
 
     def _reading(self, command: str) -> tuple[str, ...] | None:
         runner = self._runner
-        return reading_argv(
+        return read_only_argv(
             command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
         )

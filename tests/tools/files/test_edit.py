@@ -13,7 +13,7 @@ import pytest
 from nca.messages import ToolCall
 from nca.tools.files.edit import MAX_OUTCOME_DIFF_LINES, EditFile, WriteFile
 from nca.tools.files.read import ReadFile
-from nca.tools.files.read_files import MAX_CHANGED_BYTES, SeenFiles
+from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -21,10 +21,10 @@ from nca.tools.toolbox import Toolbox
 
 class Tools:
     def __init__(self, root: Path) -> None:
-        workspace, seen = Workspace(root), SeenFiles()
+        workspace, files_read = Workspace(root), FilesRead()
         self.root = root
-        self.reader, self.writer = ReadFile(workspace, seen), WriteFile(workspace, seen)
-        self.editor = EditFile(workspace, seen)
+        self.reader, self.writer = ReadFile(workspace, files_read), WriteFile(workspace, files_read)
+        self.editor = EditFile(workspace, files_read)
 
     async def edit(self, name: str, old: str, new: str, *, everywhere: bool = False) -> ToolOutcome:
         return await self.editor.call(name, old, new, everywhere)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nca.config.schema import AdmissionSettings
 from nca.context.admission import admit_output
 from nca.redact import Redactor
-from nca.tools.shell.output_capture import NOTES_BYTES, NOTES_LINES, Captured, readable
+from nca.tools.shell.output_capture import NOTES_BYTES, NOTES_LINES, OutputCapture, readable
 
 LIMITS = AdmissionSettings(max_bytes=2_000, max_lines=40)
 KEY = "sk-proj-" + "a1B2" * 10
@@ -37,7 +37,7 @@ def as_it_is(text: str) -> str:
 @hypothesis_settings(max_examples=300, deadline=None)
 def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
     limits = AdmissionSettings(max_bytes=2_000, max_lines=40, direction=direction)
-    captured = Captured(limits, None)
+    captured = OutputCapture(limits, None)
     for piece in pieces:
         captured.feed(piece)
     whole = b"".join(pieces)
@@ -57,7 +57,7 @@ def test_as_if_all_had_been_kept(pieces: list[bytes], direction: str) -> None:
 
 
 def test_what_fits_leaves_no_file(tmp_path: Path) -> None:
-    captured = Captured(LIMITS, tmp_path / "out")
+    captured = OutputCapture(LIMITS, tmp_path / "out")
     captured.feed(b"a" * 1_000)
     assert captured.finish(as_it_is).text == "a" * 1_000
     assert not (tmp_path / "out").exists()
@@ -65,7 +65,7 @@ def test_what_fits_leaves_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("whole", [b"x" * 3_000, b"x\n" * 100, b"y" * 50_000, b"z\n" * 50_000])
 def test_the_whole_is_in_a_private_file(tmp_path: Path, whole: bytes) -> None:
-    captured = Captured(LIMITS, tmp_path / "out")
+    captured = OutputCapture(LIMITS, tmp_path / "out")
     for start in range(0, len(whole), 777):
         captured.feed(whole[start : start + 777])
     output = captured.finish(as_it_is)
@@ -81,7 +81,7 @@ def test_the_whole_is_in_a_private_file(tmp_path: Path, whole: bytes) -> None:
 def test_keys_are_taken_out_of_the_file(tmp_path: Path) -> None:
     redact = Redactor({"MY_KEY": "hunter2hunter2"}).text
     block = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIE\n" * 300 + "-----END RSA PRIVATE KEY-----\n"
-    captured = Captured(LIMITS, tmp_path)
+    captured = OutputCapture(LIMITS, tmp_path)
     # Keys all over, so that some lie where one piece ends and the next begins.
     whole = "".join(f"{'.' * (number % 97)} {KEY}\n{'-' * 60}'hunter2hunter2'\n{block}" for number in range(400))
     captured.feed(whole.encode() + b"\xff\xfe")
@@ -97,7 +97,7 @@ def test_keys_are_taken_out_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_is_redacted_too(tmp_path: Path) -> None:
-    captured = Captured(LIMITS, tmp_path)
+    captured = OutputCapture(LIMITS, tmp_path)
     whole = f'{{"key":"{KEY}","filler":"{"x" * 9_000}"}},' * 100
     captured.feed(whole.encode())
     saved = captured.finish(Redactor().text).saved
@@ -107,7 +107,7 @@ def test_a_line_without_an_end_is_redacted_too(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_written_the_output_is_still_there(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("not a folder")
-    captured = Captured(LIMITS, tmp_path / "out")
+    captured = OutputCapture(LIMITS, tmp_path / "out")
     captured.feed(b"x" * 10_000)
     output = captured.finish(as_it_is)
     assert output.saved is None
@@ -118,9 +118,9 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from nca.config.schema import AdmissionSettings
-from nca.tools.shell.output_capture import Captured
+from nca.tools.shell.output_capture import OutputCapture
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-captured = Captured(AdmissionSettings(max_bytes=2_000, max_lines=40), Path(sys.argv[1]))
+captured = OutputCapture(AdmissionSettings(max_bytes=2_000, max_lines=40), Path(sys.argv[1]))
 for _ in range(20):
     captured.feed(b"x" * 10_000)
 output = captured.finish(lambda text: text)
@@ -136,7 +136,7 @@ def test_a_full_disk_gives_the_file_up_and_the_output_goes_on(tmp_path: Path) ->
 
 
 def test_what_is_dropped_leaves_nothing(tmp_path: Path) -> None:
-    captured = Captured(LIMITS, tmp_path)
+    captured = OutputCapture(LIMITS, tmp_path)
     captured.feed(b"x" * 10_000)
     assert len(list(tmp_path.iterdir())) == 1
     captured.drop()
