@@ -1,8 +1,8 @@
-"""python -m nca."""
+"""Run nca with `python -m nca`."""
 
 import sys
 
-# Python puts the directory one stands in first, which may be anyone's project: its typer.py would be run.
+# Python puts the current directory first on the path; a typer.py in an untrusted project would be imported.
 if not sys.flags.safe_path:
     del sys.path[0]
 

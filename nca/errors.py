@@ -1,14 +1,14 @@
-"""One tree of errors. Each says what happened in one line, and `advice` what to do about it.
+"""All errors that nca raises. `message` says in one line what happened, `advice` what to do about it.
 
 NcaError                     exit code 1
-├── UsageError               2  wrong words on a command line or in a call
-│   ├── ConfigError          2  a setting: which key, where, what is valid
-│   └── InvalidMessages      2  messages that cannot be read: which one, what is valid
-├── ProviderError            3  the model's side failed; .failure says how
+├── UsageError               2  a wrong argument on a command line or in a call
+│   ├── ConfigError          2  a setting that cannot be used
+│   └── InvalidMessages      2  messages that cannot be read
+├── ProviderError            3  the provider failed; .failure says how
 │   └── ModelUnavailable     3  no endpoint, no key, no weights
 │       └── ModelNotFound    3  the provider does not know the model
-├── ContextDoesNotFit        4  the untouchable part alone is larger than the budget
-├── CostLimitReached         5  the session has cost what it may
+├── ContextDoesNotFit        4  what may not be compacted is larger than the budget
+├── CostLimitReached         5  the session has reached its cost limit
 └── StoreError               1  the session database
     ├── SessionNotFound      2
     ├── SessionLocked        1  another process writes this session
@@ -34,7 +34,7 @@ Action = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """What a provider's error means. Token counts are None where the reply does not say."""
+    """What to do about a provider's error. Token counts are None if the error does not name them."""
 
     action: Action
     is_overflow: bool
@@ -45,7 +45,7 @@ class ProviderFailure:
 
 
 class NcaError(Exception):
-    """The root of all errors that nca raises on purpose."""
+    """Base class of all errors that nca raises on purpose."""
 
     exit_code = 1
 
@@ -74,7 +74,7 @@ class InvalidMessages(UsageError):
 
 
 class ProviderError(NcaError):
-    """The model's side failed; `failure` says what to do about it."""
+    """The provider failed; `failure` says what to do about it."""
 
     exit_code = 3
 
@@ -84,15 +84,15 @@ class ProviderError(NcaError):
 
 
 class ModelUnavailable(ProviderError):
-    """There is nothing to talk to: unknown model, no key, no endpoint, no weights."""
+    """No model can be used: it is unknown, or its key, endpoint or weights are missing."""
 
 
 class ModelNotFound(ModelUnavailable):
-    """The provider answers and does not know this model, perhaps no longer."""
+    """The provider does not know this model (any more)."""
 
 
 class CostLimitReached(NcaError):
-    """The session has cost what `session.max_cost` allows. Nothing was sent."""
+    """The session has reached `session.max_cost`. Nothing was sent."""
 
     exit_code = 5
 
@@ -109,7 +109,7 @@ class ContextDoesNotFit(NcaError):
 
 
 class StoreError(NcaError):
-    """The session database cannot do what was asked."""
+    """The session database failed."""
 
 
 class SessionNotFound(StoreError):
@@ -117,11 +117,11 @@ class SessionNotFound(StoreError):
 
 
 class SessionLocked(StoreError):
-    """Another process writes this session; the message names its pid."""
+    """Another process has this session open; the message names its pid."""
 
 
 class StoreDamaged(StoreError):
-    """The file is not a healthy database; it was left as it is or set aside, never overwritten."""
+    """The file is not a valid database. It was left as it is or moved aside, never overwritten."""
 
 
 class StoreTooNew(StoreError):

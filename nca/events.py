@@ -1,6 +1,6 @@
-"""What happens, as frozen records: the one list that the terminal, NDJSON and embedding programs listen to.
+"""Events: frozen records that the terminal, NDJSON output and embedding programs receive.
 
-Each encodes with msgspec to one JSON object whose `type` is the record's name in snake case.
+msgspec encodes each to one JSON object; `type` is the class name in snake case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TurnStarted(_Event, frozen=True):
 
 
 class RequestStarted(_Event, frozen=True):
-    """One request to the model is about to go out. `step` counts from 1 within the turn."""
+    """A request to the model is about to be sent. `step` counts from 1 within the turn."""
 
     step: int
     model: str
@@ -48,7 +48,7 @@ class ToolStarted(_Event, frozen=True):
     name: str
     arguments: str
     summary: str
-    """One line for a person: the tool's name and its main argument."""
+    """One line to display: the tool's name and its main argument."""
 
 
 class ToolFinished(_Event, frozen=True):
@@ -56,17 +56,17 @@ class ToolFinished(_Event, frozen=True):
     name: str
     is_error: bool
     summary: str
-    """One line for a person: what came out."""
+    """One line to display: the result."""
     seconds: float
     diff: str = ""
-    """What was changed, as a unified diff; "" where nothing was."""
+    """Unified diff of the changed file; "" if nothing changed."""
 
 
 class ApprovalAsked(_Event, frozen=True):
-    """A call waits for the person's word; an ApprovalGiven for the same call follows, whatever becomes of it.
+    """A tool call waits for the user's approval. An ApprovalGiven for the same call always follows.
 
-    path, command, diff and warning are what the person is shown (see nca.tools.tool.Approval); subject is what a rule
-    would speak of, "" where no rule can.
+    path, command, diff and warning are shown to the user (see nca.tools.tool.Approval); subject is what a permission
+    rule for this call would name, "" if there can be none.
     """
 
     call_id: str
@@ -79,13 +79,14 @@ class ApprovalAsked(_Event, frozen=True):
     warning: str = ""
     subject: str = ""
     directory: str = ""
-    """Where a command is run."""
+    """Working directory of a command."""
 
 
 class ApprovalGiven(_Event, frozen=True):
-    """once, session, always: the call runs. denied: the person said no, perhaps with a word for the model.
+    """The decision about a tool call. It runs for once, session and always only.
 
-    unanswered: nobody could be asked. stopped: the turn was interrupted instead. The call runs in none of these.
+    denied: the user said no; `word` may hold a message for the model. unanswered: nobody could be asked.
+    stopped: the turn was interrupted.
     """
 
     call_id: str
@@ -95,13 +96,13 @@ class ApprovalGiven(_Event, frozen=True):
 
 
 class MessageTaken(_Event, frozen=True):
-    """What the person said while a turn was running is in the log, and the next request of that turn has it."""
+    """A message that the user sent during a turn is in the log; the next request of that turn includes it."""
 
     text: str
 
 
 class UsageReported(_Event, frozen=True):
-    """What the provider reported for one request; is_estimate where it reported nothing."""
+    """Token usage of one request; is_estimate if the provider reported none."""
 
     usage: Usage
     model: str
@@ -109,7 +110,7 @@ class UsageReported(_Event, frozen=True):
 
 
 class ContextWarning(_Event, frozen=True):
-    """A threshold was crossed upwards. `message` is the text a person sees."""
+    """Context usage has risen above a threshold. `message` is the text to display."""
 
     level: Literal["info", "warning"]
     usage: float
@@ -119,7 +120,7 @@ class ContextWarning(_Event, frozen=True):
 
 
 class ContextCompaction(_Event, frozen=True):
-    """Every `starting` is followed by exactly one of the other phases (preview stands alone)."""
+    """A compaction. Each `starting` is followed by exactly one other phase; `preview` comes alone."""
 
     phase: Literal["starting", "completed", "failed", "skipped", "insufficient", "preview"]
     trigger: Literal["manual", "threshold", "idle", "overflow", "turns", "model", "provider"]
@@ -132,9 +133,9 @@ class ContextCompaction(_Event, frozen=True):
     cost: float | None = None
     message: str = ""
     saves: float | None = None
-    """US dollars that each later request costs less, read without a cache; None where no price is known."""
+    """US dollars saved on each later request, without a prompt cache; None if the price is unknown."""
     saves_cached: float | None = None
-    """The same where the provider has all of it in its cache."""
+    """The same if the whole request is in the prompt cache."""
 
 
 class RetryScheduled(_Event, frozen=True):
@@ -144,13 +145,13 @@ class RetryScheduled(_Event, frozen=True):
 
 
 class Notice(_Event, frozen=True):
-    """Something a person should know, once."""
+    """One line to display once."""
 
     message: str
 
 
 class ErrorRaised(_Event, frozen=True):
-    """`exit_code` is that of the error's class (nca.errors)."""
+    """An error; `exit_code` is that of its class (nca.errors)."""
 
     message: str
     advice: str = ""
@@ -158,10 +159,10 @@ class ErrorRaised(_Event, frozen=True):
 
 
 class TurnFinished(_Event, frozen=True):
-    """The end of every turn, however it went. `text` is the final answer, or what there is of it.
+    """The end of a turn, sent for every turn. `text` is the final answer, or its beginning.
 
-    stuck: the model made the same call with the same result again and again.
-    cost: US dollars for all that was asked in the turn, its summaries too; None where no price is known.
+    stuck: the model repeated one call and got the same result each time.
+    cost: US dollars for all requests of the turn, summaries included; None if a price is unknown.
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "failed"]
@@ -191,4 +192,4 @@ Event = (
 )
 
 Listener = Callable[[Event], None]
-"""Called with each event as it happens, on the loop's thread. It must not block and must not raise."""
+"""Called with each event on the event loop's thread. Must not block or raise."""

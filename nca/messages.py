@@ -1,4 +1,4 @@
-"""The nouns everyone shares: a message, its parts, its tool calls, its place in the log."""
+"""Messages: roles, parts, tool calls, log entries and token usage."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """A stretch of text. `extra` holds a provider's own keys of the part (such as cache_control).
+    """Text. `extra` holds a provider's own keys of the part, such as cache_control.
 
-    is_synthetic  added by nca to what a person wrote (a reminder): sent, but not the person's word
+    is_synthetic  nca added it to the user's message (a reminder): sent, but not written by the user
     """
 
     text: str
@@ -23,7 +23,7 @@ class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
 
 
 class AttachmentPart(msgspec.Struct, frozen=True, tag_field="type", tag="attachment"):
-    """A file brought in with `@path`: what of its text was admitted, and how large the whole was."""
+    """A file attached with `@path`: the text that was admitted, and the size of the whole file."""
 
     path: str
     text: str
@@ -32,7 +32,7 @@ class AttachmentPart(msgspec.Struct, frozen=True, tag_field="type", tag="attachm
 
 
 class MediaPart(msgspec.Struct, frozen=True, tag_field="type", tag="media"):
-    """An image, document or sound; `payload` is the provider-shaped part, never counted as text."""
+    """An image, document or audio clip; `payload` is the provider-shaped part, never counted as text."""
 
     kind: Literal["image", "document", "audio"]
     payload: dict[str, Any]
@@ -42,11 +42,11 @@ Part = TextPart | AttachmentPart | MediaPart
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The model's wish to run a tool. `arguments` is the JSON text exactly as the model wrote it.
+    """A tool call. `arguments` is the JSON text exactly as the model wrote it.
 
-    extra    a provider's other keys of the call (such as Gemini's thought signatures), kept and sent back to the model
-             that gave them; those inside of `function` stand under that key
-    made_by  the model that gave `extra`, "" where that is not known
+    extra    a provider's other keys of the call, such as Gemini's thought signatures; sent back only to the model that
+             set them. Keys inside `function` are kept under "function".
+    made_by  the model that set `extra`; "" if unknown
     """
 
     id: str
@@ -57,17 +57,17 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message of a conversation; never changed once made.
+    """One message of a conversation. Immutable.
 
-    content          text, a tuple of parts, or None (an assistant that only calls tools)
-    tool_call_id     on a tool message: the call that it answers
-    name             on a tool message: the tool's name; else the provider's optional participant name
-    reasoning        what the model thought, where the provider tells it
+    content          text, a tuple of parts, or None (an assistant message with only tool calls)
+    tool_call_id     on a tool message: the id of its call
+    name             on a tool message: the tool's name; otherwise the optional participant name
+    reasoning        the model's reasoning, if the provider sends it
     is_error         on a tool message: the tool failed
-    is_interrupted   an answer that was cut short by the user or by a crash
-    is_synthetic     made by nca, not by a person or a model
-    extra            a provider's other keys (such as signed thoughts), kept and sent back
-    made_by          the model that gave `extra`, and the only one that gets it back; "": not known, and anyone's
+    is_interrupted   an answer that the user or a crash cut short
+    is_synthetic     written by nca, not by the user or a model
+    extra            a provider's other keys, such as signed thinking blocks; stored and sent back
+    made_by          the model that set `extra`, and the only one it is sent back to; "" sends it to any model
     """
 
     role: Role
@@ -84,7 +84,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """All text a person wrote or a model answered; attachments, media and reminders left out."""
+        """The text that the user or the model wrote, without attachments, media and reminders."""
         match self.content:
             case None:
                 return ""
@@ -103,18 +103,18 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A message in the log. `seq` counts from 1 without gaps; order is by seq, never by clock."""
+    """A message in the log. `seq` counts from 1 without gaps and defines the order."""
 
     seq: int
     message: Message
     at: float = 0.0
-    """Seconds since the epoch, for people only."""
+    """Seconds since the epoch, for display only."""
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a provider reported for one call, in tokens; `cost` in US dollars, None where unknown.
+    """Token counts that a provider reported for one request; `cost` in US dollars, None if unknown.
 
-    prompt_tokens counts the whole request, cache reads and writes included.
+    prompt_tokens includes cache reads and writes.
     """
 
     prompt_tokens: int

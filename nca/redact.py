@@ -1,9 +1,12 @@
-"""Taking keys out of text: what tools and attached files say before it enters the log, and all that is exported.
+"""Redact API keys and passwords in text: in tool output and attached files before they are logged, and in exports.
 
-Three ways: the exact values of known keys, also as base64 and percent-encoded (the caller collects them, see
-`nca.models.secrets`); the shapes in which well-known services write theirs, as those document them for secret scanning,
-each with a fixed prefix; and what is assigned to a name such as `password` and looks random, or stands as the password
-in an address. So prose, hashes and code are left alone.
+Three kinds of text are replaced:
+
+- the exact values of known keys, also base64- and percent-encoded (`nca.models.api_keys` collects them)
+- strings in the documented key formats of well-known services, each with a fixed prefix
+- random-looking values assigned to a name such as `password`, and passwords in URLs
+
+Prose, hashes and code stay as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 FEWEST_CHARS = 8
-"""A known value shorter than this is no real key, and would be found in ordinary words."""
+"""Shorter values are not real keys, and would match ordinary words."""
 
 REDACTED = "[redacted]"
 
@@ -40,7 +43,7 @@ _MARKS = (
     *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "AIza", "hf_", "gsk_"),
     *("xai-", "xox", "k_live_", "k_test_", "npm_", "pypi-", "eyJ"),
 )
-"""Each shape holds one of these. To look for them first is ten times as fast, and most text holds none."""
+"""Each format contains one of these. Searching for them first is ten times as fast; most text contains none."""
 _SHAPE = re.compile(r"(?<![A-Za-z0-9_-])(?:" + "|".join(_SHAPES) + r")(?![A-Za-z0-9])")
 _PRIVATE_KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)
 
@@ -57,7 +60,7 @@ _IN_ADDRESS = re.compile(
 )
 _FEWEST_DIGITS = 3
 _FEWEST_CHANGES = 0.3
-"""The share of neighbours of different sorts (capital, small, digit): random text has half, names and words less."""
+"""Share of adjacent characters of different classes (upper, lower, digit): about half in random text, less in words."""
 _AWS_SECRET = re.compile(
     r"(secret_?access_?key[\"']?[ \t]*[:=][ \t]*[\"']?)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])", re.IGNORECASE
 )
@@ -75,16 +78,16 @@ def _assigned(found: re.Match[str]) -> str:
 
 
 def _forms(value: str) -> set[str]:
-    """A value as files and addresses may hold it."""
+    """The value as it may appear in files and URLs."""
     raw = value.encode("utf-8", "surrogateescape")
     return {value, base64.b64encode(raw).decode().rstrip("="), quote(value, safe=""), quote(value)}
 
 
 class Redactor:
-    """Replaces keys in texts and in values made of them. Idempotent."""
+    """Replaces keys in text, and in nested values. Idempotent."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        """`secrets`: known values by the names that stand in their place."""
+        """`secrets`: known values by name; the name is shown in the placeholder."""
         known = {
             form: name
             for name, value in (secrets or {}).items()
@@ -92,7 +95,7 @@ class Redactor:
             for form in _forms(value)
         }
         self._names = known
-        # The longest first, so that a key which another one begins with does not leave its end behind.
+        # Longest first: a key may be the beginning of another one.
         alternatives = "|".join(re.escape(value) for value in sorted(known, key=len, reverse=True))
         self._known = re.compile(alternatives) if alternatives else None
 
@@ -108,7 +111,7 @@ class Redactor:
         return _ASSIGNED.sub(_assigned, _AWS_SECRET.sub(rf"\1{REDACTED}", text))
 
     def value(self, value: Any) -> Any:
-        """A copy of what JSON can hold, with every text in it redacted; keys of objects stay."""
+        """A copy of a JSON value with every string redacted; object keys stay."""
         match value:
             case str():
                 return self.text(value)

@@ -1,6 +1,6 @@
-"""Text that everybody can read: what every boundary makes of what came from outside.
+"""Replace lone surrogates in text that comes from outside.
 
-Apart from the messages, because it is all that the first prompt needs of them.
+Not in `messages`, because the first prompt needs only this.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ _LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Replace lone surrogates by U+FFFD; idempotent, other text untouched.
+    """Replace lone surrogates by U+FFFD; other text stays. Idempotent.
 
-    A lone surrogate cannot be stored, printed or sent (reliability F49), so every boundary calls this.
+    A lone surrogate cannot be stored, printed or sent: UTF-8 has no encoding for it.
     """
     if text.isascii():
         return text

@@ -1,7 +1,7 @@
-"""Messages as providers write them: OpenAI-shaped dicts in and out.
+"""Convert messages to and from OpenAI-shaped dicts.
 
-What comes in is checked and never changed; what goes out is made anew. Keys that start with `_` are annotations
-of a transcript (`_usage`, `_error`) and rows whose role starts with `_` are notes between messages: neither is sent.
+Input is validated and never modified. Keys that start with `_` are annotations of a transcript (`_usage`, `_error`),
+and rows whose role starts with `_` are notes between messages: neither is sent to a provider.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, Too
 ROLES = ("system", "developer", "user", "assistant", "tool")
 _OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "name", "reasoning_content"}
 _CALL_KEYS = {"id", "type", "function", "index"}
-"""`index` belongs to a stream's pieces; requests with it are refused."""
+"""Streamed calls have an `index`; providers refuse requests that contain it."""
 _FUNCTION_KEYS = {"name", "arguments"}
 _FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted", "_synthetic": "is_synthetic"}
 
@@ -62,7 +62,7 @@ def message_from_dict(row: Any, index: int = 0) -> Message:
 
 
 def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, Any]:
-    """The provider's form. With `annotate`, nca's own marks go along as `_error`, `_interrupted`, `_synthetic`."""
+    """The message as a provider expects it. `annotate` adds nca's flags: `_error`, `_interrupted`, `_synthetic`."""
     row: dict[str, Any] = {"role": message.extra.get("role", message.role)}
     row["content"] = content_to_wire(message.content)
     if message.tool_calls:
@@ -80,7 +80,7 @@ def message_to_dict(message: Message, *, annotate: bool = False) -> dict[str, An
 
 
 def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
-    """Text stays text; parts become provider parts; text with attachments or reminders becomes one text."""
+    """Strings stay strings, parts become provider parts; text with attachments or reminders becomes one string."""
     if content is None or isinstance(content, str):
         return content
     if any(_is_beside_text(part) for part in content) and not any(isinstance(part, MediaPart) for part in content):
@@ -89,7 +89,7 @@ def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
 
 
 def content_text(content: str | tuple[Part, ...] | None) -> str:
-    """All that a message says, as one text: files in their frames, and where an image stood."""
+    """The whole content as one string: attached files in `<file>` tags, a placeholder for each image."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n\n".join(part_text(part) for part in content)
@@ -126,7 +126,7 @@ def _part_to_wire(part: Part) -> dict[str, Any]:
 
 
 def is_note(row: Any) -> bool:
-    """Whether a row of a transcript is a note between messages, which is not one of them."""
+    """Whether a row of a transcript is a note between messages, not a message."""
     return isinstance(row, Mapping) and isinstance(row.get("role"), str) and row["role"].startswith("_")
 
 
@@ -185,7 +185,7 @@ def _read_call(call: Any, place: str) -> ToolCall:
 
 
 def _others(row: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
-    """A provider's own keys; null says nothing."""
+    """A provider's own keys that are not null."""
     names = [key for key in row if key not in known and not str(key).startswith("_")]
     found = {key: row[key] for key in names if row[key] is not None}
     return _plain(found, place) if found else {}
@@ -202,7 +202,7 @@ def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
 
 
 def _plain(value: Any, place: str) -> Any:
-    """A copy of a provider's own values, as JSON can carry them: lone surrogates replaced (reliability F49)."""
+    """A JSON copy of a provider's own values, with lone surrogates replaced."""
     try:
         return json.loads(clean_text(json.dumps(value, ensure_ascii=False)))
     except (TypeError, ValueError, RecursionError) as error:

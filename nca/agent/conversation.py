@@ -40,10 +40,10 @@ from nca.context.view import Range, Summary, View
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Event, Listener, Notice, TurnFinished, TurnStarted
 from nca.messages import Entry, Usage
+from nca.models.api_keys import known_secrets
 from nca.models.catalog import ModelFacts
 from nca.models.choose import named, open_model
 from nca.models.client import Model, ModelRequest
-from nca.models.secrets import known_secrets
 from nca.redact import Redactor
 from nca.sessions.results import Hit
 from nca.sessions.session import Kind, Session, SessionInfo

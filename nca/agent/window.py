@@ -23,7 +23,7 @@ from nca.context.stages.condense import keep_text
 from nca.context.view import Marker, View
 from nca.errors import ConfigError, ProviderFailure, StoreError
 from nca.messages import Entry, Message, Usage
-from nca.models import provider_side
+from nca.models import provider_compaction
 from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
 from nca.sessions.store import Store
@@ -144,7 +144,7 @@ class Window:
     def provider_side_refusal(self) -> str:
         """Why `context.provider_side` has no effect with this model; "" where it has, or is not wanted."""
         wanted = self.context.provider_side
-        return provider_side.refusal(self.facts, self.budget.trigger_tokens(self.context)) if wanted else ""
+        return provider_compaction.refusal(self.facts, self.budget.trigger_tokens(self.context)) if wanted else ""
 
     def notices(self) -> Iterator[str]:
         """What a person should know of this model's window, one line each."""

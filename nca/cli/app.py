@@ -50,7 +50,7 @@ def leave(code: int) -> NoReturn:
     """
     import threading
 
-    from nca.groups import end_all
+    from nca.process_groups import end_all
 
     end_all()
     try:

@@ -110,9 +110,9 @@ def init() -> None:
 def _load() -> LoadedSettings:
     """What the layers say, also what of the project's counts only once it is trusted; that is said."""
     from nca.config.layers import UNTRUSTED, load
-    from nca.config.trust import Acting, TrustStore
+    from nca.config.trust import TrustRequest, TrustStore
 
-    def shows(what: Acting) -> bool:
+    def shows(what: TrustRequest) -> bool:
         if not TrustStore(os.environ).is_trusted(what):
             typer.echo(f"{_printable(what.names)} will not count: {UNTRUSTED}", err=True)
         return True

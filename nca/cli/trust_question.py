@@ -7,22 +7,22 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nca.config.trust import Acting, Trusts, TrustStore
+    from nca.config.trust import TrustCheck, TrustRequest, TrustStore
 
 _SHOWN_CHARS = 600
 _QUESTION = "Take them over? They count from now on, until they change. [y/N] "
 
 
-def trusts(*, by_flag: bool, asks: bool) -> Trusts:
+def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
     """What `nca.config.layers.load` asks. `by_flag`: the person said so for this run; `asks`: a terminal is asked."""
 
-    def decide(what: Acting) -> bool:
+    def decide(what: TrustRequest) -> bool:
         from nca.config.trust import TrustStore
 
         if by_flag:
             return True
         known = TrustStore(os.environ)
-        word = known.word(what)
+        word = known.decision(what)
         if word is None and asks and sys.stdin.isatty() and sys.stdout.isatty():
             word = _asked(what)
             _record(known, what, is_trusted=word)
@@ -31,7 +31,7 @@ def trusts(*, by_flag: bool, asks: bool) -> Trusts:
     return decide
 
 
-def _asked(what: Acting) -> bool:
+def _asked(what: TrustRequest) -> bool:
     from nca.terminal.render.sanitize import one_line
 
     print(f"The settings of this project want to act ({one_line(str(what.directory), 4_000)}/.nca/config.toml):")
@@ -50,7 +50,7 @@ def _asked(what: Acting) -> bool:
         return False
 
 
-def _record(known: TrustStore, what: Acting, *, is_trusted: bool) -> None:
+def _record(known: TrustStore, what: TrustRequest, *, is_trusted: bool) -> None:
     try:
         known.record(what, is_trusted=is_trusted)
     except OSError as error:

@@ -132,9 +132,9 @@ def render_reference() -> str:
         parts.append(f"\n{title}\n\n{_TABLE_HEAD}")
         parts += [f"{_reference_row(key)} {_variable(key)} |\n" for key in keys]
         for key in keys:
-            if key.kind.row is not None:
+            if key.value_type.row is not None:
                 parts.append(f"\n#### `{_table_head(key)}`\n\n{key.about}\n\n{_FIELDS_HEAD}")
-                parts += [f"{_reference_row(field)}\n" for field in walk(key.kind.row)]
+                parts += [f"{_reference_row(field)}\n" for field in walk(key.value_type.row)]
     parts += ["\n", _REFERENCE_PROFILES, *_profile_rows()]
     parts += ["\n", _REFERENCE_SEEDS]
     parts += [_seed_row(seed) for seed in SEEDS]
@@ -185,31 +185,37 @@ def _sections() -> Iterator[tuple[str, list[Key]]]:
 
 def _example_entry(key: Key) -> str:
     unit = f" In {key.unit}." if key.unit else ""
-    own = " Only your own file may set it." if key.trusted else " From a project once you trust it." if key.acts else ""
-    valid = "" if key.kind.valid == "text" else f" Valid: {key.kind.valid}."
+    own = (
+        " Only your own file may set it."
+        if key.user_only
+        else " From a project once you trust it."
+        if key.needs_trust
+        else ""
+    )
+    valid = "" if key.value_type.valid == "text" else f" Valid: {key.value_type.valid}."
     text = f"{key.about}{unit}{valid}{own}"
     lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     last = key.name.rpartition(".")[2]
-    if key.kind.row is not None:
+    if key.value_type.row is not None:
         # Indented, because these lines are an example and not a default.
-        example = [_table_head(key), *key.kind.row.EXAMPLE]
+        example = [_table_head(key), *key.value_type.row.EXAMPLE]
         return "\n" + "".join(f"# {line}\n" for line in lines) + "".join(f"#     {line}\n" for line in example)
     return "\n" + "".join(f"# {line}\n" for line in lines) + f"# {last} = {toml_value(key.default)}\n"
 
 
 def _table_head(key: Key) -> str:
-    return f"[{key.name}.NAME]" if key.kind.is_named else f"[[{key.name}]]"
+    return f"[{key.name}.NAME]" if key.value_type.is_named else f"[[{key.name}]]"
 
 
 def _reference_row(key: Key) -> str:
     unit = f" {key.unit}" if key.unit else ""
-    own = " *Yours only.*" if key.trusted else " *Once trusted.*" if key.acts else ""
-    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.kind.valid} | {key.about}{own} |"
+    own = " *Yours only.*" if key.user_only else " *Once trusted.*" if key.needs_trust else ""
+    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.value_type.valid} | {key.about}{own} |"
 
 
 def _variable(key: Key) -> str:
     """Its name in the environment; tables stand in files only."""
-    return "" if key.kind.row is not None else f"`NCA_{key.name.upper().replace('.', '__')}`"
+    return "" if key.value_type.row is not None else f"`NCA_{key.name.upper().replace('.', '__')}`"
 
 
 def _profile_rows() -> Iterator[str]:

@@ -1,23 +1,37 @@
-"""How the schema writes a setting down: a dataclass field that knows its kind, meaning and unit."""
+"""Define one setting: a dataclass field with its type, default, unit and description."""
 
 from __future__ import annotations
 
 from dataclasses import field
 from typing import Any
 
-from nca.config.value_types import Kind
+from nca.config.value_types import ValueType
 
 
-def setting(default: Any, kind: Kind, about: str, *, unit: str = "", trusted: bool = False, acts: bool = False) -> Any:
-    """One setting.
+def setting(
+    default: Any,
+    value_type: ValueType,
+    about: str,
+    *,
+    unit: str = "",
+    user_only: bool = False,
+    needs_trust: bool = False,
+) -> Any:
+    """A dataclass field for one setting.
 
-    trusted  a project's own file may not set it (it could run things or redirect keys)
-    acts     a project's own file sets it only where the person trusts the project (nca.config.trust)
+    user_only    a project's own file may not set it, because it could run programs or redirect keys
+    needs_trust  a project's own file sets it only if the user trusts the project (nca.config.trust)
     """
-    meta = {"kind": kind, "about": about, "unit": unit, "trusted": trusted, "acts": acts}
+    meta = {
+        "value_type": value_type,
+        "about": about,
+        "unit": unit,
+        "user_only": user_only,
+        "needs_trust": needs_trust,
+    }
     return field(default=default, metadata=meta)
 
 
-def table(kind: type, about: str) -> Any:
-    """A table of settings."""
-    return field(default_factory=kind, metadata={"about": about})
+def table(settings: type, about: str) -> Any:
+    """A dataclass field for a table of settings."""
+    return field(default_factory=settings, metadata={"about": about})

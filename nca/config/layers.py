@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
-from nca.config.overrides import Placed, Rank, Wish, apply_wishes, prefix, said
+from nca.config.overrides import Layer, Override, SettingValue, apply_overrides, fixed_place, prefix
 from nca.config.paths import project_config_file, user_config_file
 from nca.config.schema import KEYS, NAMED
-from nca.config.trust import Trusts, TrustStore, acting
+from nca.config.trust import TrustCheck, TrustStore, trust_request
 from nca.errors import ConfigError
 
 __all__ = ["FLAGS", "LoadedSettings", "defaults", "load"]
@@ -53,7 +53,7 @@ def load(
     user_file: Path | None = None,
     flags: Mapping[str, Any] = MappingProxyType({}),
     config_file: Path | None = None,
-    trusts: Trusts | None = None,
+    trusts: TrustCheck | None = None,
 ) -> LoadedSettings:
     """Read every layer. Raises ConfigError for the first thing that cannot be used; no file is changed.
 
@@ -65,34 +65,34 @@ def load(
     """
     user_path = (user_file or user_config_file(env)).absolute()
     untrusted: list[str] = []
-    files = [_File(read_document(user_path), Rank.USER, True)]
+    files = [_File(read_document(user_path), Layer.USER, True)]
     if config_file is not None:
         document = read_document(config_file.absolute())
         if document is None:
             raise ConfigError(f"{shown_path(config_file)}: there is no such file.")
-        files.append(_File(document, Rank.PROJECT, True))
+        files.append(_File(document, Layer.PROJECT, True))
     elif project is not None:
         project_file = project_config_file(project.absolute())
         # At home with NCA_HOME=~/.nca both are one file, which the user's layer has already read.
         if not _same(project_file, user_path):
             document = read_document(project_file)
-            would_act = acting(document, project)
+            would_act = trust_request(document, project)
             may_act = would_act is None or (trusts or TrustStore(env).is_trusted)(would_act)
-            files.append(_File(document, Rank.PROJECT, False, may_act=may_act))
+            files.append(_File(document, Layer.PROJECT, False, may_act=may_act))
             if would_act is not None and not may_act:
                 untrusted.append(f"{shown_path(project_file)}: {would_act.names} was not taken over: {UNTRUSTED}")
 
-    def lay(start: Mapping[str, Placed]) -> _Draft:
+    def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)
         for file in files:
             draft.add_file(file)
-        draft.add(_environment(env, draft.notes), Rank.ENVIRONMENT)
-        draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Rank.FLAG)
+        draft.add(_environment(env, draft.notes), Layer.ENVIRONMENT)
+        draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Layer.FLAG)
         return draft
 
     start = dict(defaults().base)
     draft = lay(start)
-    if draft.base["profile"].rank > Rank.DEFAULT:
+    if draft.base["profile"].layer > Layer.DEFAULT:
         # Any layer may name the profile, but a switch such as enablePruning starts from what the profile sets.
         draft = lay(profiled({**start, "profile": draft.base["profile"]}))
     notes = merged_notes((), [*draft.notes, *untrusted])
@@ -103,7 +103,7 @@ class _File(NamedTuple):
     """One file of settings. `may_act`: whether its settings that act count."""
 
     document: Document | None
-    rank: Rank
+    layer: Layer
     is_trusted: bool
     may_act: bool = True
 
@@ -111,14 +111,14 @@ class _File(NamedTuple):
 class _Draft:
     """Settings while the layers are laid on one another."""
 
-    def __init__(self, user_file: Path, start: Mapping[str, Placed]) -> None:
+    def __init__(self, user_file: Path, start: Mapping[str, SettingValue]) -> None:
         self.user_file = user_file
-        self.base: dict[str, Placed] = dict(start)
+        self.base: dict[str, SettingValue] = dict(start)
         self.patterns: list[Pattern] = []
         self.notes: list[str] = []
 
-    def add(self, wishes: list[Wish], rank: Rank) -> None:
-        self.notes += apply_wishes(wishes, self.base, rank)
+    def add(self, overrides: list[Override], layer: Layer) -> None:
+        self.notes += apply_overrides(overrides, self.base, layer)
 
     def add_file(self, file: _File) -> None:
         document = file.document
@@ -127,8 +127,8 @@ class _Draft:
         if not file.may_act:
             # A bad value is refused whether or not it would count.
             _Draft(self.user_file, self.base).add_file(file._replace(may_act=True))
-        general: list[Wish] = []
-        tables: dict[str, list[Wish]] = {}
+        general: list[Override] = []
+        tables: dict[str, list[Override]] = {}
         for path, raw in leaves(document.data, document.path, NAMED):
             if path[0] != _PATTERN_TABLE:
                 self._take(general, document, path, path, raw, file)
@@ -139,45 +139,45 @@ class _Draft:
                     f"{document.place(path)}: [{_PATTERN_TABLE}] holds tables: "
                     f'[{_PATTERN_TABLE}."anthropic/*".context].'
                 )
-        self.add(general, file.rank)
-        for pattern, wishes in tables.items():
+        self.add(general, file.layer)
+        for pattern, overrides in tables.items():
             values = dict(self.base)
-            self.notes += apply_wishes(wishes, values, Rank.MODEL, check=_suits_pattern)
-            ours = {key: placed for key, placed in values.items() if placed.rank == Rank.MODEL}
+            self.notes += apply_overrides(overrides, values, Layer.MODEL, check=_suits_pattern)
+            ours = {key: setting for key, setting in values.items() if setting.layer == Layer.MODEL}
             self.patterns.append(Pattern(pattern, MappingProxyType(ours)))
 
     def _take(
-        self, wishes: list[Wish], document: Document, path: KeyPath, name: KeyPath, raw: Any, file: _File
+        self, overrides: list[Override], document: Document, path: KeyPath, name: KeyPath, raw: Any, file: _File
     ) -> None:
         dotted = ".".join(name)
         if raw == {} and is_section(dotted):
             return
         found = canonical(dotted)
-        if found and KEYS[found.key].trusted and not file.is_trusted:
+        if found and KEYS[found.key].user_only and not file.is_trusted:
             self.notes.append(
                 f"{document.place(path)}: {found.key} was not taken over: a project's own file may not set it; "
                 f"{shown_path(self.user_file)} may."
             )
             return
-        if found and KEYS[found.key].acts and not file.may_act:
+        if found and KEYS[found.key].needs_trust and not file.may_act:
             return
-        wishes.append(Wish(dotted, raw, str(document.path), partial(document.place, path), file.is_trusted))
+        overrides.append(Override(dotted, raw, str(document.path), partial(document.place, path), file.is_trusted))
 
 
-def _suits_pattern(key: str, wish: Wish) -> None:
+def _suits_pattern(key: str, override: Override) -> None:
     if key == "model.name" or not key.startswith(("model.", "context.")):
         raise ConfigError(
-            f"{prefix(wish.place())}{key} cannot be set for one model; valid: settings of model and context, "
+            f"{prefix(override.place())}{key} cannot be set for one model; valid: settings of model and context, "
             "without model.name."
         )
 
 
-def _environment(env: Mapping[str, str], notes: list[str]) -> list[Wish]:
+def _environment(env: Mapping[str, str], notes: list[str]) -> list[Override]:
     """NCA_SECTION__KEY, and the seeds' names without a section. Sorted: the order of the environment means nothing.
 
     Other NCA_ variables (NCA_HOME, NCA_EMBEDDED) are no settings; one that looks like a mistyped setting is noted.
     """
-    wishes = []
+    overrides = []
     for variable in sorted(env):
         upper = variable.upper()
         origin = f"environment {variable}"
@@ -191,17 +191,17 @@ def _environment(env: Mapping[str, str], notes: list[str]) -> list[Wish]:
             if meant := _MISTYPED.get(upper):
                 notes.append(f"environment {shown_name(variable)} is no setting; {meant} is.")
             continue
-        wishes.append(Wish(name, env[variable], origin, said(shown_name(origin))))
-    return wishes
+        overrides.append(Override(name, env[variable], origin, fixed_place(shown_name(origin))))
+    return overrides
 
 
 _MISTYPED = {f"NCA_{key.upper().replace('.', '_')}": f"NCA_{key.upper().replace('.', '__')}" for key in KEYS}
 
 
-def _flag(name: str, raw: Any) -> Wish:
+def _flag(name: str, raw: Any) -> Override:
     found = canonical(name)
     origin = f"flag {FLAGS.get(found.key, name) if found else name}"
-    return Wish(name, raw, origin, said(origin))
+    return Override(name, raw, origin, fixed_place(origin))
 
 
 def _same(one: Path, other: Path) -> bool:

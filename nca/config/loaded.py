@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nca.config.names import canonical, is_section
-from nca.config.overrides import UNSET, Placed, Rank, Wish, apply_wishes, resolve, said
+from nca.config.overrides import UNSET, Layer, Override, SettingValue, apply_overrides, fixed_place, resolve
 from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS, Settings
 
@@ -23,7 +23,7 @@ class Pattern:
     """What a `[for."pattern"]` table sets, for models whose name matches without regard to case."""
 
     pattern: str
-    values: Mapping[str, Placed]
+    values: Mapping[str, SettingValue]
 
     def matches(self, model: str) -> bool:
         """With a provider's prefix or without: `claude-*` matches anthropic/claude-…"""
@@ -38,13 +38,13 @@ class LoadedSettings:
     `base` holds the values without the pattern tables, `settings` and `effective` with those of `model`.
     """
 
-    base: Mapping[str, Placed]
+    base: Mapping[str, SettingValue]
     patterns: tuple[Pattern, ...] = ()
     model: str = ""
     notes: tuple[str, ...] = ()
-    covered: Mapping[str, Placed] = field(default_factory=dict)
+    covered: Mapping[str, SettingValue] = field(default_factory=dict)
     """What lies below the values that were set in the chat."""
-    effective: Mapping[str, Placed] = field(init=False)
+    effective: Mapping[str, SettingValue] = field(init=False)
     settings: Settings = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class LoadedSettings:
         for pattern in self.patterns:
             if self.model and pattern.matches(self.model):
                 effective |= {
-                    key: placed for key, placed in pattern.values.items() if self.base[key].rank <= placed.rank
+                    key: setting for key, setting in pattern.values.items() if self.base[key].layer <= setting.layer
                 }
         object.__setattr__(self, "effective", MappingProxyType(effective))
         object.__setattr__(self, "settings", _build(Settings, "", effective))
@@ -87,12 +87,12 @@ class LoadedSettings:
         return self._with(values, origin)
 
     def _with(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
-        wishes = [Wish(name, raw, origin, said("")) for name, raw in values.items()]
+        overrides = [Override(name, raw, origin, fixed_place("")) for name, raw in values.items()]
         # What a person sees in `effective` is what a switch such as enablePruning starts from.
         base = dict(self.base)
-        notes = apply_wishes(wishes, base, Rank.CHAT, current=self.effective)
-        below = {key: self.base[key] for key, placed in base.items() if placed.rank == Rank.CHAT}
-        covered = {key: self.covered.get(key, placed) for key, placed in below.items()}
+        notes = apply_overrides(overrides, base, Layer.CHAT, current=self.effective)
+        below = {key: self.base[key] for key, setting in base.items() if setting.layer == Layer.CHAT}
+        covered = {key: self.covered.get(key, setting) for key, setting in below.items()}
         profile = MappingProxyType(profiled(base))
         return replace(self, base=profile, notes=merged_notes(self.notes, notes), covered=MappingProxyType(covered))
 
@@ -101,7 +101,7 @@ class LoadedSettings:
         if key not in self.covered:
             return self
         base = {**self.base, key: self.covered[key]}
-        covered = {name: placed for name, placed in self.covered.items() if name != key}
+        covered = {name: setting for name, setting in self.covered.items() if name != key}
         return replace(self, base=MappingProxyType(profiled(base)), covered=MappingProxyType(covered))
 
     def saved(self, key: str, origin: str) -> LoadedSettings:
@@ -110,10 +110,10 @@ class LoadedSettings:
         Where something stronger than that file is below it, the chat's word has to stay as well.
         """
         below = self.covered.get(key)
-        if below is None or below.rank > Rank.PROJECT:
+        if below is None or below.layer > Layer.PROJECT:
             return self
-        base = {**self.base, key: replace(self.base[key], origin=origin, rank=Rank.PROJECT)}
-        covered = {name: placed for name, placed in self.covered.items() if name != key}
+        base = {**self.base, key: replace(self.base[key], origin=origin, layer=Layer.PROJECT)}
+        covered = {name: setting for name, setting in self.covered.items() if name != key}
         kept = replace(self, base=MappingProxyType(base), covered=MappingProxyType(covered))
         return kept if kept.settings == self.settings else self
 
@@ -131,21 +131,21 @@ class LoadedSettings:
 
 def defaults() -> LoadedSettings:
     """The defaults alone: no file, no environment."""
-    base = {name: Placed(key.default, "default", Rank.DEFAULT) for name, key in KEYS.items()}
+    base = {name: SettingValue(key.default, "default", Layer.DEFAULT) for name, key in KEYS.items()}
     return LoadedSettings(MappingProxyType(base))
 
 
-def profiled(base: Mapping[str, Placed]) -> dict[str, Placed]:
+def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """The same values with the profile that they name laid between the defaults and the rest."""
     name = base["profile"].value
     values = PROFILES[name]
     return {
-        key: placed
-        if placed.rank > Rank.PROFILE
-        else Placed(values[key], f"profile {name}", Rank.PROFILE)
+        key: setting
+        if setting.layer > Layer.PROFILE
+        else SettingValue(values[key], f"profile {name}", Layer.PROFILE)
         if key in values
-        else Placed(KEYS[key].default, "default", Rank.DEFAULT)
-        for key, placed in base.items()
+        else SettingValue(KEYS[key].default, "default", Layer.DEFAULT)
+        for key, setting in base.items()
     }
 
 
@@ -163,7 +163,7 @@ def _flat(values: Mapping[str, Any], section: str = "") -> Iterator[tuple[str, A
             yield dotted, raw
 
 
-def _build(node: type, prefix: str, values: Mapping[str, Placed]) -> Any:
+def _build(node: type, prefix: str, values: Mapping[str, SettingValue]) -> Any:
     arguments: dict[str, Any] = {}
     for item in fields(node):
         name = f"{prefix}{item.name}"

@@ -1,6 +1,6 @@
-"""What someone wrote, `name = value`, and how it becomes a typed value or a refusal.
+"""Apply overrides to settings: parse each `name = value` into a typed value, or refuse it.
 
-All layers go through here: files, environment, flags, `/config` and the library's settings.
+Every layer goes through here: files, environment, flags, `/config` and the library's settings.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from nca.config.document import shown_name, shown_value
 from nca.config.names import Name, canonical, is_section, join_summarizer, nearest
 from nca.config.schema import KEYS
-from nca.config.value_types import Misfit
+from nca.config.value_types import InvalidValue
 from nca.errors import ConfigError
 
 
-class Rank(IntEnum):
-    """How strong a layer is."""
+class Layer(IntEnum):
+    """Where a value comes from; a higher layer wins."""
 
     DEFAULT = 0
     PROFILE = 1
@@ -31,27 +31,27 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SettingValue:
     """A typed value and where it came from."""
 
     value: Any
     origin: str
-    rank: Rank
+    layer: Layer
 
 
 class Unset:
-    """In the place of a value: take back what was set, and leave the one below in force."""
+    """Instead of a value: remove the setting, so that the layer below decides."""
 
 
 UNSET = Unset()
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """One `name = raw` as someone wrote it.
+class Override:
+    """One `name = raw` as it was written.
 
-    place       tells where, for messages ("" where it is plain to the reader); takes the way into the value, if any
-    is_trusted  whether the person wrote it, and not a project that may be anyone's
+    place       gives the location for messages, "" if it is obvious; its arguments lead to a part of the value
+    is_trusted  the user wrote it, not an untrusted project
     """
 
     name: str
@@ -60,67 +60,75 @@ class Wish:
     place: Callable[..., str]
     is_trusted: bool = True
 
+    def error(self, text: str, *inner: str) -> ConfigError:
+        """A refusal of this override; `inner` leads to the invalid part of its value."""
+        return ConfigError(f"{prefix(self.place(*inner))}{shown_name(self.name)}{text}")
 
-def apply_wishes(
-    wishes: list[Wish],
-    values: dict[str, Placed],
-    rank: Rank,
+
+def apply_overrides(
+    overrides: list[Override],
+    values: dict[str, SettingValue],
+    layer: Layer,
     *,
-    current: Mapping[str, Placed] | None = None,
-    check: Callable[[str, Wish], None] | None = None,
+    current: Mapping[str, SettingValue] | None = None,
+    check: Callable[[str, Override], None] | None = None,
 ) -> list[str]:
-    """Read each wish into `values`; seeds' names first, so that a canonical name beside them wins. Returns notes."""
-    found = [(resolve(wish.name, wish.place()), wish) for wish in wishes]
+    """Parse each override into `values` and return notes for the user.
+
+    Names from other programs are applied first, so that nca's own name wins if both are given.
+    """
+    found = [(resolve(override.name, override.place()), override) for override in overrides]
     notes: list[str] = []
     taken: dict[str, str] = {}
     now = dict(current if current is not None else values)
-    for name, wish in sorted(found, key=lambda pair: pair[0].seed is None):
+    for name, override in sorted(found, key=lambda pair: pair[0].seed is None):
         if check is not None:
-            check(name.key, wish)
+            check(name.key, override)
         if name.seed is not None:
-            notes.append(f"{prefix(wish.place())}{shown_name(wish.name)} is {name.key} in nca.")
+            notes.append(f"{prefix(override.place())}{shown_name(override.name)} is {name.key} in nca.")
         before = taken.get(name.key)
         if before is not None and (name.seed is None or not (name.seed.part or name.seed.convert)):
-            notes.append(f"{prefix(wish.place())}{shown_name(wish.name)} overrules {shown_name(before)}.")
-        taken[name.key] = wish.name
-        value = _read(name, wish, now[name.key].value, found)
-        values[name.key] = now[name.key] = Placed(value, wish.origin, rank)
+            notes.append(f"{prefix(override.place())}{shown_name(override.name)} overrules {shown_name(before)}.")
+        taken[name.key] = override.name
+        value = _read(name, override, now[name.key].value, found)
+        values[name.key] = now[name.key] = SettingValue(value, override.origin, layer)
     return notes
 
 
-def _read(name: Name, wish: Wish, current: Any, found: list[tuple[Name, Wish]]) -> Any:
-    """The typed value of a wish, or ConfigError."""
+def _read(name: Name, override: Override, current: Any, found: list[tuple[Name, Override]]) -> Any:
+    """The typed value. Raises ConfigError."""
     key = KEYS[name.key]
+    value_type = key.value_type
     try:
-        raw = wish.raw
+        raw = override.raw
         if name.seed is not None and name.seed.part:
             halves = {one.seed.part: other.raw for one, other in found if one.seed is not None and one.seed.part}
             raw = join_summarizer(halves.get("provider"), halves.get("model"), current)
         elif name.seed is not None and name.seed.convert is not None:
             raw = name.seed.convert(raw, current)
-        value = key.kind.read(raw)
-        if key.kind.confine is not None and not wish.is_trusted:
-            key.kind.confine(value)
-        return key.kind.merge(current, value) if key.kind.merge is not None else value
-    except Misfit as misfit:
-        raise ConfigError(f"{prefix(wish.place(*misfit.path))}{shown_name(wish.name)}{misfit}") from None
+        value = value_type.read(raw)
+        if value_type.confine is not None and not override.is_trusted:
+            value_type.confine(value)
+        return value_type.merge(current, value) if value_type.merge is not None else value
+    except InvalidValue as invalid:
+        raise override.error(str(invalid), *invalid.path) from None
     except ValueError:
-        valid = name.seed.valid if name.seed is not None and name.seed.valid else key.kind.valid
+        valid = name.seed.valid if name.seed is not None and name.seed.valid else value_type.valid
         also = f" (nca's {key.name})" if name.seed is not None else ""
-        raise ConfigError(
-            f"{prefix(wish.place())}{shown_name(wish.name)} = {shown_value(wish.raw)}{also} is not valid; "
-            f"valid: {valid}."
-        ) from None
+        raise override.error(f" = {shown_value(override.raw)}{also} is not valid; valid: {valid}.") from None
 
 
 def resolve(written: str, place: str) -> Name:
+    """The setting that a written name means. Raises ConfigError with the nearest name."""
     if found := canonical(written):
         return found
     shown = shown_name(written)
     if is_section(written):
         raise ConfigError(f"{prefix(place)}{shown} is a section, not a setting; its settings are {shown}.…")
-    if rows := next((key for key in KEYS.values() if key.kind.row and shown.lower().startswith(f"{key.name}.")), None):
-        if rows.kind.is_named:
+    if rows := next(
+        (key for key in KEYS.values() if key.value_type.row and shown.lower().startswith(f"{key.name}.")), None
+    ):
+        if rows.value_type.is_named:
             raise ConfigError(f"{prefix(place)}{rows.name} is set in a file, as [{rows.name}.NAME].")
         raise ConfigError(f"{prefix(place)}{rows.name} is a list of tables; write [[{rows.name}]] above {shown}.")
     near = nearest(written)
@@ -129,8 +137,8 @@ def resolve(written: str, place: str) -> Name:
     raise ConfigError(f"{there} is no setting {shown}.", advice=hint)
 
 
-def said(text: str) -> Callable[..., str]:
-    """A place that is the same wherever in the value one looks."""
+def fixed_place(text: str) -> Callable[..., str]:
+    """A location that is the same for every part of the value."""
     return lambda *_: text
 
 

@@ -39,7 +39,7 @@ def _rules(file: Path, name: RuleList) -> tuple[PermissionRule, ...]:
     table = document.data.get(section, {}) if document is not None else {}
     raw = table.get(key, ()) if isinstance(table, dict) else ()
     try:
-        rules: tuple[PermissionRule, ...] = KEYS[name].kind.read(raw)
+        rules: tuple[PermissionRule, ...] = KEYS[name].value_type.read(raw)
     except ValueError as error:
         raise ConfigError(f"{file}: {name}{error}") from None
     return rules

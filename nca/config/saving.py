@@ -14,7 +14,7 @@ from nca.config.loaded import defaults
 from nca.config.overrides import UNSET, resolve
 from nca.config.schema import KEYS
 from nca.config.tables import Row
-from nca.config.value_types import Misfit
+from nca.config.value_types import InvalidValue
 from nca.errors import ConfigError
 
 
@@ -30,12 +30,12 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
     Raises ConfigError for an unknown name, a bad value, a file that cannot be parsed or written; then nothing changed.
     """
     key = resolve(name, "").key
-    if KEYS[key].trusted and not is_users_own:
+    if KEYS[key].user_only and not is_users_own:
         raise ConfigError(
             f"{key} cannot be saved in a project's file, because a project may not set it.",
             advice="Save it in your own: nca config set --user.",
         )
-    if KEYS[key].kind.is_named:
+    if KEYS[key].value_type.is_named:
         raise ConfigError(f"{key} is written in the file itself, as [{key}.NAME].")
     if is_users_own:
         path = path.resolve()
@@ -63,12 +63,12 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
 def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:
     """The value as it is written. Raises ConfigError."""
     value = _beside(document).with_value(name, raw, "").value(key)
-    confine = KEYS[key].kind.confine
+    confine = KEYS[key].value_type.confine
     if confine is not None and not is_users_own:
         try:
             confine(value)
-        except Misfit as misfit:
-            raise ConfigError(f"{key}{misfit}") from None
+        except InvalidValue as invalid:
+            raise ConfigError(f"{key}{invalid}") from None
     return _plain(value)
 
 

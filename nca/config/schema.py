@@ -1,7 +1,7 @@
-"""Every setting: its type, default, unit, what it means and what it accepts.
+"""Every setting: its type, default, unit and description.
 
-This is the single source for the TOML layers, the environment, `/config` and its completion,
-`.nca/config.toml.example` and the reference in docs/. Values are read through `nca.config.value_types`.
+The single source for the TOML files, the environment, `/config` and its completion, `.nca/config.toml.example` and
+docs/configuration.md. `nca.config.value_types` parses the values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nca.config.servers import McpServer, named_servers
 from nca.config.stage_names import stage_names
 from nca.config.tables import Injection, PermissionRule, Section, tables
 from nca.config.value_types import (
-    Kind,
+    ValueType,
     boolean,
     choice,
     file_path,
@@ -29,11 +29,11 @@ from nca.config.value_types import (
 )
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
-"""The usual stages in their usual order."""
+"""The default stages in their default order."""
 MORE_STAGES = ("condense", "trim")
-"""Seed 3's, by name only: finished turns to question and answer; the older half of the turns to a summary."""
+"""CowAgent's stages, off by default: reduce finished turns to question and answer; summarize the older half."""
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
-"""The five seeds; what each sets is in nca.config.profiles."""
+"""Other programs whose settings can be used; nca.config.profiles has their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,97 +41,103 @@ class ModelSettings:
     name: str = setting(
         "",
         model_names(text()),
-        "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best that is found.",
-        acts=True,
+        "The model, as litellm names it (openai/gpt-4.1, anthropic/…). Empty: the best available one.",
+        needs_trust=True,
     )
-    context_window: int = setting(0, whole(), "The model's context window. 0: what is known of it.", unit="tokens")
+    context_window: int = setting(0, whole(), "The model's context window. 0: look it up.", unit="tokens")
     max_output_tokens: int = setting(
-        0, whole(), "Room kept for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
+        0, whole(), "Tokens reserved for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
     )
     images: str = setting(
         "auto",
         choice("auto", "yes", "no", aliases={True: "yes", False: "no"}),
-        "Whether the model takes images. auto: what is known of it, which of a model at your own endpoint is nothing.",
+        "Whether the model accepts images. auto: look it up (no for a model at your own endpoint).",
     )
     summarizer: str = setting(
         "",
         model_names(text()),
-        "The model that writes summaries. Empty: the chat's own; none: no model.",
-        acts=True,
+        "The model that writes summaries. Empty: the chat's model. none: summarize without a model.",
+        needs_trust=True,
     )
-    api_base: str = setting("", text(), "The endpoint's address, where it is not the provider's own.", trusted=True)
-    temperature: float = setting(
-        -1.0, number(-1, 2), "How freely the model picks its words. -1: the provider's default."
-    )
+    api_base: str = setting("", text(), "The endpoint's address. Empty: the provider's own.", user_only=True)
+    temperature: float = setting(-1.0, number(-1, 2), "Sampling temperature. -1: the provider's default.")
     first_token_seconds: float = setting(
-        120.0, number(1, 3600), "How long to wait for an answer to begin.", unit="seconds"
+        120.0, number(1, 3600), "Timeout for the first token of an answer.", unit="seconds"
     )
-    idle_seconds: float = setting(60.0, number(1, 3600), "How long a begun answer may stand still.", unit="seconds")
-    total_seconds: float = setting(1800.0, number(1, 86400), "How long one answer may take.", unit="seconds")
-    max_retries: int = setting(5, whole(0, 20), "Tries after a passing failure.")
+    idle_seconds: float = setting(60.0, number(1, 3600), "Timeout between two tokens of an answer.", unit="seconds")
+    total_seconds: float = setting(1800.0, number(1, 86400), "Timeout for one whole answer.", unit="seconds")
+    max_retries: int = setting(5, whole(0, 20), "Retries after a temporary failure.")
     fallbacks: tuple[str, ...] = setting(
         (),
         model_names(texts()),
-        "Models that answer, in this order, while the provider of the first is down.",
-        acts=True,
+        "Models to use, in this order, while the first one's provider is down.",
+        needs_trust=True,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PruneSettings:
     protect_tokens: int = setting(
-        40_000, whole(), "The newest tool results that stay; at most a quarter of the budget.", unit="tokens"
+        40_000, whole(), "Tokens of the newest tool results to keep; at most a quarter of the budget.", unit="tokens"
     )
-    keep_results: int = setting(2, whole(0, 1000), "The newest tool results that stay, by number.")
+    keep_results: int = setting(2, whole(0, 1000), "Number of the newest tool results to keep.")
     minimum_savings_tokens: int = setting(
-        20_000, whole(), "Act only if this much is saved; at most 10 % of the budget.", unit="tokens"
+        20_000, whole(), "Prune only if it saves this much; at most 10 % of the budget.", unit="tokens"
     )
-    protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never cleared.")
-    placeholder: str = setting("[Tool result cleared]", one_line(), "What stands in a cleared result's place.")
+    protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never pruned.")
+    placeholder: str = setting("[Tool result cleared]", one_line(), "Placeholder for a cleared tool result.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeduplicateSettings:
-    minimum_ratio: float = setting(0.3, ratio(zero=True), "Act only if this share of the file-read tokens is saved.")
+    minimum_ratio: float = setting(
+        0.3, ratio(zero=True), "Deduplicate only if it saves this share of the tokens from file reads."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SummarizeSettings:
     max_tokens: int = setting(
-        2_000, whole(50, 100_000), "A summary's length; at most 10 % of the budget.", unit="tokens"
+        2_000, whole(50, 100_000), "Maximum length of a summary; at most 10 % of the budget.", unit="tokens"
     )
     deadline_seconds: float = setting(
-        180.0, number(1, 3600), "How long a summary may take, all its questions together.", unit="seconds"
+        180.0, number(1, 3600), "Timeout for one summary, with all requests it takes.", unit="seconds"
     )
-    role: str = setting("user", choice("user", "system"), "The role that a summary is sent in.")
-    header: str = setting("## Conversation Summary (Earlier Context)", one_line(), "The line a summary begins with.")
+    role: str = setting("user", choice("user", "system"), "The role of a summary message.")
+    header: str = setting("## Conversation Summary (Earlier Context)", one_line(), "The first line of a summary.")
     form: str = setting(
-        "sections", choice("sections", "bullets"), "What a model is asked for: nine sections, or a short list."
+        "sections", choice("sections", "bullets"), "Format of a summary: nine sections, or a short bullet list."
     )
     ledger_tokens: int = setting(
-        1_000, whole(0, 100_000), "The ledger of facts kept by code; at most 5 % of the budget.", unit="tokens"
+        1_000,
+        whole(0, 100_000),
+        "Maximum size of the ledger of facts that code extracts; at most 5 % of the budget.",
+        unit="tokens",
     )
     user_turns_tokens: int = setting(
-        3_000, whole(0, 100_000), "The person's own words kept verbatim; at most 10 % of the budget.", unit="tokens"
+        3_000, whole(0, 100_000), "Your own messages to keep verbatim; at most 10 % of the budget.", unit="tokens"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateSettings:
-    fraction: float = setting(0.5, ratio(), "The share of the older turns that goes first.")
+    fraction: float = setting(0.5, ratio(), "Share of the older turns to drop first.")
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    max_bytes: int = setting(51_200, whole(200), "A tool output's size when it enters.", unit="bytes")
-    max_lines: int = setting(2_000, whole(10), "A tool output's lines when it enters.")
+    max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.", unit="bytes")
+    max_lines: int = setting(2_000, whole(10), "Maximum number of lines of a new tool output.")
     direction: str = setting(
-        "both", choice("both", "head", "tail"), "Which end of a long output stays: both keeps 25 % head, 75 % tail."
+        "both", choice("both", "head", "tail"), "Which end of a long output to keep. both: 25 % head, 75 % tail."
     )
     history_chars: int = setting(
-        20_000, whole(200), "A result of an earlier turn keeps its beginning and end above this.", unit="characters"
+        20_000,
+        whole(200),
+        "Longer tool results of earlier turns are cut to their beginning and end.",
+        unit="characters",
     )
-    file_ratio: float = setting(0.6, ratio(), "The share of the free window that attached files may take.")
+    file_ratio: float = setting(0.6, ratio(), "Share of the free window that attached files may use.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,48 +145,55 @@ class ContextSettings:
     auto: str = setting(
         "on",
         choice("on", "off", "preview", aliases={True: "on", False: "off", "true": "on", "false": "off"}),
-        "Compaction by itself: on, off, or preview (report what it would do, change nothing).",
+        "Automatic compaction: on, off, or preview (report what it would do, change nothing).",
     )
     stages: tuple[str, ...] = setting(
         STAGES,
         stage_names((*STAGES, *MORE_STAGES), {"clear_results": "prune", "sliding_window": "truncate"}),
-        "The compaction's stages: the list is the order and the switch.",
+        "Compaction stages to run, in this order.",
     )
-    info_threshold: float = setting(0.60, ratio(), "Above this usage a grey line says so after a turn.")
-    idle_threshold: float = setting(0.75, ratio(), "From this usage on, compaction is prepared while you type.")
-    compact_threshold: float = setting(0.80, ratio(), "From this usage on, compaction happens before a request.")
+    info_threshold: float = setting(0.60, ratio(), "Above this usage, a grey line after each turn shows it.")
+    idle_threshold: float = setting(
+        0.75, ratio(), "From this usage on, a compaction is prepared in the background while you type."
+    )
+    compact_threshold: float = setting(
+        0.80, ratio(), "From this usage on, the context is compacted before the next request."
+    )
     compact_tokens: int = setting(
-        0, whole(), "The same as an absolute number; 0: none. Whichever is first.", unit="tokens"
+        0, whole(), "The same as a number of tokens; the lower one counts. 0: off.", unit="tokens"
     )
-    target_ratio: float = setting(0.50, ratio(), "Compaction aims at this share of the budget.")
-    max_tokens: int = setting(0, whole(), "The largest budget for a request, below the window. 0: none.", unit="tokens")
-    max_messages: int = setting(0, whole(), "Messages kept verbatim by a compaction. 0: no limit.")
+    target_ratio: float = setting(0.50, ratio(), "Usage that a compaction aims for.")
+    max_tokens: int = setting(
+        0, whole(), "Maximum budget of a request, below the window. 0: the window decides.", unit="tokens"
+    )
+    max_messages: int = setting(0, whole(), "Maximum number of messages that a compaction keeps verbatim. 0: no limit.")
     max_turns: int = setting(
-        0, whole(), "More complete turns than this: the oldest half goes to a summary. 0: no limit.", unit="turns"
+        0, whole(), "Above this many complete turns, the older half is summarized. 0: no limit.", unit="turns"
     )
-    preserve_turns: int = setting(5, whole(0, 1000), "The newest turns that a summary leaves alone, if they fit.")
-    keep_recent_ratio: float = setting(0.3, ratio(), "The share of the target for the newest whole turns.")
-    provider_side: bool = setting(
-        False, boolean(), "Leave compaction to the provider, where it can be asked for that: Claude at Anthropic."
-    )
+    preserve_turns: int = setting(5, whole(0, 1000), "Newest turns that are never summarized, if they fit.")
+    keep_recent_ratio: float = setting(0.3, ratio(), "Share of the target that the newest whole turns may use.")
+    provider_side: bool = setting(False, boolean(), "Let the provider compact, where it can: Claude at Anthropic.")
     count_as: str = setting("", text(), "Count tokens as for this provider's models. Empty: the model's own provider.")
     section: tuple[Section, ...] = setting((), tables(Section), "Parts of the system prompt, by priority.")
-    inject: tuple[Injection, ...] = setting((), tables(Injection), "Reminders that come with your message when due.")
-    prune: PruneSettings = table(PruneSettings, "Stage 1: old tool results give way to a placeholder")
-    deduplicate: DeduplicateSettings = table(DeduplicateSettings, "Stage 2: superseded reads of the same file")
-    summarize: SummarizeSettings = table(SummarizeSettings, "Stage 3: the older part becomes one summary")
-    truncate: TruncateSettings = table(TruncateSettings, "Stage 4: the oldest turns leave")
-    admission: AdmissionSettings = table(AdmissionSettings, "What may enter the context in the first place")
+    inject: tuple[Injection, ...] = setting(
+        (), tables(Injection), "Reminders that are sent with your message when due."
+    )
+    prune: PruneSettings = table(PruneSettings, "Stage 1: replace old tool results by a placeholder")
+    deduplicate: DeduplicateSettings = table(DeduplicateSettings, "Stage 2: remove superseded reads of the same file")
+    summarize: SummarizeSettings = table(SummarizeSettings, "Stage 3: replace the older messages by a summary")
+    truncate: TruncateSettings = table(TruncateSettings, "Stage 4: drop the oldest turns")
+    admission: AdmissionSettings = table(AdmissionSettings, "Limits on what enters the context")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    max_steps: int = setting(15, whole(1, 1000), "Requests in one turn before it ends by itself.")
+    max_steps: int = setting(15, whole(1, 1000), "Maximum number of requests in one turn.")
     permission: str = setting(
         "ask",
         choice("ask", "accept-edits", "plan", "auto"),
-        "What tools may do: ask before they change or run anything, accept edits, plan (read only), auto (everything).",
-        trusted=True,
+        "ask: tools ask before they change or run anything. accept-edits: they edit without asking. plan: they only "
+        "read. auto: they never ask.",
+        user_only=True,
     )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
 
@@ -188,48 +201,52 @@ class AgentSettings:
 @dataclass(frozen=True, slots=True)
 class PermissionSettings:
     allow: tuple[PermissionRule, ...] = setting(
-        (), tables(PermissionRule), "Calls that run without asking, where the mode would ask.", trusted=True
+        (), tables(PermissionRule), "Calls that run without asking, where the mode would ask.", user_only=True
     )
     deny: tuple[PermissionRule, ...] = setting(
-        (), tables(PermissionRule), "Calls that never run, whatever the mode and the other rules say.", trusted=True
+        (), tables(PermissionRule), "Calls that never run, whatever the mode and the other rules say.", user_only=True
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
     timeout_seconds: float = setting(
-        120.0, number(1, 86400), "How long a command may run.", unit="seconds", trusted=True
+        120.0, number(1, 86400), "Default timeout of a command.", unit="seconds", user_only=True
     )
     max_timeout_seconds: float = setting(
-        600.0, number(1, 86400), "The longest time that the model may ask for.", unit="seconds", trusted=True
+        600.0, number(1, 86400), "Longest timeout that the model may request.", unit="seconds", user_only=True
     )
     sandbox: str = setting(
         "off",
         choice("off", "bwrap"),
-        "Run commands with bubblewrap: only the project is writable, no network. Where that fails, nothing runs.",
-        trusted=True,
+        "Run commands in bubblewrap: only the project is writable, no network. If bubblewrap fails, nothing runs.",
+        user_only=True,
     )
     environment: tuple[str, ...] = setting(
         (),
         texts(),
-        "Variables that commands get beside the usual ones (PATH, HOME, LANG, …). Never a provider's key.",
-        trusted=True,
+        "Your environment variables that commands get besides the usual ones (PATH, HOME, LANG, …). Provider keys are "
+        "never passed on.",
+        user_only=True,
     )
     private_hosts: tuple[str, ...] = setting(
         (),
         texts(),
-        "Hosts that fetch_url may reach on this machine and in private networks, such as localhost.",
-        trusted=True,
+        "Hosts on this machine and in private networks that fetch_url may reach, such as localhost.",
+        user_only=True,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
     wait_seconds: float = setting(
-        15.0, number(0, 600), "How long a message waits for servers that are still starting.", unit="seconds"
+        15.0, number(0, 600), "How long a message waits for MCP servers that are still starting.", unit="seconds"
     )
     servers: tuple[McpServer, ...] = setting(
-        (), named_servers(), "Servers whose tools the model gets. They start with the first message.", acts=True
+        (),
+        named_servers(),
+        "MCP servers whose tools the model can use. They start with the first message.",
+        needs_trust=True,
     )
 
 
@@ -238,11 +255,11 @@ class MemorySettings:
     file_path: str = setting(
         ".nca/memory.json",
         file_path(),
-        "Where notes are kept; the day's memory of trimmed turns is in a folder of the same name beside it.",
+        "File for notes. Daily records of trimmed turns go to a folder of the same name next to it.",
     )
-    max_notes: int = setting(128, whole(1, 100_000), "Notes kept; the oldest go first.", unit="notes")
+    max_notes: int = setting(128, whole(1, 100_000), "Maximum number of notes; the oldest are dropped.", unit="notes")
     auto_compact_on_finish: bool = setting(
-        False, boolean(), "At the end of a session compact it and keep the summary as a note."
+        False, boolean(), "At the end of a session, compact it and keep the summary as a note."
     )
 
 
@@ -250,33 +267,41 @@ class MemorySettings:
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     retention_days: int = setting(
-        30, whole(0, 36500), "Sessions older than this are removed; 0: never.", unit="days", trusted=True
+        30, whole(0, 36500), "Sessions older than this are deleted. 0: never.", unit="days", user_only=True
     )
     max_sessions: int = setting(
-        50, whole(1, 1_000_000), "More sessions than this: the oldest are removed.", trusted=True
+        50, whole(1, 1_000_000), "Maximum number of sessions; the oldest are deleted.", user_only=True
     )
     max_cost: float = setting(
         0.0,
         number(0, 100_000),
-        "What a session may cost before nothing more is sent. 0: no limit.",
+        "Cost limit of a session; no request is sent above it. 0: no limit.",
         unit="USD",
-        trusted=True,
+        user_only=True,
     )
-    restore: str = setting("full", choice("full", "text"), "How a resumed session starts: as it was, or text only.")
+    restore: str = setting(
+        "full",
+        choice("full", "text"),
+        "What a resumed session starts with. full: everything. text: only the text of its messages.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalSettings:
-    theme: str = setting("auto", choice("auto", "dark", "light"), "Colours that suit the background.")
-    keys: str = setting("emacs", choice("emacs", "vi"), "The editing keys of the prompt.")
-    show_reasoning: bool = setting(False, boolean(), "Show what the model thinks, in grey; else one line counts it.")
+    theme: str = setting(
+        "auto", choice("auto", "dark", "light"), "Colours for a dark or light background. auto: detect it."
+    )
+    keys: str = setting("emacs", choice("emacs", "vi"), "Editing keys of the prompt.")
+    show_reasoning: bool = setting(
+        False, boolean(), "Show the model's reasoning in grey. false: one line with its length."
+    )
     plain: bool = setting(
-        False, boolean(), "Plain lines without escape codes, for screen readers; counts at the start."
+        False, boolean(), "Plain lines without escape codes, for screen readers. Takes effect at the next start."
     )
     notify_seconds: float = setting(
         20.0,
         number(0, 86_400),
-        "An answer or a question that comes after so long rings the bell; 0 never.",
+        "Ring the bell for an answer or question that took at least this long. 0: never.",
         unit="seconds",
     )
 
@@ -286,15 +311,15 @@ class Settings:
     profile: str = setting(
         "none",
         choice("none", *PROFILES),
-        "The numbers, stages and texts of another program, in place of the defaults.",
+        "Use the numbers, stages and texts of another program as defaults.",
     )
     model: ModelSettings = table(ModelSettings, "The model")
-    context: ContextSettings = table(ContextSettings, "The context window and its compaction")
+    context: ContextSettings = table(ContextSettings, "The context window and compaction")
     agent: AgentSettings = table(AgentSettings, "The agent")
-    permissions: PermissionSettings = table(PermissionSettings, "Rules for single tools, beside `agent.permission`")
-    tools: ToolSettings = table(ToolSettings, "Commands that the model or you run")
-    mcp: McpSettings = table(McpSettings, "Servers that speak MCP (Model Context Protocol)")
-    memory: MemorySettings = table(MemorySettings, "Notes that outlive a session")
+    permissions: PermissionSettings = table(PermissionSettings, "Rules for single tools, besides `agent.permission`")
+    tools: ToolSettings = table(ToolSettings, "Shell commands that the model or you run")
+    mcp: McpSettings = table(McpSettings, "MCP servers (Model Context Protocol)")
+    memory: MemorySettings = table(MemorySettings, "Notes that are kept across sessions")
     session: SessionSettings = table(SessionSettings, "Sessions on disk")
     terminal: TerminalSettings = table(TerminalSettings, "The terminal")
 
@@ -303,21 +328,20 @@ class Key(NamedTuple):
     """One setting's description; `name` is dotted (context.prune.protect_tokens)."""
 
     name: str
-    kind: Kind
     default: Any
-    unit: str
+    value_type: ValueType
     about: str
-    trusted: bool
-    acts: bool = False
+    unit: str
+    user_only: bool
+    needs_trust: bool
 
 
 def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
     """All settings in the order of the schema."""
     for item in fields(node):
         name = f"{prefix}{item.name}"
-        if "kind" in item.metadata:
-            meta = item.metadata
-            yield Key(name, meta["kind"], item.default, meta["unit"], meta["about"], meta["trusted"], meta["acts"])
+        if "value_type" in item.metadata:
+            yield Key(name, item.default, **item.metadata)
         else:
             default_factory: Any = item.default_factory
             if isinstance(default_factory, type):
@@ -325,7 +349,7 @@ def walk(node: type = Settings, prefix: str = "") -> Iterator[Key]:
 
 
 def about_section(section: str) -> str:
-    """What a table of settings is about: `context.prune`."""
+    """The description of a table of settings, such as `context.prune`."""
     node: Any = Settings
     about = ""
     for name in section.split("."):
@@ -336,5 +360,5 @@ def about_section(section: str) -> str:
 
 KEYS: dict[str, Key] = {key.name: key for key in walk()}
 
-NAMED = frozenset(tuple(key.name.split(".")) for key in KEYS.values() if key.kind.is_named)
-"""Where a file holds tables by name: the whole of them is one value."""
+NAMED = frozenset(tuple(key.name.split(".")) for key in KEYS.values() if key.value_type.is_named)
+"""Paths of settings that hold tables by name; all their tables together are one value."""

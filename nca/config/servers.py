@@ -13,29 +13,29 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from nca.config import value_types as kinds
+from nca.config import value_types
 from nca.config.fields import setting
 from nca.config.tables import Row, read_row
-from nca.config.value_types import Kind, Misfit
+from nca.config.value_types import InvalidValue, ValueType
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 """A server's name: part of its tools' names, of which providers take 64 characters."""
 Pairs = tuple[tuple[str, str], ...]
 
 
-def pairs() -> Kind:
+def pairs() -> ValueType:
     """A table of texts, kept as (name, value) in the file's order."""
 
     def read(value: Any) -> Pairs:
         items = tuple(value.items()) if isinstance(value, Mapping) else value
         if not isinstance(items, tuple) or not all(isinstance(one, str) for pair in items for one in pair):
             raise ValueError("not valid")
-        one_text = kinds.text().read
+        one_text = value_types.text().read
         if any(not name.strip() or "=" in name or not name.isprintable() for name, _ in items):
             raise ValueError("not valid")
         return tuple((name, one_text(text)) for name, text in items)
 
-    return Kind("a table of texts", read)
+    return ValueType("a table of texts", read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +48,26 @@ class McpServer(Row):
     )
 
     name: str = ""
-    command: str = setting("", kinds.text(), "The program that is started and spoken to over its input and output.")
-    args: tuple[str, ...] = setting((), kinds.texts(), "Its arguments.")
+    command: str = setting(
+        "", value_types.text(), "The program that is started and spoken to over its input and output."
+    )
+    args: tuple[str, ...] = setting((), value_types.texts(), "Its arguments.")
     env: Pairs = setting((), pairs(), "Variables that are set for it.")
     environment: tuple[str, ...] = setting(
-        (), kinds.texts(), "Your own variables that it gets beside the usual ones. Never a provider's key."
+        (), value_types.texts(), "Your own variables that it gets beside the usual ones. Never a provider's key."
     )
-    cwd: str = setting("", kinds.text(), "Where it is started. Empty: the project's directory.")
-    url: str = setting("", kinds.text(), "The address of a server that is spoken to over HTTP; instead of a command.")
+    cwd: str = setting("", value_types.text(), "Where it is started. Empty: the project's directory.")
+    url: str = setting(
+        "", value_types.text(), "The address of a server that is spoken to over HTTP; instead of a command."
+    )
     headers: Pairs = setting((), pairs(), "Headers that every request to the address carries.")
     token_variable: str = setting(
-        "", kinds.text(), "The variable of yours whose value is sent to the address as its bearer token."
+        "", value_types.text(), "The variable of yours whose value is sent to the address as its bearer token."
     )
     timeout_seconds: float = setting(
-        60.0, kinds.number(0.1, 86400), "How long it may take to start, and to answer a call.", unit="seconds"
+        60.0, value_types.number(0.1, 86400), "How long it may take to start, and to answer a call.", unit="seconds"
     )
-    enabled: bool = setting(True, kinds.boolean(), "Whether it is used.")
+    enabled: bool = setting(True, value_types.boolean(), "Whether it is used.")
 
     def __post_init__(self) -> None:
         if bool(self.command.strip()) == bool(self.url.strip()):
@@ -96,8 +100,8 @@ class McpServer(Row):
 _DEFAULTS = {item.name: item.default for item in fields(McpServer)}
 
 
-def named_servers() -> Kind:
-    """The tables as a tuple of servers. Refuses with Misfit, whose path is the server's name and the field."""
+def named_servers() -> ValueType:
+    """The tables as a tuple of servers. Refuses with InvalidValue, whose path is the server's name and the field."""
 
     def read(value: Any) -> tuple[McpServer, ...]:
         if isinstance(value, tuple) and all(isinstance(one, McpServer) for one in value):
@@ -106,7 +110,7 @@ def named_servers() -> Kind:
             raise ValueError("not valid")
         return tuple(_read(name, raw) for name, raw in value.items())
 
-    return Kind("tables by name, in a file", read, row=McpServer, merge=merged)
+    return ValueType("tables by name, in a file", read, row=McpServer, merge=merged)
 
 
 def merged(current: tuple[McpServer, ...], new: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
@@ -117,7 +121,7 @@ def merged(current: tuple[McpServer, ...], new: tuple[McpServer, ...]) -> tuple[
 def _read(name: str, raw: Any) -> McpServer:
     if not NAME.fullmatch(name):
         shown = ascii(name)[1:33]
-        raise Misfit(f" {shown}: a server's name is 1 to 32 letters, digits, _ and -.", name)
+        raise InvalidValue(f" {shown}: a server's name is 1 to 32 letters, digits, _ and -.", name)
     server = read_row(McpServer, raw, name)
     return McpServer(**{item.name: getattr(server, item.name) for item in fields(McpServer)} | {"name": name})
 

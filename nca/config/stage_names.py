@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nca.config.value_types import Kind, Misfit, texts
+from nca.config.value_types import InvalidValue, ValueType, texts
 
 GROUP = "nca.stages"
 """The entry-point group; nca.config.extensions says what an entry is."""
@@ -18,7 +18,7 @@ def registered_stages() -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
-def stage_names(built_in: Sequence[str], aliases: Mapping[str, str]) -> Kind:
+def stage_names(built_in: Sequence[str], aliases: Mapping[str, str]) -> ValueType:
     """A list of stages, each at most once. Packages are looked through only for a name that is not built in."""
     known = texts(built_in, dict(aliases))
 
@@ -30,13 +30,15 @@ def stage_names(built_in: Sequence[str], aliases: Mapping[str, str]) -> Kind:
             return tuple(names)
         if not registered:
             raise ValueError("not valid")
-        raise Misfit(
+        raise InvalidValue(
             f" = {', '.join(names)!r} is not valid; valid: {known.valid}; registered: {', '.join(registered)}."
         )
 
     def confine(value: tuple[str, ...]) -> None:
         """A project that may be anyone's does not choose which of the installed code sees the conversation."""
         if others := [name for name in value if name not in built_in]:
-            raise Misfit(f": only your own file may name a stage of a package ({', '.join(others)}).")
+            raise InvalidValue(f": only your own file may name a stage of a package ({', '.join(others)}).")
 
-    return Kind(known.valid + "; or stages that installed packages register", read, tuple(built_in), confine=confine)
+    return ValueType(
+        known.valid + "; or stages that installed packages register", read, tuple(built_in), confine=confine
+    )

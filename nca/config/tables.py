@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from nca.config import value_types as kinds
+from nca.config import value_types
 from nca.config.document import shown_name, shown_value
 from nca.config.fields import setting
-from nca.config.value_types import OUTSIDE, Kind, Misfit, lies_inside
+from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, lies_inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,12 @@ class Section(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('label = "Role"', 'text = "You are a senior engineer."', "priority = 0")
 
-    label: str = setting("", kinds.one_line(), "The heading: `## Label`.")
-    text: str = setting("", kinds.text(), "What stands under it; or `file`.")
-    file: str = setting("", kinds.text(), "The file whose text stands under it, relative to the project's directory.")
-    priority: int = setting(0, kinds.whole(-1_000_000, 1_000_000), "Lower stands first; equals in their order.")
+    label: str = setting("", value_types.one_line(), "The heading: `## Label`.")
+    text: str = setting("", value_types.text(), "What stands under it; or `file`.")
+    file: str = setting(
+        "", value_types.text(), "The file whose text stands under it, relative to the project's directory."
+    )
+    priority: int = setting(0, value_types.whole(-1_000_000, 1_000_000), "Lower stands first; equals in their order.")
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -56,10 +58,10 @@ class Injection(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ("every_turns = 5", 'text = "Keep answers short."')
 
-    every_turns: int = setting(0, kinds.whole(1, 1_000_000), "Due at every so many turns.", unit="turns")
-    over_tokens: int = setting(0, kinds.whole(1), "Due when the context has grown to this.", unit="tokens")
-    over_usage: float = setting(0.0, kinds.ratio(), "Due when the context's usage has grown to this.")
-    text: str = setting("", kinds.text(), "What the model is reminded of.")
+    every_turns: int = setting(0, value_types.whole(1, 1_000_000), "Due at every so many turns.", unit="turns")
+    over_tokens: int = setting(0, value_types.whole(1), "Due when the context has grown to this.", unit="tokens")
+    over_usage: float = setting(0.0, value_types.ratio(), "Due when the context's usage has grown to this.")
+    text: str = setting("", value_types.text(), "What the model is reminded of.")
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -80,11 +82,11 @@ class PermissionRule(Row):
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('tool = "edit_file"', 'subject = "src/**"', 'directory = "/home/me/project"')
 
-    tool: str = setting("", kinds.one_line(), "The tool's name; `*` is every tool.")
+    tool: str = setting("", value_types.one_line(), "The tool's name; `*` is every tool.")
     subject: str = setting(
-        "", kinds.text(), "The path, command, address or host, exactly; `DIR/**` is all below DIR. Empty: any."
+        "", value_types.text(), "The path, command, address or host, exactly; `DIR/**` is all below DIR. Empty: any."
     )
-    directory: str = setting("", kinds.text(), "Only for chats in this directory. Empty: everywhere.")
+    directory: str = setting("", value_types.text(), "Only for chats in this directory. Empty: everywhere.")
 
     def __post_init__(self) -> None:
         if not self.tool:
@@ -98,8 +100,8 @@ class PermissionRule(Row):
 AnyRow = TypeVar("AnyRow", bound=Row)
 
 
-def tables(row: type[Row]) -> Kind:
-    """A list of `row`s. Refuses with Misfit, whose path is the row's number (from 1) and the field."""
+def tables(row: type[Row]) -> ValueType:
+    """A list of `row`s. Refuses with InvalidValue, whose path is the row's number (from 1) and the field."""
     names = ", ".join(item.name for item in fields(row))
 
     def read(value: Any) -> tuple[Row, ...]:
@@ -111,18 +113,20 @@ def tables(row: type[Row]) -> Kind:
         for number, one in enumerate(value, 1):
             file = getattr(one, "file", "")
             if file and not lies_inside(file):
-                raise Misfit(f" {number}, file = {shown_value(file)}: {OUTSIDE}", str(number), "file")
+                raise InvalidValue(f" {number}, file = {shown_value(file)}: {OUTSIDE}", str(number), "file")
 
-    return Kind(f"a list of tables with {names}, in a file", read, confine=confine, row=row)
+    return ValueType(f"a list of tables with {names}, in a file", read, confine=confine, row=row)
 
 
 def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
-    """One table; `number` is its place in the list, or its name. Refuses with Misfit."""
+    """One table; `number` is its place in the list, or its name. Refuses with InvalidValue."""
     if isinstance(raw, row):
         return raw
     if not isinstance(raw, Mapping):
-        raise Misfit(f" {number} = {shown_value(raw)} is no table.", str(number))
-    known: dict[str, Kind] = {item.name: item.metadata["kind"] for item in fields(row) if "kind" in item.metadata}
+        raise InvalidValue(f" {number} = {shown_value(raw)} is no table.", str(number))
+    known: dict[str, ValueType] = {
+        item.name: item.metadata["value_type"] for item in fields(row) if "value_type" in item.metadata
+    }
     values: dict[str, Any] = {}
     for name, value in raw.items():
         if name not in known:
@@ -130,16 +134,16 @@ def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
 
             near = difflib.get_close_matches(str(name)[:80], known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"valid: {', '.join(known)}."
-            raise Misfit(f" {number}: there is no field {shown_name(str(name))}; {hint}", str(number), str(name))
+            raise InvalidValue(f" {number}: there is no field {shown_name(str(name))}; {hint}", str(number), str(name))
         try:
             values[name] = known[name].read(value)
         except ValueError:
             what = f"{name} = {shown_value(value)} is not valid; valid: {known[name].valid}."
-            raise Misfit(f" {number}: {what}", str(number), name) from None
+            raise InvalidValue(f" {number}: {what}", str(number), name) from None
     try:
         return row(**values)
     except ValueError as error:
-        raise Misfit(f" {number}: {error}.", str(number)) from None
+        raise InvalidValue(f" {number}: {error}.", str(number)) from None
 
 
 def _default(row: type[Row], name: str) -> Any:

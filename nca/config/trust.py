@@ -26,7 +26,7 @@ _MAX_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class TrustRequest:
     """What of a project's file would act.
 
     directory  the project's directory, links resolved
@@ -49,11 +49,11 @@ class Acting:
         return hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-Trusts = Callable[[Acting], bool]
+TrustCheck = Callable[[TrustRequest], bool]
 """Asked once for a project's file with acting settings: whether they count."""
 
 
-def acting(document: Document | None, directory: Path) -> Acting | None:
+def trust_request(document: Document | None, directory: Path) -> TrustRequest | None:
     """What would act; None where nothing does. Raises ConfigError for a file nested too deeply."""
     if document is None:
         return None
@@ -62,7 +62,7 @@ def acting(document: Document | None, directory: Path) -> Acting | None:
         for path, raw in leaves(document.data, document.path, NAMED)
         if _acts(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path))
     )
-    return Acting(directory.resolve(), found) if found else None
+    return TrustRequest(directory.resolve(), found) if found else None
 
 
 class TrustStore:
@@ -71,17 +71,17 @@ class TrustStore:
     def __init__(self, env: Mapping[str, str]) -> None:
         self._path = data_dir(env) / FILE_NAME
 
-    def word(self, what: Acting) -> bool | None:
+    def decision(self, what: TrustRequest) -> bool | None:
         """What the person said of exactly this; None: they have not been asked."""
         known = self._read().get(str(what.directory))
         if not isinstance(known, dict) or known.get("digest") != what.digest:
             return None
         return known.get("is_trusted") is True
 
-    def is_trusted(self, what: Acting) -> bool:
-        return self.word(what) is True
+    def is_trusted(self, what: TrustRequest) -> bool:
+        return self.decision(what) is True
 
-    def record(self, what: Acting, *, is_trusted: bool) -> None:
+    def record(self, what: TrustRequest, *, is_trusted: bool) -> None:
         """Raises OSError where it cannot be kept; then it will be asked again."""
         projects = self._read()
         projects[str(what.directory)] = {"digest": what.digest, "is_trusted": is_trusted}
@@ -94,10 +94,10 @@ class TrustStore:
         Only where nothing acted before, or what did was trusted: their change says nothing of the rest.
         """
         file = project_config_file(project)
-        before = acting(read_document(file), project)
-        was_fine = before is None or self.word(before) is True
+        before = trust_request(read_document(file), project)
+        was_fine = before is None or self.decision(before) is True
         yield
-        after = acting(read_document(file), project)
+        after = trust_request(read_document(file), project)
         if after is not None and was_fine:
             with contextlib.suppress(OSError):
                 self.record(after, is_trusted=True)
@@ -131,4 +131,4 @@ class TrustStore:
 
 def _acts(name: str) -> bool:
     found = canonical(name)
-    return found is not None and KEYS[found.key].acts
+    return found is not None and KEYS[found.key].needs_trust

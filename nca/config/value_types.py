@@ -1,11 +1,12 @@
-"""The kinds of value that a setting can have: how each is read, checked and described.
+"""The types of value that a setting can have: how each is parsed, checked and described.
 
-A kind turns what a person wrote (TOML value, or text from the environment or `/config`) into the typed value,
-or raises ValueError whose text says what is valid. Nothing else decides what a setting accepts.
+A ValueType turns what a person wrote (a TOML value, or text from the environment or `/config`) into the typed value,
+or raises ValueError. Nothing else decides what a setting accepts.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,18 +14,18 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
-"""NUL and lone surrogates: what an undecodable environment variable holds, and no request can carry."""
+"""NUL and lone surrogates: they come from undecodable environment variables, and no request can carry them."""
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
+LOWEST_BARE_PERCENTAGE = 10
+"""A number between 1 and this needs a percent sign: 7.5 is more likely a slip for 0.75 than meant as 7.5 %."""
+OUTSIDE = "a project's own file may only name files inside the project."
 
-SMALLEST_BARE_PERCENTAGE = 5
-"""Without its sign, a number between 1 and this is no percentage: 1.5 and 2 are slips, not wishes for 2 %."""
 
+class InvalidValue(ValueError):
+    """A refusal with its own explanation.
 
-class Misfit(ValueError):
-    """A refusal that says more than what is valid.
-
-    The text follows right behind the setting's name; `path` leads to the place inside the value.
+    The text is appended to the setting's name; `path` leads to the invalid part of the value.
     """
 
     def __init__(self, text: str, *path: str) -> None:
@@ -33,15 +34,15 @@ class Misfit(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """What a setting accepts.
 
-    valid    the phrase after "valid: "
-    read     raises ValueError
-    choices  feed completion
-    confine  raises Misfit for a value that a project's own file may not give
-    row      the dataclass of a list of tables, or of tables by name
-    merge    joins the value of an earlier layer with a later one's, for tables by name; else the later replaces it
+    valid    the phrase after "valid: " in an error
+    read     parses a raw value; raises ValueError
+    choices  offered by completion
+    confine  raises InvalidValue for a value that a project's own file may not set
+    row      the dataclass of one table, for a list of tables or tables by name
+    merge    joins the values of two layers, for tables by name; None: the later layer replaces the earlier
     """
 
     valid: str
@@ -53,7 +54,7 @@ class Kind:
 
     @property
     def is_named(self) -> bool:
-        """A setting of tables by name: `[key.NAME]`."""
+        """Whether the setting holds tables by name: `[key.NAME]`."""
         return self.merge is not None
 
 
@@ -61,7 +62,7 @@ def _refuse() -> ValueError:
     return ValueError("not valid")
 
 
-def boolean() -> Kind:
+def boolean() -> ValueType:
     words = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 
     def read(value: Any) -> bool:
@@ -71,42 +72,39 @@ def boolean() -> Kind:
             return words[value.strip().lower()]
         raise _refuse()
 
-    return Kind("true or false", read, ("true", "false"))
+    return ValueType("true or false", read, ("true", "false"))
 
 
-def text() -> Kind:
+def text() -> ValueType:
     def read(value: Any) -> str:
         if not isinstance(value, str) or _UNUSABLE.search(value):
             raise _refuse()
         return value
 
-    return Kind("text", read)
+    return ValueType("text", read)
 
 
-def one_line() -> Kind:
+def one_line() -> ValueType:
     def read(value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise _refuse()
         return value.strip()
 
-    return Kind("one line of text", read)
+    return ValueType("one line of text", read)
 
 
-def file_path() -> Kind:
-    """A file's path, relative to the project's directory or absolute; `~` is the person's home."""
+def file_path() -> ValueType:
+    """A file's path, absolute or relative to the project's directory; `~` is the user's home."""
 
     def confine(value: str) -> None:
         if not lies_inside(value):
-            raise Misfit(f" = {value!r}: {OUTSIDE}")
+            raise InvalidValue(f" = {value!r}: {OUTSIDE}")
 
-    return Kind("a file's path", one_line().read, confine=confine)
-
-
-OUTSIDE = "a project's own file may only name files inside of the project."
+    return ValueType("a file's path", one_line().read, confine=confine)
 
 
 def lies_inside(name: str) -> bool:
-    """Whether a path, as it is written, stays in the directory it is relative to. Links are judged on opening."""
+    """Whether a path, as written, stays inside the directory it is relative to. Links are checked on opening."""
     if name.startswith("~") or PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor:
         return False
     depth = 0
@@ -117,8 +115,8 @@ def lies_inside(name: str) -> bool:
     return True
 
 
-def choice(*options: str, aliases: dict[Any, str] | None = None) -> Kind:
-    """One of `options`; `aliases` maps other accepted spellings (such as a seed's booleans)."""
+def choice(*options: str, aliases: dict[Any, str] | None = None) -> ValueType:
+    """One of `options`; `aliases` maps other accepted spellings, such as booleans."""
 
     def read(value: Any) -> str:
         if isinstance(value, str):
@@ -130,11 +128,11 @@ def choice(*options: str, aliases: dict[Any, str] | None = None) -> Kind:
             return value
         raise _refuse()
 
-    return Kind("one of " + ", ".join(options), read, options)
+    return ValueType("one of " + ", ".join(options), read, options)
 
 
-def whole(minimum: int = 0, maximum: int = 1_000_000_000) -> Kind:
-    """A whole number; `80k`, `1M`, `80_000` and `80,000` are read as people write them."""
+def whole(minimum: int = 0, maximum: int = 1_000_000_000) -> ValueType:
+    """A whole number; `80k`, `1M`, `80_000` and `80,000` are accepted."""
 
     def read(value: Any) -> int:
         number = value
@@ -142,73 +140,66 @@ def whole(minimum: int = 0, maximum: int = 1_000_000_000) -> Kind:
             match = _NUMBER.fullmatch(value.strip())
             if match is None:
                 raise _refuse()
-            scale = {"": 1, "k": 1_000, "m": 1_000_000}[match[3].lower()]
-            number = float(match[1].replace("_", "").replace(",", "") + (match[2] or "")) * scale
-            if value.strip().startswith("-"):
-                number = -number
-        if isinstance(number, bool) or not isinstance(number, int | float) or number != number:
+            number = float(match[1].replace("_", "").replace(",", "") + (match[2] or ""))
+            number *= {"": 1, "k": 1_000, "m": 1_000_000}[match[3].lower()]
+            number = -number if value.strip().startswith("-") else number
+        if isinstance(number, bool) or not isinstance(number, int | float):
             raise _refuse()
-        if abs(number) == float("inf") or number != int(number) or not minimum <= number <= maximum:
+        if not minimum <= number <= maximum or number != int(number):
             raise _refuse()
         return int(number)
 
-    return Kind(f"a whole number from {minimum:,} to {maximum:,}", read)
+    return ValueType(f"a whole number from {minimum:,} to {maximum:,}", read)
 
 
-def ratio(*, zero: bool = False) -> Kind:
-    """A share: `0.8`, `80%` and `80` all mean 0.8. Zero only where it is said to be valid.
+def ratio(*, zero: bool = False) -> ValueType:
+    """A share: `0.8`, `80%` and `80` all mean 0.8. Zero is valid only with `zero`.
 
-    Between 1 and 5 only with the sign: `2%`.
+    A bare number above 1 and below 10 is refused, because nobody can tell what it means: write `0.75` or `7.5%`.
     """
     valid = f"a share {'from 0' if zero else 'above 0'} up to 1 (0.8, 80% and 80 mean the same)"
 
     def read(value: Any) -> float:
-        number = value
-        percent = False
-        if isinstance(value, str):
-            stripped = value.strip()
-            percent = stripped.endswith("%")
-            try:
-                number = float(stripped.rstrip("%").strip())
-            except ValueError:
-                raise _refuse() from None
-        if isinstance(number, bool) or not isinstance(number, int | float) or number != number:
-            raise _refuse()
-        try:
-            share = float(number)
-        except OverflowError:
-            raise _refuse() from None
-        if not percent and 1 < share < SMALLEST_BARE_PERCENTAGE:
-            raise Misfit(f" = {_shown(value)} is not valid; valid: {valid}; {share:g} percent is {share:g}%.")
-        if percent or share > 1:
+        written = value.strip() if isinstance(value, str) else value
+        has_sign = isinstance(written, str) and written.endswith("%")
+        share = _as_float(written.removesuffix("%") if has_sign else written)
+        if not has_sign and 1 < share < LOWEST_BARE_PERCENTAGE:
+            hint = f"did you mean {share / 10:g} or {share:g}%?"
+            raise InvalidValue(f" = {value!r} is not valid; valid: {valid}; {hint}")
+        if has_sign or share > 1:
             share /= 100
         if not (0 if zero else 1e-9) <= share <= 1:
             raise _refuse()
         return share
 
-    return Kind(valid, read)
+    return ValueType(valid, read)
 
 
-def _shown(value: Any) -> str:
-    return repr(value)[:40]
-
-
-def number(minimum: float, maximum: float) -> Kind:
+def number(minimum: float, maximum: float) -> ValueType:
     def read(value: Any) -> float:
-        if isinstance(value, str):
-            try:
-                value = float(value.strip())
-            except ValueError:
-                raise _refuse() from None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+        found = _as_float(value)
+        if not minimum <= found <= maximum:
             raise _refuse()
-        return float(value)
+        return found
 
-    return Kind(f"a number from {minimum:g} to {maximum:g}", read)
+    return ValueType(f"a number from {minimum:g} to {maximum:g}", read)
 
 
-def texts(options: Sequence[str] = (), aliases: dict[str, str] | None = None) -> Kind:
-    """A list of texts; one text with commas is read as a list. With `options`, each must be one of them, once."""
+def _as_float(value: Any) -> float:
+    """A finite number, also from text. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _refuse()
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        raise _refuse() from None
+    if not math.isfinite(found):
+        raise _refuse()
+    return found
+
+
+def texts(options: Sequence[str] = (), aliases: dict[str, str] | None = None) -> ValueType:
+    """A list of texts; one text with commas is read as a list. With `options`, each must be one of them, and unique."""
     meanings: dict[str, str] = aliases or {}
 
     def read(value: Any) -> tuple[str, ...]:
@@ -225,17 +216,17 @@ def texts(options: Sequence[str] = (), aliases: dict[str, str] | None = None) ->
         return items
 
     valid = "a list of " + (", ".join(options) + ", each at most once" if options else "texts")
-    return Kind(valid, read, tuple(options))
+    return ValueType(valid, read, tuple(options))
 
 
-def model_names(kind: Kind) -> Kind:
-    """The same kind for names of models; a project may not give one that leads to an address of its own.
+def model_names(names: ValueType) -> ValueType:
+    """The same type for names of models; a project's own file may not give one that contains an address.
 
-    litellm takes `huggingface/https://HOST/` for the endpoint HOST.
+    litellm reads `huggingface/https://HOST/` as the endpoint HOST.
     """
 
     def confine(value: Any) -> None:
         if "://" in str(value):
-            raise Misfit(": a project's own file may only name models, not addresses.")
+            raise InvalidValue(": a project's own file may only name models, not addresses.")
 
-    return replace(kind, confine=confine)
+    return replace(names, confine=confine)

@@ -12,7 +12,7 @@ from typing import Any
 from nca.errors import ProviderError, ProviderFailure
 from nca.messages import Message, Usage, clean_text
 from nca.models.claude import ClaudeBlocks, samplings
-from nca.models.evidence import looks_like_error
+from nca.models.error_details import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.failures import classify_provider_error
 from nca.models.model import Delta, Reply

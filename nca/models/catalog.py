@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nca.models import price_map
-from nca.models.windows import DEFAULT_WINDOW_TOKENS, MODEL_WINDOWS, PROVIDER_WINDOWS
+from nca.models.context_windows import DEFAULT_WINDOW_TOKENS, MODEL_WINDOWS, PROVIDER_WINDOWS
 
 _LOCAL = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "embedded", "hosted_vllm"})
 """Providers that run on a person's own machine and cost nothing."""

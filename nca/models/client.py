@@ -20,13 +20,13 @@ from nca.models.deadlines import Deadlines
 from nca.models.explain import explain
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
-from nca.models.provider_side import context_management
+from nca.models.provider_compaction import context_management
 from nca.models.retry import OnRetry, with_retries
 from nca.models.routes import Route, route
 from nca.models.stream import AnswerStream, as_dict
 
 if TYPE_CHECKING:
-    from nca.models.endpoint import Endpoint, OwnHandler
+    from nca.models.http_clients import AnthropicClient, RecordingClient
 
 __all__ = ["Delta", "LitellmModel", "Model", "ModelRequest", "OnDelta", "Reply", "warm"]
 
@@ -58,7 +58,7 @@ class LitellmModel:
         self._api_base = api_base or settings.api_base
         self._api_key = api_key
         self._route: Route | None = None
-        self._endpoint: Endpoint | OwnHandler | None = None
+        self._http: RecordingClient | AnthropicClient | None = None
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
         """One answer, streamed. See Model.ask."""
@@ -95,7 +95,7 @@ class LitellmModel:
 
     async def close(self) -> None:
         """Close the connections; idempotent."""
-        endpoint, self._endpoint = self._endpoint, None
+        endpoint, self._http = self._http, None
         if endpoint is not None:
             await endpoint.close()
 
@@ -121,8 +121,8 @@ class LitellmModel:
             self._wire_name, api_base=self._api_base, api_key=self._api_key, env=os.environ, litellm=litellm
         )
         self._route = way
-        if self._endpoint is None:
-            self._endpoint = self._open(way)
+        if self._http is None:
+            self._http = self._open(way)
         temperature = self._settings.temperature if request.temperature is None else request.temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
         if wants_marks(way.provider, self._wire_name):
@@ -144,20 +144,20 @@ class LitellmModel:
             "temperature": temperature if temperature >= 0 else None,
             "api_base": way.api_base or None,
             "api_key": way.api_key or None,
-            "client": self._endpoint.client if self._endpoint else None,
+            "client": self._http.client if self._http else None,
             "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
         }
         return arguments | {name: value for name, value in optional.items() if value is not None}
 
-    def _open(self, way: Route) -> Endpoint | OwnHandler | None:
+    def _open(self, way: Route) -> RecordingClient | AnthropicClient | None:
         """None: litellm's way to this provider takes no client of ours."""
         # httpx and openai come with litellm, and like it only when first needed.
-        from nca.models.endpoint import Endpoint, OwnHandler
+        from nca.models.http_clients import AnthropicClient, RecordingClient
 
         seconds = self._settings.total_seconds
         if way.is_direct:
-            return Endpoint(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
-        return OwnHandler(seconds) if way.provider == "anthropic" else None
+            return RecordingClient(api_base=way.api_base, api_key=way.api_key, total_seconds=seconds)
+        return AnthropicClient(seconds) if way.provider == "anthropic" else None
 
     def _with_cost(self, reply: Reply) -> Reply:
         if reply.usage is None:

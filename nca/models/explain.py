@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nca.errors import ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
-from nca.models.evidence import Evidence, gather
+from nca.models.error_details import ErrorDetails, read_error
 from nca.models.failure_rules import AUTH_CODES, FILTER_CODES, MODEL_CODES, QUOTA, QUOTA_CODES
 from nca.models.failures import classify_provider_error, shorten
 from nca.models.providers import key_of, provider_of
@@ -35,7 +35,7 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
 
     A PassingFailure may be tried again. Texts of the provider are cut to 200 characters.
     """
-    evidence = gather(error)
+    details = read_error(error)
     if isinstance(error, EmptyAnswer) and not error.body.strip():
         return _empty(model)
     if isinstance(error, BrokenStream):
@@ -43,54 +43,54 @@ def explain(error: BaseException, *, model: str = "", api_base: str = "") -> Pro
     if isinstance(error, TimeoutError) and str(error):
         return _late(str(error))
     failure = classify_provider_error(error)
-    is_account = bool(evidence.codes & QUOTA_CODES or QUOTA.search(evidence.text))
-    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (evidence.statuses or is_account):
+    is_account = bool(details.codes & QUOTA_CODES or QUOTA.search(details.text))
+    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_account):
         return _not_an_answer(error.body, model, api_base)
     provider = model.split("/", 1)[0] if "/" in model else ""
-    if "TooManyRedirects" in evidence.classes:
+    if "TooManyRedirects" in details.classes:
         where = f" at {api_base}" if api_base else ""
         return _final(failure, f"What answers{where} only redirects, in a circle.", "Check model.api_base.")
-    if _is_unreachable(evidence):
+    if _is_unreachable(details):
         return _unreachable(failure, model, api_base)
-    if special := _by_kind(evidence, failure, model, provider, api_base):
+    if special := _by_kind(details, failure, model, provider, api_base):
         return special
-    return _by_action(failure, evidence, model)
+    return _by_action(failure, details, model)
 
 
 def _by_kind(
-    evidence: Evidence, failure: ProviderFailure, model: str, provider: str, api_base: str
+    details: ErrorDetails, failure: ProviderFailure, model: str, provider: str, api_base: str
 ) -> ProviderError | None:
     """What waiting cannot cure: a wrong key, an unknown model, no money, a filter."""
-    statuses = set(evidence.statuses)
+    statuses = set(details.statuses)
     said = f" ({failure.message})" if failure.message else ""
     if failure.action != "fail":
         return None
-    if evidence.codes & QUOTA_CODES or QUOTA.search(evidence.text) or 402 in statuses:
+    if details.codes & QUOTA_CODES or QUOTA.search(details.text) or 402 in statuses:
         return _final(
             failure,
             f"The account for {model} has no credit left{said}.",
             "Check the provider's billing page, or /model.",
         )
-    if 401 in statuses or evidence.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
+    if 401 in statuses or details.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
         variable = key_of(provider_of(model) or provider, {})[0] or "the provider's API key variable"
         at = f" at {api_base}" if api_base else ""
         advice = f"Check {variable}, or choose another model with /model or --model."
         return ModelUnavailable(f"The key for {model} was refused{at}{said}.", advice=advice, failure=failure)
     if 403 in statuses:
         return _final(failure, f"This key may not use {model}{said}.", "Check the account's rights, or /model.")
-    if 404 in statuses or evidence.codes & MODEL_CODES:
+    if 404 in statuses or details.codes & MODEL_CODES:
         at = f" at {api_base}" if api_base else ""
         return ModelNotFound(
             f"The model {model} is not known{at}{said}.",
             advice="Check the name (nca models lists what was found), or set it with --model or /model.",
             failure=failure,
         )
-    if evidence.codes & FILTER_CODES:
+    if details.codes & FILTER_CODES:
         return _final(failure, f"The provider's content filter refused the request{said}.", "Rephrase, or /model.")
     return None
 
 
-def _by_action(failure: ProviderFailure, evidence: Evidence, model: str) -> ProviderError:
+def _by_action(failure: ProviderFailure, details: ErrorDetails, model: str) -> ProviderError:
     said = f": {failure.message}" if failure.message else "."
     match failure.action:
         case "compact" if not failure.is_overflow:
@@ -110,18 +110,18 @@ def _by_action(failure: ProviderFailure, evidence: Evidence, model: str) -> Prov
         case "shrink_payload":
             return _final(failure, f"The request is too large in bytes for {model}{said}", "Leave out attachments.")
         case "backoff":
-            return _busy(failure, evidence, model, said)
+            return _busy(failure, details, model, said)
         case _:
-            status = f" (status {evidence.statuses[0]})" if evidence.statuses else ""
+            status = f" (status {details.statuses[0]})" if details.statuses else ""
             return _final(failure, f"{model} refused the request{status}{said}", "Try again, or /model.")
 
 
-def _busy(failure: ProviderFailure, evidence: Evidence, model: str, said: str) -> ProviderError:
+def _busy(failure: ProviderFailure, details: ErrorDetails, model: str, said: str) -> ProviderError:
     asked = failure.retry_after_seconds
     # A connection that breaks has no status; litellm gives it one of its own.
-    has_status = bool(evidence.statuses) and "TransportError" not in evidence.classes
-    status = f" (status {evidence.statuses[0]})" if has_status else ""
-    if 429 in evidence.statuses or _RATE_WORDS.search(evidence.text):
+    has_status = bool(details.statuses) and "TransportError" not in details.classes
+    status = f" (status {details.statuses[0]})" if has_status else ""
+    if 429 in details.statuses or _RATE_WORDS.search(details.text):
         what = f"{model} is over its rate limit"
     else:
         what = f"{model} has a passing failure" if has_status else f"The connection to {model} broke off"
@@ -136,8 +136,8 @@ def _wait(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
-def _is_unreachable(evidence: Evidence) -> bool:
-    return bool(evidence.classes & _UNREACHABLE) and not [code for code in evidence.statuses if code != 500]
+def _is_unreachable(details: ErrorDetails) -> bool:
+    return bool(details.classes & _UNREACHABLE) and not [code for code in details.statuses if code != 500]
 
 
 def _unreachable(failure: ProviderFailure, model: str, api_base: str) -> ProviderError:

@@ -10,8 +10,8 @@ import re
 
 from nca.errors import Action, ProviderFailure
 from nca.models import failure_rules as rules
-from nca.models.evidence import Evidence, gather
-from nca.models.waiting import retry_after_seconds
+from nca.models.error_details import ErrorDetails, read_error
+from nca.models.retry_delay import retry_after_seconds
 
 MAX_TEXT_CHARS = 200
 """The most that a provider's own text may take of a message to a person."""
@@ -22,7 +22,6 @@ _CLASS_STATUSES = {
     "PermissionDeniedError": 403,
     "NotFoundError": 404,
 }
-_OVERFLOW_CLASSES = frozenset({"ContextWindowExceededError"})
 _NETWORK_CLASSES = frozenset(
     {
         "APIConnectionError",
@@ -45,16 +44,16 @@ def classify_provider_error(error: object, *, status: int | None = None, provide
     error: an exception, a body's text, or a mapping (also a whole streamed event or a reply that hides an error).
     status: the HTTP status where the error itself does not carry it. Never raises.
     """
-    evidence = gather(error, status=status, provider=provider)
-    action, is_overflow = _decide(evidence)
-    limit, asked = _limit_and_asked(evidence)
+    details = read_error(error, status=status, provider=provider)
+    action, is_overflow = _decide(details)
+    limit, asked = _limit_and_asked(details)
     return ProviderFailure(
         action=action,
         is_overflow=is_overflow,
         asked_tokens=asked,
         limit_tokens=limit,
-        retry_after_seconds=retry_after_seconds(evidence.headers, evidence.text) if action == "backoff" else None,
-        message=_message(evidence),
+        retry_after_seconds=retry_after_seconds(details.headers, details.text) if action == "backoff" else None,
+        message=_message(details),
     )
 
 
@@ -65,14 +64,14 @@ def is_context_overflow_error(error: object) -> bool:
 
 def context_overflow_provider(error: object) -> str | None:
     """Whose wording a context overflow is; None where it is no overflow or could be anyone's."""
-    evidence = gather(error)
-    if not _decide(evidence)[1]:
+    details = read_error(error)
+    if not _decide(details)[1]:
         return None
-    said = "\n".join([*evidence.texts, *sorted(evidence.codes), *sorted(evidence.classes)])
+    said = "\n".join([*details.texts, *sorted(details.codes), *sorted(details.classes)])
     for name, sign in rules.PROVIDER_SIGNS:
         if sign.search(said):
             return name
-    return evidence.provider or None
+    return details.provider or None
 
 
 def shorten(text: str, limit: int = MAX_TEXT_CHARS) -> str:
@@ -81,56 +80,56 @@ def shorten(text: str, limit: int = MAX_TEXT_CHARS) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def _decide(evidence: Evidence) -> tuple[Action, bool]:
+def _decide(details: ErrorDetails) -> tuple[Action, bool]:
     """The action, and whether it is a context overflow."""
-    statuses = set(evidence.statuses) | {
-        _CLASS_STATUSES[name] for name in evidence.classes & _CLASS_STATUSES.keys() if not evidence.statuses
+    statuses = set(details.statuses) | {
+        _CLASS_STATUSES[name] for name in details.classes & _CLASS_STATUSES.keys() if not details.statuses
     }
     for rule in (_account, _rate, _overflow_by_code, _look_alike, _overflow_by_text):
-        if verdict := rule(evidence, statuses):
+        if verdict := rule(details, statuses):
             return verdict
-    return _rest(evidence, statuses), False
+    return _rest(details, statuses), False
 
 
-def _account(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+def _account(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Money, keys and names: neither waiting nor shrinking helps."""
-    says_rate = "resource_exhausted" in evidence.codes or retry_after_seconds({}, evidence.text) is not None
-    is_quota = bool(evidence.codes & rules.QUOTA_CODES) or bool(rules.QUOTA.search(evidence.text))
+    says_rate = "resource_exhausted" in details.codes or retry_after_seconds({}, details.text) is not None
+    is_quota = bool(details.codes & rules.QUOTA_CODES) or bool(rules.QUOTA.search(details.text))
     if (is_quota and not says_rate) or statuses & {401, 402, 403, 404}:
         return "fail", False
-    if evidence.codes & (rules.AUTH_CODES | rules.MODEL_CODES | rules.FILTER_CODES):
+    if details.codes & (rules.AUTH_CODES | rules.MODEL_CODES | rules.FILTER_CODES):
         return "fail", False
     return None
 
 
-def _rate(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+def _rate(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """Too much for a while: wait, except where one request alone is above the limit and waiting can never help."""
-    is_throttled = 429 in statuses or bool(evidence.codes & rules.RATE_CODES) or bool(rules.RATE.search(evidence.text))
-    if not is_throttled or evidence.codes & rules.OVERFLOW_CODES - {"1261"}:
+    is_throttled = 429 in statuses or bool(details.codes & rules.RATE_CODES) or bool(rules.RATE.search(details.text))
+    if not is_throttled or details.codes & rules.OVERFLOW_CODES - {"1261"}:
         return ("backoff", False) if 429 in statuses else None
-    limit, asked = _limit_and_asked(evidence)
-    is_single = bool(rules.SINGLE_REQUEST_RATE.search(evidence.text)) or bool(
-        limit and asked and asked > limit and re.search(r"per[ -]min|\btpm\b", evidence.text, re.IGNORECASE)
+    limit, asked = _limit_and_asked(details)
+    is_single = bool(rules.SINGLE_REQUEST_RATE.search(details.text)) or bool(
+        limit and asked and asked > limit and re.search(r"per[ -]min|\btpm\b", details.text, re.IGNORECASE)
     )
     return ("compact" if is_single else "backoff"), False
 
 
-def _overflow_by_code(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
-    by_class = bool(evidence.classes & _OVERFLOW_CLASSES) and not _is_vetoed(evidence)
-    is_empty_413 = 413 in statuses and "cerebras" in evidence.provider and not evidence.texts
-    if evidence.codes & rules.OVERFLOW_CODES or by_class or is_empty_413 or _is_silent(evidence):
-        return _overflow(evidence), True
+def _overflow_by_code(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
+    by_class = "ContextWindowExceededError" in details.classes and not rules.HISTORY.search(details.text)
+    is_empty_413 = 413 in statuses and "cerebras" in details.provider and not details.texts
+    if details.codes & rules.OVERFLOW_CODES or by_class or is_empty_413 or _is_silent(details):
+        return _overflow(details), True
     return None
 
 
-def _look_alike(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
+def _look_alike(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
     """What sounds like an overflow and is not: a broken history, a body in bytes, one parameter."""
-    text = evidence.text
-    if evidence.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
+    text = details.text
+    if details.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
         return "repair_history", False
-    if 413 in statuses or evidence.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text):
+    if 413 in statuses or details.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text):
         return "shrink_payload", False
-    if evidence.codes & rules.BAD_PARAMETER_CODES or rules.PARAMETER.search(text):
+    if details.codes & rules.BAD_PARAMETER_CODES or rules.PARAMETER.search(text):
         return "fail", False
     names_context = bool(rules.EXPLICIT_CONTEXT.search(text) and rules.OVERFLOW.search(text))
     if rules.OUTPUT_CAP.search(text) and not (names_context or rules.SUM.search(text)):
@@ -138,54 +137,50 @@ def _look_alike(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] |
     return None
 
 
-def _overflow_by_text(evidence: Evidence, statuses: set[int]) -> tuple[Action, bool] | None:
-    if statuses & rules.NEVER_OVERFLOW_STATUSES or not rules.OVERFLOW.search(evidence.text):
+def _overflow_by_text(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
+    if statuses & rules.NEVER_OVERFLOW_STATUSES or not rules.OVERFLOW.search(details.text):
         return None
-    if any(status >= 500 for status in statuses) and not rules.EXPLICIT_CONTEXT.search(evidence.text):
+    if any(status >= 500 for status in statuses) and not rules.EXPLICIT_CONTEXT.search(details.text):
         return None
-    return _overflow(evidence), True
+    return _overflow(details), True
 
 
-def _overflow(evidence: Evidence) -> Action:
+def _overflow(details: ErrorDetails) -> Action:
     """Which overflow: the input alone, or the input and the answer's room together."""
-    if not rules.WITH_OUTPUT.search(evidence.text):
+    if not rules.WITH_OUTPUT.search(details.text):
         return "compact"
-    limit = _first(rules.LIMITS, evidence.text)
-    given = _first(rules.INPUTS, evidence.text)
-    if limit and given is not None and not rules.EITHER.search(evidence.text):
-        given += _first(rules.EXTRA_INPUTS, evidence.text) or 0
+    limit = _first(rules.LIMITS, details.text)
+    given = _first(rules.INPUTS, details.text)
+    if limit and given is not None and not rules.EITHER.search(details.text):
+        given += _first(rules.EXTRA_INPUTS, details.text) or 0
         if given <= _SMALL_INPUT_RATIO * limit:
             return "lower_max_tokens"
     return "lower_max_tokens_then_compact"
 
 
-def _rest(evidence: Evidence, statuses: set[int]) -> Action:
-    if evidence.codes & {"param:max_completion_tokens", "param:max_tokens", "param:max_output_tokens"}:
+def _rest(details: ErrorDetails, statuses: set[int]) -> Action:
+    if details.codes & {"param:max_completion_tokens", "param:max_tokens", "param:max_output_tokens"}:
         return "lower_max_tokens"
     if statuses:
         return "backoff" if statuses & rules.PASSING_STATUSES else "fail"
-    return "backoff" if evidence.classes & _NETWORK_CLASSES else "fail"
+    return "backoff" if details.classes & _NETWORK_CLASSES else "fail"
 
 
-def _is_vetoed(evidence: Evidence) -> bool:
-    return bool(rules.RATE.search(evidence.text) or rules.HISTORY.search(evidence.text))
-
-
-def _is_silent(evidence: Evidence) -> bool:
+def _is_silent(details: ErrorDetails) -> bool:
     """An answer that ended for length without a single token: the request filled the window."""
-    is_cut = "length" in evidence.codes and evidence.answers > 0 and evidence.answered_chars == 0
-    return is_cut and evidence.counts.get("completion_tokens") == 0
+    is_cut = "length" in details.codes and details.answers > 0 and details.answered_chars == 0
+    return is_cut and details.counts.get("completion_tokens") == 0
 
 
-def _limit_and_asked(evidence: Evidence) -> tuple[int | None, int | None]:
+def _limit_and_asked(details: ErrorDetails) -> tuple[int | None, int | None]:
     """The numbers of the error: the limit, and what the request came to."""
-    limit = _first(rules.LIMITS, evidence.text) or evidence.counts.get("n_ctx")
-    asked = _first(rules.ASKED, evidence.text) or evidence.counts.get("n_prompt_tokens")
-    given, output = _first(rules.INPUTS, evidence.text), _first(rules.OUTPUTS, evidence.text)
+    limit = _first(rules.LIMITS, details.text) or details.counts.get("n_ctx")
+    asked = _first(rules.ASKED, details.text) or details.counts.get("n_prompt_tokens")
+    given, output = _first(rules.INPUTS, details.text), _first(rules.OUTPUTS, details.text)
     if given is not None and output is not None:
-        asked = given + output + (_first(rules.EXTRA_INPUTS, evidence.text) or 0)
-    if asked is None and _is_silent(evidence):
-        asked = evidence.counts.get("prompt_tokens")
+        asked = given + output + (_first(rules.EXTRA_INPUTS, details.text) or 0)
+    if asked is None and _is_silent(details):
+        asked = details.counts.get("prompt_tokens")
     return limit or None, asked
 
 
@@ -197,7 +192,7 @@ def _first(patterns: tuple[str, ...], text: str) -> int | None:
     return None
 
 
-def _message(evidence: Evidence) -> str:
+def _message(details: ErrorDetails) -> str:
     """The innermost sentence: what the provider itself said, without the wrapping of gateways."""
-    sentences = [text for text in evidence.texts if not text.startswith("<")] or evidence.texts
+    sentences = [text for text in details.texts if not text.startswith("<")] or details.texts
     return shorten(sentences[-1]) if sentences else ""

@@ -19,7 +19,7 @@ class ModelRequest:
 
     max_output_tokens   None: the provider's own default (some have none, so callers usually say)
     temperature         None or negative: the provider's default
-    compact_at_tokens   above 0: the provider compacts by itself from so many tokens on (see nca.models.provider_side)
+    compact_at_tokens   above 0: the provider compacts from this many tokens on (see nca.models.provider_compaction)
     """
 
     messages: list[dict[str, Any]]

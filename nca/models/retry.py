@@ -12,7 +12,7 @@ from typing import TypeVar
 from nca.errors import ProviderError
 from nca.events import RetryScheduled
 from nca.models.failures import shorten
-from nca.models.waiting import backoff_seconds
+from nca.models.retry_delay import backoff_seconds
 
 LONGEST_ASKED_SECONDS = 60.0
 """A provider that asks for a longer wait is not waited for: the person decides (reliability F17)."""

@@ -14,7 +14,7 @@ from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.model import Delta
 
 if TYPE_CHECKING:
-    from nca.models.endpoint import Recorder
+    from nca.models.http_clients import BodyRecorder
 
 
 class AnswerStream:
@@ -74,8 +74,8 @@ class AnswerStream:
         assembler.set_finish_reason(reason if isinstance(reason, str) else "")
 
 
-def _recorder_of(raw: Any) -> Recorder | None:
-    """The recorder that `Endpoint` put around the response's bytes; None where the connection is litellm's."""
+def _recorder_of(raw: Any) -> BodyRecorder | None:
+    """The recorder that `RecordingClient` put around the response's bytes; None where the connection is litellm's."""
     # A stream of the openai package carries its HTTP response; litellm's own iterators do not.
     body = getattr(getattr(raw, "response", None), "stream", None)
     return body if hasattr(body, "completion") else None

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nca.groups import end_all
+from nca.process_groups import end_all
 
 if TYPE_CHECKING:
     import asyncio

@@ -45,7 +45,7 @@ def test_every_flag_sets_its_setting_and_says_so() -> None:
     loaded = load(project=None, env={"NCA_HOME": "/nonexistent"}, flags=settings)
     for key, flag in FLAGS.items():
         assert loaded.origin(key) == f"flag {flag}"
-        wanted = "off" if key == "context.auto" else KEYS[key].kind.read(settings[key])
+        wanted = "off" if key == "context.auto" else KEYS[key].value_type.read(settings[key])
         assert loaded.value(key) == wanted
 
 

@@ -19,7 +19,7 @@ from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
-LISTS = [key.name for key in KEYS.values() if key.kind.row is not None]
+LISTS = [key.name for key in KEYS.values() if key.value_type.row is not None]
 
 
 def test_the_files_on_disk_are_what_is_rendered() -> None:
@@ -61,8 +61,8 @@ def test_every_key_is_explained() -> None:
     for key in KEYS.values():
         assert f"| `{key.name}` | `{toml_value(key.default)}`" in reference
         assert key.about in reference
-        if key.kind.row is not None:
-            head = f"[{key.name}.NAME]" if key.kind.is_named else f"[[{key.name}]]"
+        if key.value_type.row is not None:
+            head = f"[{key.name}.NAME]" if key.value_type.is_named else f"[[{key.name}]]"
             assert f"#### `{head}`" in reference
     for name, values in PROFILES.items():
         if values:

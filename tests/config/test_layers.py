@@ -45,6 +45,46 @@ def places(tmp_path: Path) -> Places:
     return Places(tmp_path)
 
 
+THRESHOLD = "context.compact_threshold"
+
+
+@pytest.mark.parametrize(
+    ("written", "share"), [("1", 1), ("0.8", 0.8), ("80", 0.8), ("10", 0.1), ("100", 1), ("7.5%", 0.075), ("1%", 0.01)]
+)
+def test_a_threshold_means_the_same_in_every_layer(places: Places, written: str, share: float) -> None:
+    quoted = f'"{written}"' if written.endswith("%") else written
+    places.project_file.write_text(f"{THRESHOLD} = {quoted}\n")
+    loaded = [
+        places.load(),
+        places.load(env={"NCA_CONTEXT__COMPACT_THRESHOLD": written}),
+        places.load(flags={THRESHOLD: written}),
+        defaults().with_value(THRESHOLD, written, "set in this chat"),
+    ]
+    assert [one.value(THRESHOLD) for one in loaded] == pytest.approx([share] * 4)
+
+
+@pytest.mark.parametrize("written", ["1.01", "2", "5", "7.5", "9.99"])
+def test_a_threshold_above_1_and_below_10_is_refused_in_every_layer(places: Places, written: str) -> None:
+    places.project_file.write_text("")
+    refusal = f"{THRESHOLD}.*valid: a share above 0 up to 1 .*did you mean {float(written) / 10:g} or {written}%\\?"
+    variable = {"NCA_CONTEXT__COMPACT_THRESHOLD": written}
+    with pytest.raises(ConfigError, match=refusal.replace(THRESHOLD, "NCA_CONTEXT__COMPACT_THRESHOLD: .*")):
+        places.load(env=variable)
+    with pytest.raises(ConfigError, match=refusal):
+        places.load(flags={THRESHOLD: written})
+    with pytest.raises(ConfigError, match=refusal):
+        defaults().with_value(THRESHOLD, written, "set in this chat")
+    places.project_file.write_text(f"[context]\ncompact_threshold = {written}\n")
+    with pytest.raises(ConfigError, match=f"config.toml:2: {refusal}"):
+        places.load()
+
+
+def test_a_percentage_under_another_programs_name_needs_no_sign(places: Places) -> None:
+    for written, share in ((75, 0.75), (7.5, 0.075), (1, 0.01)):
+        places.project_file.write_text(f"memory.context.auto_summarize_threshold = {written}\n")
+        assert places.load().settings.context.idle_threshold == pytest.approx(share)
+
+
 def test_without_anything_there_are_the_defaults(places: Places) -> None:
     loaded = places.load()
     assert loaded.settings == Settings() == defaults().settings
@@ -303,7 +343,7 @@ def _loads_or_refuses(places: Places) -> None:
     else:
         message = ""
         for key in KEYS.values():
-            assert key.kind.read(loaded.value(key.name)) == loaded.value(key.name)
+            assert key.value_type.read(loaded.value(key.name)) == loaded.value(key.name)
     assert message.isprintable()
     assert places.project_file.read_bytes() == before
 

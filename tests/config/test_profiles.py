@@ -34,10 +34,10 @@ def test_there_is_one_for_each_seed_and_each_value_is_what_its_setting_accepts()
     assert set(PROFILES) == {"none", *NAMES}
     for values in PROFILES.values():
         for key, value in values.items():
-            assert KEYS[key].kind.read(value) == value
+            assert KEYS[key].value_type.read(value) == value
             assert key.split(".")[0] in ("context", "memory", "agent", "session")
             # A project may name a profile: it must not set by that what it may not set itself.
-            assert not KEYS[key].trusted or value == KEYS[key].default
+            assert not KEYS[key].user_only or value == KEYS[key].default
 
 
 def test_the_default_texts_are_the_engines() -> None:

@@ -11,7 +11,7 @@ from nca.config.layers import load
 from nca.config.loaded import LoadedSettings
 from nca.config.paths import project_config_file
 from nca.config.saving import save_value
-from nca.config.trust import Acting, Trusts, TrustStore
+from nca.config.trust import TrustCheck, TrustRequest, TrustStore
 from nca.errors import ConfigError
 
 ONE = '[mcp.servers.files]\ncommand = "files"\nargs = ["--root", "."]\n[mcp.servers.files.env]\nTOKEN = "secret"\n'
@@ -28,7 +28,7 @@ class Home:
         for file in (self.own, self.theirs):
             file.parent.mkdir(parents=True)
 
-    def load(self, trusts: Trusts | None = None) -> LoadedSettings:
+    def load(self, trusts: TrustCheck | None = None) -> LoadedSettings:
         return load(project=self.project, env=self.env, trusts=trusts)
 
 
@@ -100,12 +100,12 @@ def test_the_environment_cannot_set_one(home: Home) -> None:
 
 
 def test_a_projects_server_counts_only_once_trusted_and_any_change_asks_again(home: Home) -> None:
-    asked: list[Acting] = []
+    asked: list[TrustRequest] = []
     known = TrustStore(home.env)
 
-    def trusts(what: Acting) -> bool:
+    def trusts(what: TrustRequest) -> bool:
         asked.append(what)
-        return known.word(what) is True
+        return known.decision(what) is True
 
     home.theirs.write_text(ONE)
     assert home.load(trusts).settings.mcp.servers == ()

@@ -157,12 +157,12 @@ def test_rows_are_shown_and_saved_as_toml(project_file: Path) -> None:
     assert str(Injection(every_turns=5, text="x")) == "every 5 turns: x"
     assert save_value(project_file, "context.section", [rows[0]]) == "context.section"
     assert loaded_from(project_file).settings.context.section == rows[:1]
-    with pytest.raises(ConfigError, match="inside of the project"):
+    with pytest.raises(ConfigError, match="inside the project"):
         save_value(project_file, "context.section", [Section("A", file="../x")])
-    with pytest.raises(ConfigError, match="inside of the project"):
+    with pytest.raises(ConfigError, match="inside the project"):
         save_value(project_file, "memory.file_path", "/x")
     save_value(project_file, "memory.file_path", "/x", is_users_own=True)
-    with pytest.raises(ConfigError, match="inside of the project"):
+    with pytest.raises(ConfigError, match="inside the project"):
         loaded_from(project_file)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nca.config.layers import defaults, load
 from nca.config.schema import KEYS
-from nca.config.trust import Acting
+from nca.config.trust import TrustRequest
 
 COMMANDS = {
     "tools.timeout_seconds": "86400",
@@ -20,14 +20,14 @@ COMMANDS = {
 
 @pytest.mark.parametrize("key", COMMANDS)
 def test_a_project_sets_none_of_it_even_where_it_is_trusted(key: str, tmp_path: Path) -> None:
-    assert KEYS[key].trusted
+    assert KEYS[key].user_only
     home, project = tmp_path / "home", tmp_path / "project"
     (project / ".nca").mkdir(parents=True)
     home.mkdir()
     line = f"[tools]\n{key.removeprefix('tools.')} = {COMMANDS[key]}\n"
     (project / ".nca" / "config.toml").write_text(line)
 
-    def trusts(would_act: Acting) -> bool:
+    def trusts(would_act: TrustRequest) -> bool:
         return True
 
     loaded = load(project=project, env={"NCA_HOME": str(home)}, trusts=trusts)

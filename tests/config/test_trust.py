@@ -9,7 +9,7 @@ import pytest
 
 from nca.config.document import read_document
 from nca.config.layers import load
-from nca.config.trust import Acting, TrustStore, acting
+from nca.config.trust import TrustRequest, TrustStore, trust_request
 from nca.errors import ConfigError
 
 MODEL = '[model]\nname = "openai/x"\n'
@@ -24,9 +24,9 @@ class Place:
         self.trust = TrustStore(self.env)
         self.store_file = path / "home" / "data" / "trust.json"
 
-    def acts(self, text: str, project: Path | None = None) -> Acting:
+    def acts(self, text: str, project: Path | None = None) -> TrustRequest:
         self.file.write_text(text)
-        found = acting(read_document(self.file), project or self.project)
+        found = trust_request(read_document(self.file), project or self.project)
         assert found is not None
         return found
 
@@ -38,35 +38,35 @@ def place(tmp_path: Path) -> Place:
 
 def test_nothing_that_acts_asks_nothing(place: Place) -> None:
     place.file.write_text('[agent]\npermission = "auto"\nmax_steps = 9\n[context]\nauto = "off"\n')
-    assert acting(read_document(place.file), place.project) is None
-    assert acting(None, place.project) is None
+    assert trust_request(read_document(place.file), place.project) is None
+    assert trust_request(None, place.project) is None
 
 
 def test_any_change_of_what_acts_asks_again_and_others_do_not(place: Place) -> None:
     place.trust.record(place.acts(MODEL), is_trusted=True)
-    assert place.trust.word(place.acts(MODEL)) is True
-    assert place.trust.word(place.acts(f"# a comment\n{MODEL}[agent]\nmax_steps = 3\n")) is True
+    assert place.trust.decision(place.acts(MODEL)) is True
+    assert place.trust.decision(place.acts(f"# a comment\n{MODEL}[agent]\nmax_steps = 3\n")) is True
     for other in (
         MODEL.replace("x", "y"),
         MODEL + 'summarizer = "openai/y"\n',
         '[for."*".model]\nsummarizer = "openai/x"\n',
         MODEL + "fallbacks = []\n",
     ):
-        assert place.trust.word(place.acts(other)) is None
+        assert place.trust.decision(place.acts(other)) is None
 
 
 def test_a_no_is_remembered_too(place: Place) -> None:
     place.trust.record(place.acts(MODEL), is_trusted=False)
-    assert TrustStore(place.env).word(place.acts(MODEL)) is False
+    assert TrustStore(place.env).decision(place.acts(MODEL)) is False
 
 
 def test_it_holds_for_the_real_directory_only(place: Place, tmp_path: Path) -> None:
     place.trust.record(place.acts(MODEL), is_trusted=True)
     (tmp_path / "same").symlink_to(place.project)
     (tmp_path / "copy").mkdir()
-    assert place.trust.word(place.acts(MODEL, tmp_path / "same")) is True
-    assert place.trust.word(place.acts(MODEL, tmp_path / "copy")) is None
-    assert place.trust.word(place.acts(MODEL, place.project / "inner")) is None
+    assert place.trust.decision(place.acts(MODEL, tmp_path / "same")) is True
+    assert place.trust.decision(place.acts(MODEL, tmp_path / "copy")) is None
+    assert place.trust.decision(place.acts(MODEL, place.project / "inner")) is None
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_damaged_file_means_never_said(place: Place, damage: str) -> None:
     what = place.acts(MODEL)
     place.trust.record(what, is_trusted=True)
     place.store_file.write_text(damage.replace("%s", str(what.directory)))
-    assert place.trust.word(what) is None
+    assert place.trust.decision(what) is None
     place.trust.record(what, is_trusted=True)
-    assert place.trust.word(what) is True
+    assert place.trust.decision(what) is True
 
 
 def test_the_file_is_the_person_s_alone(place: Place) -> None:
@@ -99,10 +99,10 @@ def test_the_file_is_the_person_s_alone(place: Place) -> None:
 
 
 def test_what_is_loaded_is_what_was_judged(place: Place) -> None:
-    asked: list[Acting] = []
+    asked: list[TrustRequest] = []
     place.file.write_text(MODEL + '[for."*".model]\nsummarizer = "openai/y"\n[agent]\nmax_steps = 4\n')
 
-    def no(what: Acting) -> bool:
+    def no(what: TrustRequest) -> bool:
         asked.append(what)
         return False
 
@@ -134,10 +134,10 @@ def test_no_trust_makes_an_address_a_model(place: Place, key: str) -> None:
 def test_the_person_s_own_change_is_trusted_but_not_what_stood_beside_it(place: Place) -> None:
     with place.trust.saving(place.project):
         place.file.write_text(MODEL)
-    assert place.trust.word(place.acts(MODEL)) is True
+    assert place.trust.decision(place.acts(MODEL)) is True
     place.file.write_text(MODEL.replace("x", "evil"))
     with place.trust.saving(place.project):
         place.file.write_text(MODEL.replace("x", "evil") + 'summarizer = "openai/mine"\n')
-    found = acting(read_document(place.file), place.project)
+    found = trust_request(read_document(place.file), place.project)
     assert found is not None
-    assert place.trust.word(found) is None
+    assert place.trust.decision(found) is None

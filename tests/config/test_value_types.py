@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import KEYS
-from nca.config.value_types import Misfit, boolean, choice, number, ratio, text, texts, whole
+from nca.config.value_types import InvalidValue, boolean, choice, number, ratio, text, texts, whole
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,18 @@ def test_ratio(raw: Any) -> None:
     assert ratio().read(raw) == 0.8
 
 
-def test_a_small_percentage_needs_its_sign() -> None:
-    assert [ratio().read(raw) for raw in ("2%", "1.5 %", 5, "5", 1, "100%")] == [0.02, 0.015, 0.05, 0.05, 1, 1]
-    for raw in (1.5, "1.5", 2, "2", 4.9, "1.01"):
-        refusal = re.escape(f" = {raw!r} is not valid; valid: a share above 0 up to 1 ")
-        with pytest.raises(Misfit, match=refusal) as said:
-            ratio().read(raw)
-        assert f"{float(raw):g} percent is {float(raw):g}%." in str(said.value)
+def test_a_percentage_below_10_needs_its_sign() -> None:
+    written = ("2%", "1.5 %", "7.5%", 10, "10", 10.5, 1, 1.0, "1", "1%", "100%", 100)
+    shares = [0.02, 0.015, 0.075, 0.1, 0.1, 0.105, 1, 1, 1, 0.01, 1, 1]
+    assert [ratio().read(raw) for raw in written] == pytest.approx(shares)
+
+
+@pytest.mark.parametrize("raw", [1.0001, "1.01", 1.5, 2, "2", 5, "7.5", 7.5, 9.99, " 9.999 "])
+def test_a_bare_number_above_1_and_below_10_is_refused(raw: Any) -> None:
+    refusal = re.escape(f" = {raw!r} is not valid; valid: a share above 0 up to 1 ")
+    with pytest.raises(InvalidValue, match=refusal) as said:
+        ratio().read(raw)
+    assert str(said.value).endswith(f"did you mean {float(raw) / 10:g} or {float(raw):g}%?")
 
 
 def test_every_share_is_read_by_the_same_kind() -> None:
@@ -40,9 +45,9 @@ def test_every_share_is_read_by_the_same_kind() -> None:
     shares = [key for key in KEYS.values() if key.name.endswith(names)]
     assert len(shares) >= 8
     for key in shares:
-        assert key.kind.read("80") == key.kind.read("80%") == 0.8
-        with pytest.raises(Misfit):
-            key.kind.read(2)
+        assert key.value_type.read("80") == key.value_type.read("80%") == 0.8
+        with pytest.raises(InvalidValue):
+            key.value_type.read(2)
 
 
 @pytest.mark.parametrize("raw", [True, "true", "ON", "yes", "1"])
@@ -77,7 +82,7 @@ def test_what_is_refused(kind: Any, raw: Any) -> None:
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.lists(st.text() | st.none()),
 )
 def test_a_kind_reads_or_raises_value_error_and_reads_its_own_values_back(name: str, raw: Any) -> None:
-    kind = KEYS[name].kind
+    kind = KEYS[name].value_type
     try:
         value = kind.read(raw)
     except ValueError:

@@ -3,8 +3,8 @@ import pytest
 from nca.messages import Usage
 from nca.models import price_map
 from nca.models.catalog import ModelFacts, describe
+from nca.models.context_windows import MODEL_WINDOWS
 from nca.models.costs import cost_of
-from nca.models.windows import MODEL_WINDOWS
 
 
 @pytest.mark.parametrize(

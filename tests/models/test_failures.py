@@ -78,6 +78,10 @@ def test_the_numbers_are_read(text: str, asked: int | None, limit: int | None) -
     ("text", "status", "action"),
     [
         ("Too many tokens per day, please wait before trying again.", 429, "backoff"),
+        ("Too many input tokens per minute: reduce the length of the messages.", 400, "backoff"),
+        ("Rate limit on tokens: the request exceeds the context window of your tier.", 400, "backoff"),
+        ("You exceeded your current quota of tokens. Reduce the length of the prompt.", 400, "fail"),
+        ("Your credit balance is too low for this prompt: maximum context length 8192 tokens.", 400, "fail"),
         ("`max_tokens` must be greater than `thinking.budget_tokens`.", 400, "fail"),
         ("Unable to submit request because it has a maxOutputTokens value of 65536", 400, "lower_max_tokens"),
         ("messages.0: all messages must have non-empty content", 400, "repair_history"),
@@ -93,6 +97,36 @@ def test_the_numbers_are_read(text: str, asked: int | None, limit: int | None) -
 def test_what_only_sounds_like_an_overflow(text: str, status: int, action: str) -> None:
     failure = classify_provider_error(text, status=status)
     assert (failure.action, failure.is_overflow) == (action, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "action"),
+    [(401, "fail"), (402, "fail"), (403, "fail"), (404, "fail"), (416, "fail")]
+    + [(status, "backoff") for status in (408, 409, 429, 502, 503, 504, 529)],
+)
+def test_a_status_that_cannot_mean_an_overflow_wins_over_the_words(status: int, action: str) -> None:
+    failure = classify_provider_error("The prompt is too long: maximum context length is 8192 tokens.", status=status)
+    assert (failure.action, failure.is_overflow) == (action, False)
+
+
+class ContextWindowExceededError(Exception):
+    """litellm guesses this class from words in the message."""
+
+    status_code = 400
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("Rate limit reached: too many tokens. Try again in 20s.", "backoff"),
+        ("You exceeded your current quota of tokens.", "fail"),
+        ("messages.3: `tool_use` ids were found without `tool_result` blocks", "repair_history"),
+    ],
+)
+def test_a_class_that_litellm_guessed_is_not_believed_against_the_words(text: str, action: str) -> None:
+    failure = classify_provider_error(ContextWindowExceededError(text))
+    assert (failure.action, failure.is_overflow) == (action, False)
+    assert classify_provider_error(ContextWindowExceededError("Bad request.")).action == "compact"
 
 
 def test_echoed_input_is_not_the_error() -> None:

@@ -74,7 +74,7 @@ async def test_every_default_can_be_set_again(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         before = stage.conversation.loaded.settings
         for name, key in KEYS.items():
-            if not key.kind.is_named:
+            if not key.value_type.is_named:
                 await stage.command(f"/config {name} default")
         assert stage.conversation.loaded.settings == before
 

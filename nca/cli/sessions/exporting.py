@@ -29,7 +29,7 @@ def export_session(
 ) -> None:
     """Write a session to a file: Markdown and HTML to read, JSON to import again."""
     from nca.errors import UsageError
-    from nca.models.secrets import known_secrets
+    from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.exporting import format_of, rendered
     from nca.transcripts.session_file import redacted

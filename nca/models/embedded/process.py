@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from nca import groups
+from nca import process_groups
 from nca.errors import ModelUnavailable
 from nca.models.embedded.known import KnownModel
 
@@ -69,7 +69,7 @@ class EmbeddedServer:
         self.stop()
         api_key = secrets.token_urlsafe(24)
         process = self._process = self._spawn()
-        groups.began(process.pid)
+        process_groups.began(process.pid)
         try:
             line = await asyncio.to_thread(_converse, process, self._parameters(api_key))
         except asyncio.CancelledError:
@@ -90,7 +90,7 @@ class EmbeddedServer:
             return
         process.kill()
         process.wait()
-        groups.ended(process.pid)
+        process_groups.ended(process.pid)
         for pipe in (process.stdin, process.stdout):
             _close(pipe)
 

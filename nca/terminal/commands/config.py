@@ -73,10 +73,10 @@ class ConfigCommand:
         if described is None:
             return ()
         last = value.rpartition(" ")[2]
-        choices = dict.fromkeys(described.kind.choices, "")
-        if key.lower().startswith("model.") and described.acts:
+        choices = dict.fromkeys(described.value_type.choices, "")
+        if key.lower().startswith("model.") and described.needs_trust:
             choices |= dict.fromkeys(context.models(), "a model")
-        if not described.kind.choices:
+        if not described.value_type.choices:
             choices |= {plain(described.default): "the default"}
         choices |= _OPTIONS
         return [Suggestion(choice, about) for choice, about in choices.items() if choice and choice.startswith(last)]
@@ -154,7 +154,7 @@ def _show_one(context: CommandContext, written: str) -> None:
     text.append(f" = {shown(loaded.value(name))}{unit(name)}  ")
     text.append(f"({one_line(loaded.origin(name))})", style="quiet")
     text.append(f"\n{key.about}")
-    text.append(f"\nValid: {key.kind.valid}. Default: {shown(key.default)}{unit(name)}.", style="quiet")
+    text.append(f"\nValid: {key.value_type.valid}. Default: {shown(key.default)}{unit(name)}.", style="quiet")
     below = loaded.covered.get(name)
     if below is not None:
         text.append(f"\nBefore: {shown(below.value)}{unit(name)} ({one_line(below.origin)}); --unset goes back to it.")
@@ -182,7 +182,7 @@ def _known(context: CommandContext, written: str) -> str:
 
 def _choices(written: str) -> tuple[str, ...]:
     found = canonical(written)
-    return KEYS[found.key].kind.choices if found is not None else ()
+    return KEYS[found.key].value_type.choices if found is not None else ()
 
 
 def _raw(value: Any) -> Any:

@@ -66,7 +66,7 @@ def matching(words: str) -> list[str]:
 
     def said(name: str) -> str:
         key = KEYS[name]
-        return " ".join((name, key.about, key.unit, *key.kind.choices)).lower()
+        return " ".join((name, key.about, key.unit, *key.value_type.choices)).lower()
 
     found = [name for name in KEYS if all(word in said(name) for word in wanted)]
     return sorted(found, key=lambda name: not all(word in name for word in wanted))

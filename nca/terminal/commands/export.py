@@ -45,7 +45,7 @@ class ExportCommand:
 def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
     """Write the file; what to say of it."""
     # Imported here: most chats are never exported.
-    from nca.models.secrets import known_secrets
+    from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
     from nca.transcripts.exporting import FORMATS, format_of, rendered
     from nca.transcripts.session_file import redacted

@@ -113,4 +113,4 @@ def _remove(context: CommandContext, wanted: str) -> None:
     context.output.show(f"Gone: {gone.verb} {one_line(str(gone.rule), 200)}.")
 
 
-assert set(_MODES) == set(KEYS["agent.permission"].kind.choices)
+assert set(_MODES) == set(KEYS["agent.permission"].value_type.choices)

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nca import groups
+from nca import process_groups
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -64,7 +64,7 @@ class ServerProcess:
             start_new_session=True,
         )
         self.pid = process.pid
-        groups.began(process.pid)
+        process_groups.began(process.pid)
         to_us, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, to_it = anyio.create_memory_object_stream[Any](0)
         tasks = [
@@ -79,8 +79,8 @@ class ServerProcess:
                 await asyncio.shield(self._end(process))
             finally:
                 # Nothing here waits, so that a second cancellation leaves nothing behind.
-                groups.send(process.pid, signal.SIGKILL)
-                groups.ended(process.pid)
+                process_groups.send(process.pid, signal.SIGKILL)
+                process_groups.ended(process.pid)
                 for task in tasks:
                     task.cancel()
                 for stream in (to_us, incoming, outgoing, to_it):
@@ -129,7 +129,7 @@ class ServerProcess:
 
     def _end_flood(self, process: asyncio.subprocess.Process, reason: str) -> None:
         self.reason = reason
-        groups.send(process.pid, signal.SIGKILL)
+        process_groups.send(process.pid, signal.SIGKILL)
 
     async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
         assert process.stdin is not None
@@ -156,9 +156,9 @@ class ServerProcess:
         if process.stdin is not None:
             process.stdin.close()
         if not await _gone(process.pid, process):
-            groups.send(process.pid, signal.SIGTERM)
+            process_groups.send(process.pid, signal.SIGTERM)
             if not await _gone(process.pid, process):
-                groups.send(process.pid, signal.SIGKILL)
+                process_groups.send(process.pid, signal.SIGKILL)
                 await _gone(process.pid, process)
 
 
@@ -166,7 +166,7 @@ async def _gone(pid: int, process: asyncio.subprocess.Process) -> bool:
     """Whether the whole group has ended within CLOSE_SECONDS."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
-            while process.returncode is None or groups.is_alive(pid):  # noqa: ASYNC110  no event tells of a group's end
+            while process.returncode is None or process_groups.is_alive(pid):  # noqa: ASYNC110  no event tells of a group's end
                 await asyncio.sleep(_POLL_SECONDS)
             return True
     return False

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nca import groups
+from nca import process_groups
 from nca.tools.shell.output_capture import OutputCapture
 
 READ_BYTES = 65_536
@@ -85,12 +85,12 @@ async def run_process(
             start_new_session=True,
             pass_fds=(note.write_end,),
         )
-        groups.began(process.pid)
+        process_groups.began(process.pid)
         output.begin()
         try:
             return await _attend(process, timeout_seconds, output, note)
         finally:
-            groups.ended(process.pid)
+            process_groups.ended(process.pid)
     finally:
         output.close()
         note.close()
@@ -107,7 +107,7 @@ async def _attend(process: asyncio.subprocess.Process, timeout_seconds: float, o
             is_timeout, grace = True, GRACE_SECONDS
         else:
             await output.drained(DRAIN_SECONDS)
-        left_running = not is_timeout and groups.is_alive(process.pid)
+        left_running = not is_timeout and process_groups.is_alive(process.pid)
     finally:
         # On every way out, an interrupt's too, nothing of the group is left behind.
         await _end_group(process, grace)
@@ -118,17 +118,17 @@ async def _attend(process: asyncio.subprocess.Process, timeout_seconds: float, o
 
 async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
     """Ask the group to end, then end it; the group is not asked twice where it is gone."""
-    if not groups.is_alive(process.pid):
+    if not process_groups.is_alive(process.pid):
         return
     try:
-        groups.send(process.pid, signal.SIGTERM)
+        process_groups.send(process.pid, signal.SIGTERM)
         async with asyncio.timeout(grace):
-            while groups.is_alive(process.pid):  # noqa: ASYNC110  no event tells when the last of a group has gone
+            while process_groups.is_alive(process.pid):  # noqa: ASYNC110  no event tells when the last of a group has gone
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
         pass
     finally:
-        groups.send(process.pid, signal.SIGKILL)
+        process_groups.send(process.pid, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(grace):
             await process.wait()

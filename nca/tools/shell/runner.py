@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nca.config.paths import data_dir, user_config_file
 from nca.config.schema import AdmissionSettings, ToolSettings
-from nca.models.secrets import known_secrets
+from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
 from nca.tools.shell.environment import command_environment

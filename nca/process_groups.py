@@ -1,7 +1,7 @@
-"""The programs that nca has started, each with what it started itself, so that none outlives nca however that ends.
+"""Process groups of the programs that nca has started, so that none outlives it.
 
-Whoever starts a program in a session of its own says so for as long as it runs. In the usual way programs are ended by
-who started them; `end_all` is for an ending that cannot wait for that.
+Code that starts a program in its own session calls `began` and, when the program has exited, `ended`. It usually ends
+the program itself; `end_all` is for an exit that cannot wait for that.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _living: set[int] = set()
 
 
 def began(group: int) -> None:
-    """The process group `group` runs from now on."""
+    """Register a process group that has started."""
     _living.add(group)
 
 
 def ended(group: int) -> None:
-    """It has ended: the system may give its number to another."""
+    """Remove a process group that has exited: the system may reuse its number."""
     _living.discard(group)
 
 
 def end_all(*, children: bool = False) -> None:
-    """End every group that still runs; `children`: and what else nca started itself (an editor), as far as is known."""
+    """Kill every registered group; with `children`, also terminate other child processes, such as an editor."""
     if not hasattr(os, "killpg"):
         return
     for group in tuple(_living):
@@ -37,7 +37,7 @@ def end_all(*, children: bool = False) -> None:
 
 
 def _children() -> list[int]:
-    """Processes that this one started and that have not ended; Linux tells them."""
+    """Running child processes of this process; empty except on Linux."""
     found = []
     with suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():
@@ -47,33 +47,30 @@ def _children() -> list[int]:
 
 
 def is_alive(group: int) -> bool:
-    """Whether a process of the group runs; not one that has ended and waits for who started it to notice.
-
-    In a container without an init nobody ever does.
-    """
+    """Whether a process of the group runs. Zombies do not count: a container without an init never reaps them."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's now, such as behind sudo
+    except PermissionError:  # it runs as another user now, such as after sudo
         return True
     states = _states(group)
     return not states or any(state not in _ENDED for state in states)
 
 
 def send(group: int, number: signal.Signals) -> None:
-    """A signal to all of the group, if there is one."""
+    """Send a signal to the group, if it still exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
 def _states(group: int) -> list[str]:
-    """A letter for each of its processes; [] where the system does not tell."""
+    """The state letter of each process in the group; [] if the system does not say."""
     states = []
     with suppress(OSError):
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError, ValueError):
-                # The name in brackets may hold anything.
+                # The program name, in brackets, may contain anything.
                 state, _, its_group = (process / "stat").read_bytes().rpartition(b")")[2].split()[:3]
                 if int(its_group) == group:
                     states.append(state.decode())

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nca.models.waiting import LONGEST_SECONDS, backoff_seconds, retry_after_seconds
+from nca.models.retry_delay import LONGEST_SECONDS, backoff_seconds, retry_after_seconds
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nca.models.catalog import describe
-from nca.models.provider_side import LEAST_TRIGGER_TOKENS, context_management, refusal
+from nca.models.provider_compaction import LEAST_TRIGGER_TOKENS, context_management, refusal
 
 
 def test_the_wish_is_to_stop_behind_the_summary() -> None:

@@ -19,7 +19,7 @@ _TAIL_BYTES = 64
 _CONNECT_SECONDS = 30.0
 
 
-class Recorder(httpx.AsyncByteStream):
+class BodyRecorder(httpx.AsyncByteStream):
     """A response's bytes, passed through. `head` is kept until the first event, `tail` always."""
 
     def __init__(self, stream: httpx.AsyncByteStream) -> None:
@@ -65,8 +65,8 @@ def is_loopback(address: str) -> bool:
     return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
-class Endpoint:
-    """One HTTP client for one model; each response's bytes pass through a Recorder, which stands as its stream."""
+class RecordingClient:
+    """One HTTP client for one model; each response's bytes pass through a BodyRecorder, which stands as its stream."""
 
     def __init__(self, *, api_base: str, api_key: str, total_seconds: float) -> None:
         self._http = httpx.AsyncClient(
@@ -90,7 +90,7 @@ class Endpoint:
         await self._http.aclose()
 
 
-class OwnHandler:
+class AnthropicClient:
     """litellm's HTTP client for providers that it speaks to itself, for one model alone.
 
     The one that litellm keeps for all models is closed by nobody while the program runs, and not with its event loop.
@@ -121,4 +121,4 @@ class _Client(openai.AsyncOpenAI):
 
 async def _record(response: httpx.Response) -> None:
     if response.is_success and isinstance(response.stream, httpx.AsyncByteStream):
-        response.stream = Recorder(response.stream)
+        response.stream = BodyRecorder(response.stream)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nca.models.secrets import known_secrets
+from nca.models.api_keys import known_secrets
 
 
 def test_keys_are_found_by_provider_and_by_name() -> None:

@@ -1,7 +1,7 @@
 """What an error says of itself, gathered from wherever providers, gateways and libraries put it.
 
 An error arrives as an exception (with a body, a response, causes), as text (often JSON in text in JSON), or as a
-mapping. `gather` lays all of it out flat; nothing here decides what it means.
+mapping. `read_error` lays all of it out flat; nothing here decides what it means.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DECODER = json.JSONDecoder()
 
 
 @dataclass(slots=True)
-class Evidence:
+class ErrorDetails:
     """One error, flat.
 
     statuses    HTTP statuses, the outermost first
@@ -67,21 +67,21 @@ class Evidence:
         return "\n".join(self.texts)
 
 
-def gather(error: object, *, status: int | None = None, provider: str = "") -> Evidence:
+def read_error(error: object, *, status: int | None = None, provider: str = "") -> ErrorDetails:
     """Everything that an exception, a body's text or a mapping says. Never raises on odd input."""
-    evidence = Evidence(provider=provider.lower())
+    details = ErrorDetails(provider=provider.lower())
     if status is not None:
-        evidence.statuses.append(status)
+        details.statuses.append(status)
     if isinstance(error, BaseException):
         for link in _chain(error):
-            _from_exception(link, evidence)
+            _from_exception(link, details)
     else:
-        _walk(error, "", 0, evidence)
-    if not evidence.statuses:
-        evidence.statuses += [int(found) for found in _STATUS_IN_TEXT.findall(evidence.text)[:1]]
+        _walk(error, "", 0, details)
+    if not details.statuses:
+        details.statuses += [int(found) for found in _STATUS_IN_TEXT.findall(details.text)[:1]]
     # Several links of a chain repeat a sentence; its last place is the innermost.
-    evidence.texts = list(dict.fromkeys(reversed(evidence.texts)))[::-1]
-    return evidence
+    details.texts = list(dict.fromkeys(reversed(details.texts)))[::-1]
+    return details
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -100,19 +100,19 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting.append(None if link.__suppress_context__ else link.__context__)
 
 
-def _from_exception(error: BaseException, evidence: Evidence) -> None:
-    evidence.classes.update(kind.__name__ for kind in type(error).__mro__)
+def _from_exception(error: BaseException, details: ErrorDetails) -> None:
+    details.classes.update(kind.__name__ for kind in type(error).__mro__)
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and not isinstance(status, bool):
-        evidence.statuses.append(status)
+        details.statuses.append(status)
     provider = getattr(error, "llm_provider", None)
-    if isinstance(provider, str) and not evidence.provider:
-        evidence.provider = provider.lower()
+    if isinstance(provider, str) and not details.provider:
+        details.provider = provider.lower()
     for name, value in _headers(error):
-        evidence.headers.setdefault(name.lower(), value)
-    _walk(str(error), "", 0, evidence)
-    _walk(getattr(error, "body", None), "", 0, evidence)
-    _walk(_response_text(error), "", 0, evidence)
+        details.headers.setdefault(name.lower(), value)
+    _walk(str(error), "", 0, details)
+    _walk(getattr(error, "body", None), "", 0, details)
+    _walk(_response_text(error), "", 0, details)
 
 
 def _headers(error: BaseException) -> list[tuple[str, str]]:
@@ -131,68 +131,68 @@ def _response_text(error: BaseException) -> str:
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
 
 
-def _walk(value: object, key: str, depth: int, evidence: Evidence) -> None:
+def _walk(value: object, key: str, depth: int, details: ErrorDetails) -> None:
     if depth > MAX_DEPTH:
         return
     match value:
         case bool() | None:
             return
         case int():
-            _take_count(key, value, evidence)
+            _take_count(key, value, details)
         case str() | bytes():
             text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-            _take_text(text[:_MAX_BODY_CHARS], key, depth, evidence)
+            _take_text(text[:_MAX_BODY_CHARS], key, depth, details)
         case Mapping():
-            _take_mapping(value, depth, evidence)
+            _take_mapping(value, depth, details)
         case list() | tuple():
             for item in value[:50]:
-                _walk(item, key, depth + 1, evidence)
+                _walk(item, key, depth + 1, details)
         case _:
             return
 
 
-def _take_count(key: str, value: int, evidence: Evidence) -> None:
-    evidence.counts.setdefault(key, value)
+def _take_count(key: str, value: int, details: ErrorDetails) -> None:
+    details.counts.setdefault(key, value)
     if key in {"code", "status", "status_code", "statuscode"}:
-        _take_status(value, evidence)
+        _take_status(value, details)
 
 
-def _take_status(value: int, evidence: Evidence) -> None:
+def _take_status(value: int, details: ErrorDetails) -> None:
     if 400 <= value <= 599:
-        evidence.statuses.append(value)
+        details.statuses.append(value)
     else:
-        evidence.codes.add(str(value))
+        details.codes.add(str(value))
 
 
-def _take_text(text: str, key: str, depth: int, evidence: Evidence) -> None:
+def _take_text(text: str, key: str, depth: int, details: ErrorDetails) -> None:
     stripped = text.strip()
     if key in _CODE_KEYS and len(stripped) <= 100:
         if stripped.isascii() and stripped.isdecimal():
-            _take_status(int(stripped), evidence)
+            _take_status(int(stripped), details)
         elif stripped:
-            evidence.codes.add(stripped.lower())
-            evidence.texts[:0] = [stripped] if " " in stripped else []
+            details.codes.add(stripped.lower())
+            details.texts[:0] = [stripped] if " " in stripped else []
         return
     if key == "param":
-        evidence.codes.add(f"param:{stripped.lower()}")
+        details.codes.add(f"param:{stripped.lower()}")
         return
     if key == "retrydelay":
         # Gemini's: a bare "37s", which says nothing without its name.
-        evidence.texts.insert(0, f"retryDelay: {stripped[:20]}")
+        details.texts.insert(0, f"retryDelay: {stripped[:20]}")
         return
-    place = len(evidence.texts)
-    rest = " ".join(_take_nested(stripped, depth, evidence).split())
+    place = len(details.texts)
+    rest = " ".join(_take_nested(stripped, depth, details).split())
     echo = _ECHO.search(rest)
     rest = rest[: echo.start()].strip() if echo else rest
     rest = rest[:_MAX_SENTENCE_CHARS]
-    if rest and key not in _NAME_KEYS and len(evidence.texts) < _MAX_SENTENCES:
+    if rest and key not in _NAME_KEYS and len(details.texts) < _MAX_SENTENCES:
         # What stands around a nested body is the gateway's; the innermost sentence comes last.
-        evidence.texts.insert(place, rest)
+        details.texts.insert(place, rest)
         if "{" in rest:
-            evidence.codes.update(word.lower() for word in _QUOTED.findall(rest))
+            details.codes.update(word.lower() for word in _QUOTED.findall(rest))
 
 
-def _take_nested(text: str, depth: int, evidence: Evidence) -> str:
+def _take_nested(text: str, depth: int, details: ErrorDetails) -> str:
     """Read the first JSON object, array or Python literal inside a text; what stands around it comes back."""
     for opening in list(re.finditer(r"[{\[]|\"(?=[\[{\"\\])", text))[:_MAX_OPENINGS]:
         start = opening.start()
@@ -201,7 +201,7 @@ def _take_nested(text: str, depth: int, evidence: Evidence) -> str:
             isinstance(nested, list) and nested and isinstance(nested[0], Mapping | str)
         ):
             if not _is_echo(nested):
-                _walk(nested, "", depth + 1, evidence)
+                _walk(nested, "", depth + 1, details)
             return f"{text[:start]} {text[end:]}".strip()
     return text
 
@@ -225,31 +225,31 @@ def _is_echo(value: Any) -> bool:
     return "role" in keys and bool(keys & {"content", "parts"})
 
 
-def _take_mapping(value: Mapping[Any, Any], depth: int, evidence: Evidence) -> None:
+def _take_mapping(value: Mapping[Any, Any], depth: int, details: ErrorDetails) -> None:
     if _is_echo(value):
         return
     for name, item in value.items():
         key = str(name).lower()
         if key == "choices" and isinstance(item, list | tuple):
-            _take_choices(item, depth, evidence)
+            _take_choices(item, depth, details)
         elif key not in _ECHO_KEYS:
-            _walk(item, key, depth + 1, evidence)
+            _walk(item, key, depth + 1, details)
 
 
-def _take_choices(choices: list[Any] | tuple[Any, ...], depth: int, evidence: Evidence) -> None:
+def _take_choices(choices: list[Any] | tuple[Any, ...], depth: int, details: ErrorDetails) -> None:
     """An answer is data, except where the whole of it is an error (relays put errors into the answer's text)."""
     for choice in choices[:4]:
         if not isinstance(choice, Mapping):
             continue
         fields = _lowered(choice)
-        evidence.answers += 1
-        _walk(fields.get("finish_reason"), "finish_reason", depth + 1, evidence)
+        details.answers += 1
+        _walk(fields.get("finish_reason"), "finish_reason", depth + 1, details)
         holder = fields.get("message") or fields.get("delta")
         content = _lowered(holder).get("content") if isinstance(holder, Mapping) else None
         if isinstance(content, str):
-            evidence.answered_chars += len(content.strip())
+            details.answered_chars += len(content.strip())
             if looks_like_error(content):
-                _walk(content, "", depth + 1, evidence)
+                _walk(content, "", depth + 1, details)
 
 
 def _lowered(value: Mapping[Any, Any]) -> dict[str, Any]:

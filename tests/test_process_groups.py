@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nca import groups
+from nca import process_groups
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups are of Unix")
 WAIT_SECONDS = 20.0
@@ -25,47 +25,47 @@ def leader() -> Iterator[subprocess.Popen[bytes]]:
         assert process.stdout
         assert process.stdout.readline() == b"on\n"
         yield process
-        groups.send(process.pid, signal.SIGKILL)
+        process_groups.send(process.pid, signal.SIGKILL)
 
 
 def gone(pid: int) -> bool:
     deadline = time.monotonic() + WAIT_SECONDS
-    while groups.is_alive(pid) and time.monotonic() < deadline:
+    while process_groups.is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return not groups.is_alive(pid)
+    return not process_groups.is_alive(pid)
 
 
 def test_all_groups_end_with_what_they_started(leader: subprocess.Popen[bytes]) -> None:
-    groups.began(leader.pid)
+    process_groups.began(leader.pid)
     try:
-        assert groups.is_alive(leader.pid)
-        groups.end_all()
+        assert process_groups.is_alive(leader.pid)
+        process_groups.end_all()
         assert leader.wait(WAIT_SECONDS) == -signal.SIGKILL
         assert gone(leader.pid)
     finally:
-        groups.ended(leader.pid)
+        process_groups.ended(leader.pid)
 
 
 def test_a_group_that_has_ended_is_left_alone(leader: subprocess.Popen[bytes]) -> None:
-    groups.began(leader.pid)
-    groups.ended(leader.pid)
-    groups.end_all()
-    assert groups.is_alive(leader.pid)
+    process_groups.began(leader.pid)
+    process_groups.ended(leader.pid)
+    process_groups.end_all()
+    assert process_groups.is_alive(leader.pid)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells the states of processes")
 def test_one_that_nobody_waits_for_does_not_run() -> None:
     process = subprocess.Popen(["true"], start_new_session=True)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert not groups.is_alive(process.pid)
+    assert not process_groups.is_alive(process.pid)
     os.killpg(process.pid, 0)  # it is still there
     assert process.wait() == 0
 
 
 def test_children_end_too_where_they_are_known() -> None:
     code = (
-        "import subprocess, sys, time; from nca import groups;"
-        "child = subprocess.Popen(['sleep', '60']); groups.end_all(children=True);"
+        "import subprocess, sys, time; from nca import process_groups;"
+        "child = subprocess.Popen(['sleep', '60']); process_groups.end_all(children=True);"
         "print(child.wait(20))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
