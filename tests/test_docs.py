@@ -193,7 +193,7 @@ def _layers() -> list[str]:
 
 def test_the_rooms_are_those_that_are_held() -> None:
     rooms = (ROOT / "AGENTS.md").read_text(encoding="utf-8").partition("**Rooms.**")[2].partition("\n\n")[0]
-    assert re.findall(r"`([a-z]+)`(?= >|\.\n)", rooms) == _layers()
+    assert re.findall(r"`([a-z_]+)`(?= >|\.\n)", rooms) == _layers()
     house = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert not [layer for layer in _layers() if not re.search(rf"`{layer}(?:/|\.py)`", house)]
 
