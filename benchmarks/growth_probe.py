@@ -69,15 +69,17 @@ async def _probed(path: Path, session: str, turns: int) -> dict[str, Any]:
         processor.append(time.process_time() - started_cpu)
     found["resume"], found["resume_cpu"] = statistics.median(openings), statistics.median(processor)
     found["check"] = _check(conversation)
-    found["search"] = statistics.median(_timed(partial(conversation.search, question)) for question in QUESTIONS)
+    found["search"] = statistics.median(
+        _timed(partial(conversation.context.search, question)) for question in QUESTIONS
+    )
     found |= await _turns(conversation, turns)
     found["check_after_turns"] = _check(conversation)
-    found["stats"] = statistics.median(_timed(conversation.stats) for _ in range(SEARCHES))
+    found["stats"] = statistics.median(_timed(conversation.context.stats) for _ in range(SEARCHES))
     found["list"] = statistics.median(_timed(store.list) for _ in range(SEARCHES))
     found["latest"] = statistics.median(_timed(lambda: store.latest("/project")) for _ in range(SEARCHES))
     found["latest_of_none"] = statistics.median(_timed(lambda: store.latest("/nowhere")) for _ in range(SEARCHES))
     found["find"] = statistics.median(_timed(lambda: store.find(session)) for _ in range(SEARCHES))
-    found["compactions"] = len(conversation.history())
+    found["compactions"] = len(conversation.context.history())
     await conversation.close()
     store.close()
     found["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -123,10 +125,10 @@ def scripted() -> ScriptedModel:
 
 
 def _check(conversation: Conversation) -> float:
-    conversation.needs_compaction()
+    conversation.context.due()
     started = time.process_time()
     for _ in range(CHECKS):
-        conversation.needs_compaction()
+        conversation.context.due()
     return (time.process_time() - started) / CHECKS
 
 

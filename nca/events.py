@@ -163,6 +163,8 @@ class TurnFinished(_Event, frozen=True):
 
     stuck: the model repeated one call and got the same result each time.
     cost: US dollars for all requests of the turn, summaries included; None if a price is unknown.
+    exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
+    interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "failed"]
@@ -170,6 +172,8 @@ class TurnFinished(_Event, frozen=True):
     steps: int
     seconds: float
     cost: float | None = None
+    exit_code: int = 0
+    is_unanswered: bool = False
 
 
 Event = (

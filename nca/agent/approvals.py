@@ -1,7 +1,7 @@
-"""Whether a call may run: the mode, the person's rules, and where those leave it open, the person's word.
+"""Approve or refuse a tool call: by the permission mode, by the permission rules, or by asking the person.
 
-The order, each stronger than what follows: the mode where it denies · a rule that denies · nca's own files, which are
-never written · the mode and the rules that allow · the person. Decided anew for each call, from what it would do.
+The first of these that decides wins: the mode, where it denies · a rule that denies · nca's own files, which are never
+written · the mode and the rules that allow · the person. Each call is decided anew, from what it would do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -30,28 +30,65 @@ OWN_FILES = "[not run: {path} is nca's own; settings are for the person to chang
 STOPPED = "[not run: the person stopped the turn]"
 _PATH_ARGUMENTS = ("path", "file_path", "directory")
 _ACTING_FOLDERS = frozenset({".git", ".hg", ".svn"})
-"""What stands in these runs with the next command there (hooks, settings), so no mode but `auto` writes it unasked."""
+"""Hooks and settings in these folders run with the next command, so no mode but `auto` writes there unasked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The person's word. `session` and `always` are only given where the approval has something a rule can name."""
+    """What the person answered.
 
-    choice: Literal["once", "session", "always", "deny"]
+    choice  `session` and `always` are valid only if the approval names a subject for a rule; `unanswered`: nobody
+            could be asked
+    word    with a denial: a message for the model
+    """
+
+    choice: Literal["once", "session", "always", "deny", "unanswered"]
     word: str = ""
-    """With a denial: something for the model."""
 
 
-class Approver(Protocol):
-    """Who can be asked. One question at a time; cancelled while it asks, the turn is interrupted."""
+class Person(Protocol):
+    """Whoever uses the conversation."""
 
-    async def ask(self, asked: ApprovalAsked) -> Answer: ...
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        """Approve or deny a call. One question at a time; if cancelled, the turn is interrupted."""
+        ...
+
+    def typed_ahead(self) -> Sequence[str]:
+        """The messages typed while a turn runs, each returned once; they join the turn between two steps."""
+        ...
 
 
-class Permits:
-    """Asked before each call. `session_rules` are the person's words for this chat; the other rules are settings.
+class Nobody:
+    """No person is there: nothing is approved and nothing typed."""
 
-    keep  takes a rule for good, into the person's own file, never a project's; raises ConfigError
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        return Answer("unanswered")
+
+    def typed_ahead(self) -> Sequence[str]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The call may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The call must not run. `outcome` tells the model why."""
+
+    outcome: ToolOutcome
+
+
+Verdict = Allowed | Refused
+
+
+class Approvals:
+    """Decides each call before it runs.
+
+    session_rules  what the person allowed for this chat; the other rules are settings
+    unanswered     calls of this turn that needed an approval when nobody could be asked
+    keep           adds a rule to the person's own settings file, never to a project's; raises ConfigError
     """
 
     def __init__(
@@ -61,8 +98,10 @@ class Permits:
         settings: Callable[[], Settings],
         keep: Callable[[PermissionRule], None],
         emit: Listener,
+        person: Person,
     ) -> None:
-        self.approver: Approver | None = None
+        self.person = person
+        self.unanswered: list[ApprovalAsked] = []
         self.session_rules: list[PermissionRule] = []
         self.toolbox = toolbox
         self._directory = directory.resolve()
@@ -71,8 +110,8 @@ class Permits:
         self._emit = emit
         self._one_at_a_time = asyncio.Lock()
 
-    def for_tools(self, toolbox: Toolbox) -> Permits:
-        """The same person, mode and rules for other tools, such as a task's."""
+    def for_tools(self, toolbox: Toolbox) -> Approvals:
+        """The same person, mode and rules for other tools, such as a subtask's."""
         other = copy.copy(self)
         other.toolbox = toolbox
         return other
@@ -81,23 +120,23 @@ class Permits:
     def mode(self) -> str:
         return self._settings().agent.permission
 
-    async def refused(self, call: ToolCall) -> ToolOutcome | None:
-        """Why the call does not run, for the model; None: it may."""
+    async def check(self, call: ToolCall) -> Verdict:
+        """Decide one call. A call of an unknown tool is allowed: running it tells the model which tools there are."""
         needed = self.toolbox.needs(call)
         if needed is None:
-            return None
+            return Allowed()
         if decide(self.mode, needed) == "deny":
             return _refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
         deny = [rule for rule in self._settings().permissions.deny if rule.tool in ("*", call.name)]
         if needed == "read" and not deny:
-            return None
+            return Allowed()
         try:
             approval = await asyncio.to_thread(self.toolbox.approval, call)
         except ToolError as error:
             if needed == "read":
                 approval = Approval()
             else:
-                return ToolOutcome(f"Error: {error}", is_error=True, summary=str(error))
+                return _refused(f"Error: {error}", str(error))
         if found := matching(deny, call.name, self._subjects(call, approval), self._directory):
             return _refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
@@ -105,21 +144,19 @@ class Permits:
         is_unclear = any(rule.subject for rule in deny) and not (approval.path or approval.subject)
         return await self._by_mode(call, needed, approval, is_unclear=is_unclear)
 
-    async def _by_mode(
-        self, call: ToolCall, needed: Permission, approval: Approval, *, is_unclear: bool
-    ) -> ToolOutcome | None:
-        """is_unclear: nobody can tell whether a denying rule means this call (a chain of commands, say): it asks."""
+    async def _by_mode(self, call: ToolCall, needed: Permission, approval: Approval, *, is_unclear: bool) -> Verdict:
+        """is_unclear: a denying rule may mean this call (a chain of commands, say), so the person is asked."""
         is_plain = self.mode == "auto" or not _is_unusual(approval)
         if decide(self.mode, needed) == "allow" and (needed == "read" or (is_plain and not is_unclear)):
-            return None
+            return Allowed()
         async with self._one_at_a_time:
-            # Inside: what was just allowed for the session may cover the next call of the same reply.
+            # Read inside the lock: the answer to one call of a reply may cover the next.
             allowing = () if is_unclear else self._allowing()
             if matching(allowing, call.name, _about(approval), self._directory):
-                return None
+                return Allowed()
             return await self._ask(call, needed, approval)
 
-    async def _ask(self, call: ToolCall, needed: Permission, approval: Approval) -> ToolOutcome | None:
+    async def _ask(self, call: ToolCall, needed: Permission, approval: Approval) -> Verdict:
         subject = self._rule(call, approval).subject
         asked = ApprovalAsked(
             call.id,
@@ -134,14 +171,15 @@ class Permits:
             approval.directory,
         )
         self._emit(asked)
-        if self.approver is None:
-            self._emit(ApprovalGiven(call.id, call.name, "unanswered"))
-            return _refused(refusal(self.mode, needed, "ask"))
         try:
-            answer = await self.approver.ask(asked)
+            answer = await self.person.ask(asked)
         except BaseException:
             self._emit(ApprovalGiven(call.id, call.name, "stopped"))
             raise
+        if answer.choice == "unanswered":
+            self.unanswered.append(asked)
+            self._emit(ApprovalGiven(call.id, call.name, "unanswered"))
+            return _refused(refusal(self.mode, needed, "ask"))
         is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
@@ -149,7 +187,7 @@ class Permits:
             return _refused(DENIED.format(word=word), f"not allowed{word}")
         if answer.choice != "once":
             self._remember(self._rule(call, approval), for_good=answer.choice == "always")
-        return None
+        return Allowed()
 
     def _remember(self, rule: PermissionRule, *, for_good: bool) -> None:
         if for_good:
@@ -169,7 +207,7 @@ class Permits:
         return (*self._settings().permissions.allow, *self.session_rules)
 
     def _subjects(self, call: ToolCall, approval: Approval) -> set[str]:
-        """Everything that a denial may name. Paths as written too: a tool that reads may not resolve them."""
+        """Everything that a denial may name. Paths as written too: a tool that only reads may not resolve them."""
         written = (self.toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
         paths = [self._directory / Path(path).expanduser() for path in written if isinstance(path, str) and path]
         resolved = {form for path in paths if "\0" not in str(path) for form in _forms(path)}
@@ -178,21 +216,21 @@ class Permits:
 
 
 def _about(approval: Approval) -> set[str]:
-    """What a rule that allows may name: what the call will really touch, never how it was written."""
+    """What a rule that allows may name: what the call will touch, never how it was written."""
     if approval.path:
         return {approval.path}
-    # A command that begins with a path is none: a rule for a folder is not for all that is run from there.
+    # Not a command's path: a rule for a folder does not allow the programs in it.
     named = {approval.subject, approval.command, *approval.names}
     return {name for name in named if name and not Path(name).is_absolute()}
 
 
 def _is_unusual(approval: Approval) -> bool:
-    """What even a mode that lets edits pass asks about."""
+    """Whether even a mode that allows edits asks."""
     return bool(approval.warning) or not _ACTING_FOLDERS.isdisjoint(Path(approval.path).parts)
 
 
 def _is_own(path: Path) -> bool:
-    """Settings and data of nca, whether they exist yet or not."""
+    """Whether the path is, or would be, a settings or data file of nca."""
     own = user_config_file(os.environ).resolve(), data_dir(os.environ).resolve()
     path = path.resolve()
     return (
@@ -206,5 +244,5 @@ def _forms(path: Path) -> tuple[str, str]:
     return os.path.normpath(path), os.path.realpath(path)
 
 
-def _refused(text: str, summary: str = "not allowed") -> ToolOutcome:
-    return ToolOutcome(text, is_error=True, summary=summary)
+def _refused(text: str, summary: str = "not allowed") -> Refused:
+    return Refused(ToolOutcome(text, is_error=True, summary=summary))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from nca.agent.approvals import STOPPED, Permits
+from nca.agent.approvals import STOPPED, Approvals, Refused
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
 from nca.context.admission import admit_output
@@ -45,7 +45,7 @@ class Calls:
         self,
         window: Window,
         toolbox: Toolbox,
-        permits: Permits,
+        approvals: Approvals,
         redactor: Redactor,
         emit: Listener,
         outputs: Path | None,
@@ -55,7 +55,7 @@ class Calls:
         self._within = within
         self._window = window
         self._toolbox = toolbox
-        self._permits = permits
+        self._approvals = approvals
         self._redactor = redactor
         self._emit = emit
         self._outputs = outputs
@@ -95,10 +95,12 @@ class Calls:
         async with self._places:
             shown = msgspec.structs.replace(call, id=self._within + call.id)
             self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
-            outcome = await self._permits.refused(shown)
-            # How long a person took to answer is not what the tool took.
+            verdict = await self._approvals.check(shown)
+            # The time a person took to answer is not the tool's.
             started = time.monotonic()
-            if outcome is None:
+            if isinstance(verdict, Refused):
+                outcome = verdict.outcome
+            else:
                 self._begun.add(call.id)
                 outcome = await self._toolbox.run(call)
             return await asyncio.to_thread(self._cleaned, outcome), time.monotonic() - started

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from nca.agent.approvals import Permits
+from nca.agent.approvals import Approvals
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
@@ -71,7 +71,7 @@ class Parent:
     toolbox: Toolbox
     models: Fallbacks
     spending: Spending
-    permits: Permits
+    approvals: Approvals
     redactor: Redactor
     emit: Listener
     outputs: Path | None
@@ -122,8 +122,8 @@ class _Task:
         self.window = _TaskWindow(parent.window, store, session, self._loaded, first, toolbox)
         self._models = Fallbacks(first, parent.models.opened, self._use, self._hear)
         self._compactor = Compactor(self.window, first, self._hear, parent.models.opened, lambda _: None)
-        permits = parent.permits.for_tools(toolbox)
-        calls = Calls(self.window, toolbox, permits, parent.redactor, self._hear, outputs, within=f"{self._within}/")
+        approvals = parent.approvals.for_tools(toolbox)
+        calls = Calls(self.window, toolbox, approvals, parent.redactor, self._hear, outputs, within=f"{self._within}/")
         self._turn = Turn(self.window, self._compactor, self._models, parent.spending, calls, lambda: None, self._hear)
 
     async def run(self, question: str) -> TurnFinished:

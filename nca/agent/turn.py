@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-
-import msgspec
+from typing import Literal
 
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
@@ -40,6 +39,8 @@ NEVER_TOKENS = 1_000_000_000
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
 CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
 STOPPED = "[interrupted by the user: outcome unknown]"
+EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
+"""What a program exits with after such a turn."""
 
 
 class Turn:
@@ -277,14 +278,8 @@ class Turn:
         if results:
             self.window.append(*results)
 
-    def _finished(self, reason: str, started: float) -> TurnFinished:
-        return msgspec.convert(
-            {
-                "type": "turn_finished",
-                "reason": reason,
-                "text": self.text,
-                "steps": self.steps,
-                "seconds": time.monotonic() - started,
-            },
-            TurnFinished,
-        )
+    def _finished(
+        self, reason: Literal["answered", "interrupted", "max_steps", "stuck"], started: float
+    ) -> TurnFinished:
+        seconds = time.monotonic() - started
+        return TurnFinished(reason, self.text, self.steps, seconds, exit_code=EXIT_CODES[reason])

@@ -187,7 +187,9 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     from nca.cli.first_start import banner
     from nca.terminal.render.session_lines import gone_on_lines
 
-    facts = replace(conversation.model.facts, window_tokens=conversation.stats(with_details=False).window_tokens)
+    facts = replace(
+        conversation.model.facts, window_tokens=conversation.context.stats(with_details=False).window_tokens
+    )
     return [*banner(choice, facts, is_first=is_first), *(gone_on_lines(conversation) if is_earlier else ())]
 
 
@@ -250,12 +252,12 @@ def _warmer() -> Callable[[Conversation], None]:
     tasks: set[asyncio.Task[None]] = set()
 
     async def warm(conversation: Conversation) -> None:
-        if not conversation.is_read_only:
+        if not conversation.session.is_read_only:
             conversation.servers.begin()
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):
-                await conversation.model.warm(conversation.next_request())
+                await conversation.model.warm(conversation.context.next_request())
             else:
                 await warm_litellm()
 

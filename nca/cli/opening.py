@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nca.agent.approvals import Person
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
     from nca.events import Listener
@@ -90,6 +91,7 @@ async def open_conversation(
     prepares: bool = False,
     read_only: bool = False,
     kind: Kind = "chat",
+    person: Person | None = None,
 ) -> Conversation:
     """The conversation with the chosen model. Raises ModelUnavailable, SessionNotFound, SessionLocked."""
     from nca.agent.conversation import Conversation
@@ -108,6 +110,7 @@ async def open_conversation(
             prepares=prepares,
             read_only=read_only,
             kind=kind,
+            person=person,
         )
     except BaseException:
         await model.close()

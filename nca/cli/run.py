@@ -174,19 +174,19 @@ class _Watch:
                 print(f"nca run: {unanswered_line(name, needs)}", file=sys.stderr)
         if not self._as_json:
             return
-        stats = conversation.stats()
+        stats = conversation.context.stats()
         summary = {
-            "session_id": conversation.info.id,
+            "session_id": conversation.session.info.id,
             "model": stats.model,
             "reason": finished.reason,
             "text": finished.text,
             "steps": finished.steps,
             "seconds": finished.seconds,
-            "usage": conversation.costs(),
+            "usage": conversation.session.totals(),
             "turn_cost": finished.cost,
             "unanswered": [one.summary for one in self.unanswered],
             "context": stats,
-            "compactions": conversation.history(),
+            "compactions": conversation.context.history(),
         }
         _write_json(summary)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from nca.agent.approvals import Nobody, Person
 from nca.errors import NcaError, UsageError
 from nca.events import ApprovalGiven, ErrorRaised, Event
 from nca.terminal.commands import CommandContext, Leave, find_command
@@ -313,7 +314,7 @@ def _with_lines(context: CommandContext, options: LoopOptions) -> Chat:
         return True
 
     chat.interrupt_prompt = interrupt
-    approver: LineApprover | None = None
+    approver: Person = Nobody()
     if is_terminal and sys.stdout.isatty():
         from nca.terminal.panels.plain_approval import LineApprover
         from nca.terminal.panels.plain_question import LineQuestion
@@ -322,7 +323,7 @@ def _with_lines(context: CommandContext, options: LoopOptions) -> Chat:
         context.ask = LineQuestion(context.output, reader).ask
 
     def wire(conversation: Conversation) -> None:
-        conversation.permits.approver = approver
+        conversation.approvals.person = approver
         if options.after_prompt:
             options.after_prompt(conversation)
 
@@ -351,10 +352,7 @@ def _with_prompt(context: CommandContext, draw: Draw, options: LoopOptions, dire
     context.ask = KeyQuestion(draw, reader.prompt).ask
 
     def wire(conversation: Conversation) -> None:
-        conversation.permits.approver = TerminalApprover(draw, reader.prompt, chat.stop_work)
-        conversation.said_meanwhile = lambda: [
-            line[1:] if line.startswith("//") else line for line in reader.prompt.take_lines(is_message)
-        ]
+        conversation.approvals.person = TerminalApprover(draw, reader.prompt, chat.stop_work)
 
     if context.exchange:
         context.exchange.wire = wire

@@ -95,7 +95,7 @@ class PromptReader:
         from nca.terminal.panels.session_loader import Shelf
 
         conversation, shelf = self._context.conversation, Shelf(store)
-        picker = Picker(shelf, str(conversation.directory), conversation.info.id)
+        picker = Picker(shelf, str(conversation.directory), conversation.session.info.id)
         self._draw.begin_prompt(picker.above)
         typed_ahead, self._draw.typed_ahead = self._draw.typed_ahead, str
         try:
@@ -114,18 +114,18 @@ class PromptReader:
 
 def status_of(conversation: Conversation) -> Status:
     """What the toolbar says about a conversation."""
-    stats = conversation.stats(with_details=False)
+    stats = conversation.context.stats(with_details=False)
     settings = conversation.loaded.settings.context
     return Status(
         model=stats.model,
         usage_ratio=stats.usage_ratio,
         used_tokens=stats.used_tokens,
         budget_tokens=stats.budget_tokens,
-        session=(conversation.info.name or conversation.info.id[:8])
-        + (" (read-only)" if conversation.is_read_only else ""),
-        cost=conversation.costs().cost,
+        session=(conversation.session.info.name or conversation.session.info.id[:8])
+        + (" (read-only)" if conversation.session.is_read_only else ""),
+        cost=conversation.session.totals().cost,
         is_estimate=stats.is_estimate,
-        permission=conversation.permits.mode,
+        permission=conversation.approvals.mode,
         activity=activity_of(conversation),
         info_threshold=settings.info_threshold,
         compact_threshold=settings.compact_threshold,

@@ -69,13 +69,13 @@ class Exchange:
     async def start(self, name: str) -> None:
         """A new session. Raises UsageError where sessions cannot be exchanged here."""
         before = self._context.conversation
-        if not before.entries and not before.is_read_only:
+        if not before.context.entries and not before.session.is_read_only:
             # It is new already, and would leave nothing behind.
             if name:
-                before.rename(name)
+                before.session.rename(name)
             self._context.output.notice("This session is new; nothing has been said in it.")
             return
-        before_id = short_id(before.info.id)
+        before_id = short_id(before.session.info.id)
         await self._go(None, name=name)
         self._context.output.notice(f"A new session. The one before is kept: /resume {before_id}")
 
@@ -85,7 +85,7 @@ class Exchange:
         if store is None:
             raise UsageError("Sessions are not kept here.")
         info = store.find(wanted)
-        if info.id == self._context.conversation.info.id:
+        if info.id == self._context.conversation.session.info.id:
             output.notice("That is the session you are in.")
             return
         found = await settled(store, info, self._context.ask)
@@ -101,7 +101,7 @@ class Exchange:
         before = self._context.conversation
         conversation = self._open_session(before, session, read_only)
         if name:
-            conversation.rename(name)
+            conversation.session.rename(name)
         self.take_up(conversation)
         # Ctrl-C stops the waiting and not the closing: a lock or a server that stays would be in nobody's hands.
         closing = asyncio.create_task(before.close(keeps_model=True))

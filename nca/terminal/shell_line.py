@@ -65,7 +65,7 @@ class ShellLine:
                 context.conversation.directory,
                 settings=lambda: context.conversation.loaded.settings.tools,
                 limits=lambda: context.conversation.loaded.settings.context.admission,
-                outputs=lambda: context.conversation.store.originals_of(context.conversation.info.id),
+                outputs=lambda: context.conversation.store.originals_of(context.conversation.session.info.id),
                 stays_inside=False,
             )
         return self._made

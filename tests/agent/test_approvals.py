@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from nca.agent.approvals import Answer
+from nca.agent.approvals import Answer, Nobody
 from nca.agent.conversation import Conversation
 from nca.config.layers import load
 from nca.config.loaded import defaults
@@ -73,7 +73,7 @@ class Run(TypedTool):
         return Approval(command=command, subject="" if is_chain else words[0], parts=words)
 
 
-class Person:
+class Person(Nobody):
     """Answers in order, and keeps what was asked."""
 
     def __init__(self, *answers: Answer) -> None:
@@ -103,16 +103,15 @@ class Room:
         loaded = defaults()
         for name, value in settings.items():
             loaded = loaded.with_value(name.replace("__", "."), value, "the test")
-        conversation = Conversation.open(
+        return Conversation.open(
             loaded,
             store=Store.open(None),
             model=ScriptedModel([*replies, "Done."], facts=SMALL),
             directory=self.root,
             toolbox=Toolbox([self.touch, self.run]),
             listener=self.events.append,
+            person=person,
         )
-        conversation.permits.approver = person
-        return conversation
 
     @property
     def decisions(self) -> list[str]:
@@ -141,7 +140,7 @@ def both(*calls: ToolCall) -> Message:
 
 
 def results(conversation: Conversation) -> list[str]:
-    return [entry.message.text for entry in conversation.entries if entry.message.role == "tool"]
+    return [entry.message.text for entry in conversation.context.entries if entry.message.role == "tool"]
 
 
 async def test_once_is_for_this_call_only(room: Room) -> None:
@@ -193,11 +192,14 @@ async def test_a_file_that_cannot_be_written_makes_always_a_session(room: Room) 
 
 
 async def test_nobody_to_ask_is_said_and_does_not_run(room: Room) -> None:
-    conversation = room.open(both(touch("a")))
-    await conversation.send("Go")
+    conversation = room.open(both(touch("a")), "Nobody is there.")
+    finished = await conversation.send("Go")
+    assert (finished.reason, finished.exit_code, finished.is_unanswered) == ("answered", 1, True)
     assert room.touch.written == []
     assert room.decisions == ["unanswered"]
     assert "nobody can give it here" in results(conversation)[0]
+    finished = await conversation.send("And now without a call.")
+    assert (finished.exit_code, finished.is_unanswered) == (0, False)
 
 
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "plan", "auto"])
@@ -290,14 +292,13 @@ async def test_a_link_swapped_into_a_rule_s_path_is_another_path(room: Room, tmp
 async def test_interrupted_at_the_question_nothing_ran_and_the_log_says_so(room: Room) -> None:
     asking = asyncio.Event()
 
-    class Slow:
+    class Slow(Person):
         async def ask(self, asked: ApprovalAsked) -> Answer:
             asking.set()
             await asyncio.sleep(60)
             raise AssertionError
 
-    conversation = room.open(both(touch("a", 1), touch("b", 2)))
-    conversation.permits.approver = Slow()
+    conversation = room.open(both(touch("a", 1), touch("b", 2)), person=Slow())
     turn = asyncio.ensure_future(conversation.send("Go"))
     await asking.wait()
     turn.cancel()

@@ -43,28 +43,28 @@ async def test_what_was_cleared_is_found_by_the_model(store: Store, tmp_path: Pa
 
     conversation = opened(store, tmp_path, ["Noted.", Message("assistant", None, (call,)), last])
     await conversation.send("The lighthouse password is 4711.")
-    conversation.clear()
-    assert "4711" not in str(conversation.effective_history())
+    conversation.context.clear()
+    assert "4711" not in str(conversation.context.effective_history())
     await conversation.send("Do you remember it?")
     result = seen[0].messages[-1]
     assert result["role"] == "tool"
     assert "The lighthouse password is 4711." in result["content"]
     assert (
-        conversation.archive.expand(conversation.search("lighthouse password")[0].id)
+        conversation.context.archive.expand(conversation.context.search("lighthouse password")[0].id)
         == "The lighthouse password is 4711."
     )
     # Neither the call nor its result is in the way of the next search.
-    assert {hit.seq for hit in conversation.search("password of the lighthouse") if hit.score > 1} <= {1, 2}
+    assert {hit.seq for hit in conversation.context.search("password of the lighthouse") if hit.score > 1} <= {1, 2}
 
 
 async def test_other_sessions_are_found_on_request(store: Store, tmp_path: Path) -> None:
     with store.create(directory="/", model="m") as other:
         other.append(said("the walrus is in another session"))
     conversation = opened(store, tmp_path)
-    assert conversation.search("walrus") == []
-    hit = conversation.search("walrus", scope="all")[0]
+    assert conversation.context.search("walrus") == []
+    hit = conversation.context.search("walrus", scope="all")[0]
     assert hit.session == other.info.id
-    assert conversation.archive.expand(hit.id) == "the walrus is in another session"
+    assert conversation.context.archive.expand(hit.id) == "the walrus is in another session"
 
 
 async def test_notes_and_days_are_found(store: Store, tmp_path: Path) -> None:
@@ -73,15 +73,15 @@ async def test_notes_and_days_are_found(store: Store, tmp_path: Path) -> None:
     conversation.memory.note("The deploy key is in the blue folder")
     append_day(tmp_path / ".nca" / "memory.json", "We painted the fence green.", date(2031, 5, 9), heading="Garden")
     await conversation.send("Please deploy the garden.")
-    found = conversation.search("where is the deploy key")
+    found = conversation.context.search("where is the deploy key")
     assert [hit.role for hit in found] == ["user", "assistant", "note"]
     assert found[-1].id == "note:2"
-    assert conversation.archive.expand("note:2") == "The deploy key is in the blue folder"
-    day = conversation.search("what colour is the fence")[-1]
+    assert conversation.context.archive.expand("note:2") == "The deploy key is in the blue folder"
+    day = conversation.context.search("what colour is the fence")[-1]
     assert (day.id, day.role) == ("day:2031-05-09:1", "day")
-    assert "painted the fence green" in conversation.archive.expand(day.id)
-    conversation.clear()
-    assert conversation.search("fence")[-1].id == day.id
+    assert "painted the fence green" in conversation.context.archive.expand(day.id)
+    conversation.context.clear()
+    assert conversation.context.search("fence")[-1].id == day.id
 
 
 async def test_notes_that_cannot_be_read_are_no_error(store: Store, tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ async def test_notes_that_cannot_be_read_are_no_error(store: Store, tmp_path: Pa
     await conversation.send("the walrus")
     (tmp_path / ".nca").mkdir()
     (tmp_path / ".nca" / "memory.json").write_text("not notes")
-    assert conversation.search("walrus")[0].seq == 1
-    assert conversation.archive.expand("note:1") == ""
+    assert conversation.context.search("walrus")[0].seq == 1
+    assert conversation.context.archive.expand("note:1") == ""
 
 
 def test_a_link_is_no_day(tmp_path: Path) -> None:
@@ -107,5 +107,5 @@ def test_a_link_is_no_day(tmp_path: Path) -> None:
 async def test_a_range_is_shown_together(store: Store, tmp_path: Path) -> None:
     conversation = opened(store, tmp_path, ["second"])
     await conversation.send("first")
-    assert conversation.archive.expand("1-2") == "[1]\nfirst\n\n[2]\nsecond"
-    assert conversation.archive.expand(f"{conversation.info.id}:1-9") == "[1]\nfirst\n\n[2]\nsecond"
+    assert conversation.context.archive.expand("1-2") == "[1]\nfirst\n\n[2]\nsecond"
+    assert conversation.context.archive.expand(f"{conversation.session.info.id}:1-9") == "[1]\nfirst\n\n[2]\nsecond"

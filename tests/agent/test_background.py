@@ -58,18 +58,18 @@ async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
     # A turn takes less than lies between the two thresholds.
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
     await until_prepared(conversation, events)
-    before = conversation.effective_history()
-    used = conversation.stats().used_tokens
-    assert 0.75 <= conversation.stats().usage_ratio < 0.8
-    while conversation.is_preparing:
+    before = conversation.context.effective_history()
+    used = conversation.context.stats().used_tokens
+    assert 0.75 <= conversation.context.stats().usage_ratio < 0.8
+    while conversation.context.is_preparing:
         await asyncio.sleep(0.01)
-    assert conversation.effective_history() == before
+    assert conversation.context.effective_history() == before
     await conversation.send("Next")
     starting, completed = compactions(events)
     assert (starting.phase, starting.trigger) == ("starting", "idle")
     assert (completed.phase, completed.trigger) == ("completed", "idle")
-    assert completed.tokens_before == used == conversation.history()[-1].tokens_before
-    assert conversation.history()[-1].trigger == "idle"
+    assert completed.tokens_before == used == conversation.context.history()[-1].tokens_before
+    assert conversation.context.history()[-1].trigger == "idle"
     await conversation.close()
 
 
@@ -83,9 +83,9 @@ async def test_it_is_dropped_when_the_conversation_moved_on(tmp_path: Path, move
     conversation = opened(tmp_path, events, reply)
     await until_prepared(conversation, events)
     if moves == "clear":
-        while conversation.is_preparing:
+        while conversation.context.is_preparing:
             await asyncio.sleep(0.01)
-        conversation.clear()
+        conversation.context.clear()
     await conversation.send("Next")
     phases = [event.phase for event in compactions(events)][:2]
     assert phases == ["starting", "skipped"]
@@ -95,15 +95,15 @@ async def test_it_is_dropped_when_the_conversation_moved_on(tmp_path: Path, move
 async def test_the_warning_and_the_next_rung_tell_of_the_preparation(tmp_path: Path) -> None:
     events: list[Event] = []
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER), {"context.compact_threshold": 0.5}, MIDDLE)
-    budget = conversation.stats().budget_tokens
-    assert conversation.stats().next_rung == f"compaction at {budget // 2:,} tokens"
+    budget = conversation.context.stats().budget_tokens
+    assert conversation.context.stats().next_rung == f"compaction at {budget // 2:,} tokens"
     await until_prepared(conversation, events)
     (warning,) = [event for event in events if isinstance(event, ContextWarning)]
     assert warning.message.endswith("tokens). A compaction is being prepared.")
-    assert conversation.stats().next_rung.startswith("a compaction is being prepared")
-    while conversation.is_preparing:
+    assert conversation.context.stats().next_rung.startswith("a compaction is being prepared")
+    while conversation.context.is_preparing:
         await asyncio.sleep(0.01)
-    assert conversation.stats().next_rung == "a compaction is ready and is put in force before the next request"
+    assert conversation.context.stats().next_rung == "a compaction is ready and is put in force before the next request"
     await conversation.send("Next")
     assert [event.phase for event in compactions(events)] == ["starting", "completed"]
     await conversation.close()
@@ -112,17 +112,20 @@ async def test_the_warning_and_the_next_rung_tell_of_the_preparation(tmp_path: P
 async def test_every_rung_that_is_ahead_is_named(tmp_path: Path) -> None:
     events: list[Event] = []
     conversation = opened(tmp_path, events, summary_or(LONG_ANSWER))
-    budget = conversation.stats().budget_tokens
+    budget = conversation.context.stats().budget_tokens
     info, idle, trigger = (int(share * budget) for share in (0.60, 0.75, 0.80))
     after_info = f"compaction is prepared from {idle:,} on, compaction at {trigger:,} tokens"
-    assert conversation.stats().next_rung == f"a notice above {info:,} tokens, {after_info}"
-    while conversation.stats().used_tokens <= info:
+    assert conversation.context.stats().next_rung == f"a notice above {info:,} tokens, {after_info}"
+    while conversation.context.stats().used_tokens <= info:
         await conversation.send("Question")
-    assert conversation.stats().next_rung == after_info
-    conversation.set("context.idle_threshold", conversation.stats().usage_ratio)
-    assert conversation.stats().next_rung == f"compaction is prepared after a turn, compaction at {trigger:,} tokens"
+    assert conversation.context.stats().next_rung == after_info
+    conversation.set("context.idle_threshold", conversation.context.stats().usage_ratio)
+    assert (
+        conversation.context.stats().next_rung
+        == f"compaction is prepared after a turn, compaction at {trigger:,} tokens"
+    )
     conversation.set("context.auto", "off")
-    assert conversation.stats().next_rung.startswith("nothing by itself")
+    assert conversation.context.stats().next_rung.startswith("nothing by itself")
     await conversation.close()
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from nca.agent.approvals import Nobody, Person
 from nca.agent.calls import MOST_AT_ONCE
 from nca.agent.conversation import Conversation
 from nca.agent.repeats import NUDGE
@@ -40,13 +41,23 @@ class Meeting(TypedTool):
         return ToolOutcome(say or f"{wait}")
 
 
+class Typist(Nobody):
+    """Types ahead. `typed`: what it has typed by each time it is asked."""
+
+    def __init__(self, *typed: list[str]) -> None:
+        self.typed = list(typed)
+
+    def typed_ahead(self) -> list[str]:
+        return self.typed.pop(0) if self.typed else []
+
+
 class Room:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.events: list[Event] = []
         self.look, self.change = Meeting("look", "read"), Meeting("change", "write")
 
-    def open(self, *replies: Any, **settings: Any) -> Conversation:
+    def open(self, *replies: Any, person: Person | None = None, **settings: Any) -> Conversation:
         loaded = defaults().with_values({"agent.permission": "auto", **settings}, "the test")
         self.model = ScriptedModel(replies, facts=SMALL)
         return Conversation.open(
@@ -56,6 +67,7 @@ class Room:
             directory=self.path,
             toolbox=Toolbox([self.look, self.change]),
             listener=self.events.append,
+            person=person,
         )
 
 
@@ -71,7 +83,7 @@ def calls(*made: tuple[str, str]) -> Message:
 
 
 def results(conversation: Conversation) -> list[str]:
-    return [entry.message.text for entry in conversation.entries if entry.message.role == "tool"]
+    return [entry.message.text for entry in conversation.context.entries if entry.message.role == "tool"]
 
 
 async def test_readers_run_together_and_are_logged_in_order(room: Room) -> None:
@@ -131,7 +143,7 @@ async def test_going_round_in_circles_is_nudged_once_and_then_ends(room: Room) -
     said = results(conversation)
     assert [text.endswith(NUDGE) for text in said] == [False, False, True, False]
     assert len(room.model.requests) == 4
-    assert validate_request(conversation.effective_history(), "openai") == []
+    assert validate_request(conversation.context.effective_history(), "openai") == []
 
 
 async def test_a_nudge_that_helps_ends_nothing(room: Room) -> None:
@@ -146,22 +158,19 @@ async def test_a_new_turn_may_ask_the_same_again(room: Room) -> None:
 
 
 async def test_what_is_said_meanwhile_comes_with_the_next_step_of_the_turn(room: Room) -> None:
-    typed = [["stop that", " ", "use b"], ["never taken"]]
-    conversation = room.open(again(), "Done.")
-    conversation.said_meanwhile = lambda: typed.pop(0)
+    typist = Typist(["stop that", " ", "use b"], ["never taken"])
+    conversation = room.open(again(), "Done.", person=typist)
     assert (await conversation.send("Go")).text == "Done."
-    roles = [entry.message.role for entry in conversation.entries]
+    roles = [entry.message.role for entry in conversation.context.entries]
     assert roles == ["user", "assistant", "tool", "user", "assistant"]
     assert room.model.requests[1].messages[-1]["content"] == "stop that\n\nuse b"
     assert [event.text for event in room.events if isinstance(event, MessageTaken)] == ["stop that\n\nuse b"]
     # Behind the last step the prompt has it.
-    assert typed == [["never taken"]]
+    assert typist.typed == [["never taken"]]
 
 
 async def test_a_file_that_is_not_there_does_not_end_the_turn_that_runs(room: Room) -> None:
-    conversation = room.open(again(), "Done.")
-    typed = [["see @./missing.py"]]
-    conversation.said_meanwhile = lambda: typed.pop() if typed else []
+    conversation = room.open(again(), "Done.", person=Typist(["see @./missing.py"]))
     assert (await conversation.send("Go")).reason == "answered"
     assert room.model.requests[1].messages[-1]["content"] == "see @./missing.py"
     assert any("no such file" in getattr(event, "message", "") for event in room.events)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.errors import ConfigError, ProviderError, ProviderFailure
@@ -50,6 +51,7 @@ class Room:
         facts: ModelFacts = SMALL,
         session: str | None = None,
         settings: dict[str, Any] | None = None,
+        person: Person | None = None,
     ) -> Conversation:
         return Conversation.open(
             defaults().with_values(settings or {}, "the test"),
@@ -58,6 +60,7 @@ class Room:
             directory=self.path,
             session=session,
             listener=self.events.append,
+            person=person,
         )
 
     def of(self, kind: type[Any]) -> list[Any]:
@@ -89,9 +92,9 @@ async def test_a_turn_with_a_tool_is_whole_in_the_log(room: Room) -> None:
     conversation = room.open([call("read_file", '{"path": "a.txt"}'), "It says hello."])
     finished = await conversation.send("What is in a.txt?")
     assert (finished.reason, finished.text, finished.steps) == ("answered", "It says hello.", 2)
-    roles = [entry.message.role for entry in conversation.entries]
+    roles = [entry.message.role for entry in conversation.context.entries]
     assert roles == ["user", "assistant", "tool", "assistant"]
-    assert "hello world" in conversation.entries[2].message.text
+    assert "hello world" in conversation.context.entries[2].message.text
     assert "".join(event.text for event in room.of(TextDelta)) == "It says hello."
     assert [event.is_error for event in room.of(ToolFinished)] == [False]
     assert room.events[-1] == finished
@@ -101,19 +104,19 @@ async def test_what_a_model_put_beside_a_call_goes_back_to_it_and_to_no_other(ro
     signed = ToolCall("c1", "list_directory", "{}", {"extra_content": {"google": "Zm9v"}}, SMALL.name)
     conversation = room.open([Message("assistant", None, (signed,)), "Done.", "Again."])
     await conversation.send("List it.")
-    session = conversation.info.id
+    session = conversation.session.info.id
     await conversation.close()
     conversation = room.open([], session=session)
-    assert conversation.effective_history()[2]["tool_calls"][0]["extra_content"] == {"google": "Zm9v"}
+    assert conversation.context.effective_history()[2]["tool_calls"][0]["extra_content"] == {"google": "Zm9v"}
     await conversation.use_model(ScriptedModel([], facts=ModelFacts("scripted/other", "scripted", 4_000)))
-    assert "extra_content" not in conversation.effective_history()[2]["tool_calls"][0]
+    assert "extra_content" not in conversation.context.effective_history()[2]["tool_calls"][0]
 
 
 async def test_the_text_is_on_disk_before_the_model_is_asked(room: Room) -> None:
     seen: list[list[str]] = []
 
     def look(_: ModelRequest) -> str:
-        session = room.store.find(conversation.info.id)
+        session = room.store.find(conversation.session.info.id)
         with Store.open(room.path / "sessions.db", read_only=True) as other:
             reader = other.open_session(session.id, read_only=True)
             seen.append([entry.message.text for entry in reader.entries()])
@@ -131,56 +134,60 @@ async def test_sixty_turns_in_a_small_window_never_overflow(room: Room) -> None:
         assert finished.reason == "answered"
     assert all(event.used_tokens <= event.budget_tokens for event in room.of(RequestStarted))
     completed = [event for event in room.of(ContextCompaction) if event.phase == "completed"]
-    records = conversation.history()
+    records = conversation.context.history()
     assert len(completed) == len(records) >= 3
     for event, record in zip(completed, records, strict=True):
         assert (event.tokens_before, event.tokens_after) == (record.tokens_before, record.tokens_after)
         assert f"{event.tokens_before:,} → {event.tokens_after:,} tokens" in event.message
     starting = [event for event in room.of(ContextCompaction) if event.phase == "starting"]
     assert len(starting) == len(completed)
-    assert conversation.stats().summaries <= 6
-    assert "never use tabs" in str(conversation.effective_history())
+    assert conversation.context.stats().summaries <= 6
+    assert "never use tabs" in str(conversation.context.effective_history())
 
 
 async def test_numbers_of_event_record_and_stats_agree(room: Room) -> None:
     conversation = room.open([summary_or(LONG_ANSWER)] * 40)
     for number in range(6):
         await conversation.send(f"Question {number}")
-    before = conversation.stats().used_tokens
-    outcome = await conversation.compact()
+    before = conversation.context.stats().used_tokens
+    outcome = await conversation.context.compact()
     assert outcome.compacted
-    assert outcome.tokens_before == before == conversation.history()[-1].tokens_before
-    assert outcome.tokens_after == conversation.stats().used_tokens == conversation.history()[-1].tokens_after
-    assert sum(conversation.stats().breakdown.values()) == conversation.stats().used_tokens
+    assert outcome.tokens_before == before == conversation.context.history()[-1].tokens_before
+    assert (
+        outcome.tokens_after
+        == conversation.context.stats().used_tokens
+        == conversation.context.history()[-1].tokens_after
+    )
+    assert sum(conversation.context.stats().breakdown.values()) == conversation.context.stats().used_tokens
 
 
 async def test_undo_and_redo_give_the_exact_view(room: Room) -> None:
     conversation = room.open([summary_or(LONG_ANSWER)] * 40, facts=MIDDLE)
     for number in range(6):
         await conversation.send(f"Question {number}")
-    before, used = conversation.effective_history(), conversation.stats().used_tokens
-    assert (await conversation.compact()).compacted
-    after, used_after = conversation.effective_history(), conversation.stats().used_tokens
+    before, used = conversation.context.effective_history(), conversation.context.stats().used_tokens
+    assert (await conversation.context.compact()).compacted
+    after, used_after = conversation.context.effective_history(), conversation.context.stats().used_tokens
     assert after != before
-    assert conversation.undo() is not None
-    assert (conversation.effective_history(), conversation.stats().used_tokens) == (before, used)
-    assert conversation.redo() is not None
-    assert (conversation.effective_history(), conversation.stats().used_tokens) == (after, used_after)
-    conversation.undo()
+    assert conversation.context.undo() is not None
+    assert (conversation.context.effective_history(), conversation.context.stats().used_tokens) == (before, used)
+    assert conversation.context.redo() is not None
+    assert (conversation.context.effective_history(), conversation.context.stats().used_tokens) == (after, used_after)
+    conversation.context.undo()
     await conversation.send("Later")
-    assert conversation.effective_history()[: len(before)] == before
-    assert conversation.undo() is None
+    assert conversation.context.effective_history()[: len(before)] == before
+    assert conversation.context.undo() is None
 
 
 async def test_clear_is_undoable(room: Room) -> None:
     conversation = room.open(["One.", "Two."])
     await conversation.send("First")
-    before = conversation.effective_history()
-    assert conversation.clear() is not None
-    assert conversation.clear() is None
-    assert [row["role"] for row in conversation.effective_history()] == ["system", "user"]
-    conversation.undo()
-    assert conversation.effective_history() == before
+    before = conversation.context.effective_history()
+    assert conversation.context.clear() is not None
+    assert conversation.context.clear() is None
+    assert [row["role"] for row in conversation.context.effective_history()] == ["system", "user"]
+    conversation.context.undo()
+    assert conversation.context.effective_history() == before
 
 
 async def test_notices_once_for_each_crossing(room: Room) -> None:
@@ -210,7 +217,7 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
         await conversation.send(f"Question {number}")
     finished = await conversation.send("One more")
     assert finished.reason == "answered"
-    assert conversation.stats().window_tokens == 3_000
+    assert conversation.context.stats().window_tokens == 3_000
     assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
     assert room.store.learned("scripted/unknown").window_tokens == 3_000
     said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
@@ -220,10 +227,11 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
 async def test_a_failed_turn_keeps_the_text_and_sends_it_once(room: Room) -> None:
     conversation = room.open([ProviderError("no key", advice="Set one."), "Now."])
     finished = await conversation.send("Hello")
-    assert finished.reason == "failed"
+    assert (finished.reason, finished.exit_code) == ("failed", 3)
     assert room.of(ErrorRaised)[-1] == ErrorRaised("no key", "Set one.", 3)
-    assert (await conversation.send("Hello")).reason == "answered"
-    assert [entry.message.text for entry in conversation.entries] == ["Hello", "Now."]
+    finished = await conversation.send("Hello")
+    assert (finished.reason, finished.exit_code) == ("answered", 0)
+    assert [entry.message.text for entry in conversation.context.entries] == ["Hello", "Now."]
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\t\u3000\n"])
@@ -233,7 +241,7 @@ async def test_a_blank_message_is_refused_and_nothing_is_stored(room: Room, text
     finished = await conversation.send(text)
     assert (finished.reason, finished.text) == ("failed", "")
     assert room.of(ErrorRaised) == [ErrorRaised("The message is empty; nothing was sent.", "", 2)]
-    assert [entry.message.text for entry in conversation.entries] == ["Hello", "Hi."]
+    assert [entry.message.text for entry in conversation.context.entries] == ["Hello", "Hi."]
     assert len(conversation.model.requests) == 1  # type: ignore[attr-defined]
 
 
@@ -242,7 +250,7 @@ async def test_a_file_without_a_word_is_a_message(room: Room) -> None:
     conversation = room.open(["Hi."])
     finished = await conversation.send("", attachments=[room.path / "a.txt"])
     assert finished.reason == "answered"
-    assert "hello world" in conversation.effective_history()[1]["content"]
+    assert "hello world" in conversation.context.effective_history()[1]["content"]
 
 
 async def test_a_file_that_there_is_no_room_for_is_said_to_be_left_out(room: Room) -> None:
@@ -252,7 +260,7 @@ async def test_a_file_that_there_is_no_room_for_is_said_to_be_left_out(room: Roo
     assert [event.message for event in room.of(Notice) if "a.txt" in event.message] == [
         "a.txt was left out: there is no room for its 24,000 bytes."
     ]
-    assert 'cut="24000 bytes in all"' in conversation.effective_history()[1]["content"]
+    assert 'cut="24000 bytes in all"' in conversation.context.effective_history()[1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +278,7 @@ async def test_the_warning_says_what_will_really_happen(room: Room, auto: str, s
     while not (warnings := [event for event in room.of(ContextWarning) if event.level == "warning"]):
         await conversation.send("Question")
     assert warnings[0].message.endswith(said)
-    assert (conversation.stats().next_rung == "compaction before the next request") == (auto == "on")
+    assert (conversation.context.stats().next_rung == "compaction before the next request") == (auto == "on")
     room.events.clear()
     await conversation.send("Next")
     phases = {"on": ["starting", "completed"], "off": [], "preview": ["preview"]}
@@ -280,7 +288,7 @@ async def test_the_warning_says_what_will_really_happen(room: Room, auto: str, s
 async def test_what_was_cleared_unanswered_can_be_sent_again(room: Room) -> None:
     conversation = room.open([ProviderError("down"), "Now."])
     await conversation.send("Hello")
-    conversation.clear()
+    conversation.context.clear()
     assert (await conversation.send("Hello")).text == "Now."
     sent = conversation.model.requests[-1].messages  # type: ignore[attr-defined]
     assert [row["content"] for row in sent[1:]] == ["Hello"]
@@ -295,7 +303,7 @@ async def test_an_interrupted_answer_is_kept_and_marked(room: Room) -> None:
     sending.cancel()
     finished = await sending
     assert finished.reason == "interrupted"
-    last = conversation.entries[-1].message
+    last = conversation.context.entries[-1].message
     assert last.is_interrupted
     assert LONG_ANSWER.startswith(last.text[:10])
     assert (await conversation.send("Go on")).reason == "answered"
@@ -306,7 +314,7 @@ async def test_the_step_limit_closes_every_pair(room: Room) -> None:
     conversation = room.open([*loops, "Fine."], settings={"agent.max_steps": 3})
     finished = await conversation.send("Look around forever")
     assert finished.reason == "max_steps"
-    assert "limit of 3 steps" in conversation.entries[-1].message.text
+    assert "limit of 3 steps" in conversation.context.entries[-1].message.text
     assert (await conversation.send("And now?")).reason == "answered"
 
 
@@ -315,7 +323,7 @@ async def test_calls_cut_by_length_are_not_run(room: Room) -> None:
     conversation = room.open([cut, "I see."])
     finished = await conversation.send("Look")
     assert finished.text == "I see."
-    assert "not run" in conversation.entries[2].message.text
+    assert "not run" in conversation.context.entries[2].message.text
     sent = conversation.model.requests[1].messages  # type: ignore[attr-defined]
     assert sent[2]["tool_calls"][0]["function"]["arguments"] == "{}"
 
@@ -324,14 +332,18 @@ async def test_a_resumed_session_has_everything_and_the_same_number(room: Room) 
     conversation = room.open([summary_or(LONG_ANSWER)] * 30)
     for number in range(6):
         await conversation.send(f"Question {number}")
-    await conversation.compact()
+    await conversation.context.compact()
     await conversation.send("After")
-    used, sent, session = conversation.stats().used_tokens, conversation.effective_history(), conversation.info.id
+    used, sent, session = (
+        conversation.context.stats().used_tokens,
+        conversation.context.effective_history(),
+        conversation.session.info.id,
+    )
     await conversation.close()
     again = room.open(["Yes."], session=session)
-    assert again.effective_history() == sent
-    assert again.stats().used_tokens == used
-    assert again.undo() is not None
+    assert again.context.effective_history() == sent
+    assert again.context.stats().used_tokens == used
+    assert again.context.undo() is not None
 
 
 async def test_attachments_come_along_within_their_budget(room: Room) -> None:
@@ -339,7 +351,7 @@ async def test_attachments_come_along_within_their_budget(room: Room) -> None:
     conversation = room.open(["Read."])
     finished = await conversation.send("Summarize @big.txt please")
     assert finished.reason == "answered"
-    part = conversation.entries[0].message.attachments[0]
+    part = conversation.context.entries[0].message.attachments[0]
     assert part.path == "big.txt"
     assert part.is_cut
     assert part.original_bytes == 54_000
@@ -355,18 +367,18 @@ async def test_what_cannot_be_attached_is_not_sent(room: Room, text: str) -> Non
     finished = await conversation.send(text)
     assert finished.reason == "failed"
     assert "Nothing was sent" in room.of(ErrorRaised)[-1].advice
-    assert conversation.entries == ()
+    assert conversation.context.entries == ()
 
 
 async def test_settings_change_at_once_or_not_at_all(room: Room) -> None:
     conversation = room.open(["Yes."])
     assert conversation.set("agent_max_context_tokens", "2000") == "context.max_tokens"
-    assert conversation.stats().budget_tokens == 2_000
+    assert conversation.context.stats().budget_tokens == 2_000
     with pytest.raises(ConfigError):
         conversation.set("context.compact_threshold", "1.5")
     with pytest.raises(ConfigError):
         conversation.set("model.max_output_tokens", "999999")
-    assert conversation.stats().budget_tokens == 2_000
+    assert conversation.context.stats().budget_tokens == 2_000
 
 
 async def test_usage_is_reported_for_every_request(room: Room) -> None:
@@ -374,7 +386,9 @@ async def test_usage_is_reported_for_every_request(room: Room) -> None:
     await conversation.send("One")
     await conversation.send("Two")
     assert len(room.of(UsageReported)) == 2
-    assert conversation.costs().prompt_tokens == sum(event.usage.prompt_tokens for event in room.of(UsageReported))
+    assert conversation.session.totals().prompt_tokens == sum(
+        event.usage.prompt_tokens for event in room.of(UsageReported)
+    )
     assert [event.reason for event in room.of(TurnFinished)] == ["answered", "answered"]
 
 
@@ -382,7 +396,7 @@ async def test_a_large_result_is_cut_and_kept_whole_beside(room: Room) -> None:
     (room.path / "big.txt").write_text("".join(f"line {number}\n" for number in range(5_000)))
     conversation = room.open([call("read_file", '{"path": "big.txt", "limit": 2000}'), "Read."])
     await conversation.send("Read it")
-    text = conversation.entries[2].message.text
+    text = conversation.context.entries[2].message.text
     assert "[Output truncated from" in text
     whole = Path(text.rsplit("The whole output is in ", 1)[1].rstrip("]"))
     assert "line 1500" in whole.read_text()

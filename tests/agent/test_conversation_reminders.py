@@ -55,12 +55,14 @@ async def test_it_enters_with_the_message_when_due_and_stays_as_it_was_sent(tmp_
         for before, after in pairwise(sent):
             assert after[: len(before)] == before
         assert sent[0][0]["content"].endswith("## Role\nYou are a tester.")
-        assert [entry.message.text for entry in conversation.entries][::2] == [f"Question {n}" for n in range(1, 5)]
-        name = conversation.info.id
+        assert [entry.message.text for entry in conversation.context.entries][::2] == [
+            f"Question {n}" for n in range(1, 5)
+        ]
+        name = conversation.session.info.id
         await conversation.close()
         resumed = opened(store, tmp_path, replies("Yes."), session=name)
         await resumed.send("Question 5")
-        assert resumed.effective_history()[-2]["content"] == "Question 5"
+        assert resumed.context.effective_history()[-2]["content"] == "Question 5"
         await resumed.close()
 
 

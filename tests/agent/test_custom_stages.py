@@ -123,7 +123,7 @@ def closings(events: list[Event]) -> list[ContextCompaction]:
 
 async def test_a_stage_never_runs_on_the_thread_of_the_chat(tmp_path: Path) -> None:
     conversation = await opened(tmp_path, [], "waits")
-    compacting = asyncio.ensure_future(conversation.compact())
+    compacting = asyncio.ensure_future(conversation.context.compact())
     while "nca_agent_stages" not in sys.modules or not sys.modules["nca_agent_stages"].began.is_set():
         await asyncio.sleep(0.01)
     # It is in the middle of its work, and this loop goes on.
@@ -150,10 +150,10 @@ async def test_a_stage_never_runs_on_the_thread_of_the_chat(tmp_path: Path) -> N
 async def test_one_that_fails_is_named_once_and_the_others_run(tmp_path: Path, name: str, why: str) -> None:
     alone: list[Event] = []
     conversation = await opened(tmp_path / "alone", alone, name)
-    before = conversation.effective_history()
-    outcome = await conversation.compact()
+    before = conversation.context.effective_history()
+    outcome = await conversation.context.compact()
     assert not outcome.compacted
-    assert conversation.effective_history() == before
+    assert conversation.context.effective_history() == before
     (skipped,) = closings(alone)
     assert skipped.phase == "skipped"
     assert why in skipped.message
@@ -161,10 +161,10 @@ async def test_one_that_fails_is_named_once_and_the_others_run(tmp_path: Path, n
 
     together: list[Event] = []
     conversation = await opened(tmp_path / "together", together, name, "halve")
-    outcome = await conversation.compact()
+    outcome = await conversation.context.compact()
     assert outcome.stages_used == ("halve",)
     _, *before = before
-    assert conversation.effective_history()[1:] == before[len(before) // 2 :]
+    assert conversation.context.effective_history()[1:] == before[len(before) // 2 :]
     (completed,) = closings(together)
     assert completed.phase == "completed"
     assert completed.message.count("Not used: ") == completed.message.count(why) == 1
@@ -176,18 +176,18 @@ async def test_one_that_fails_is_named_once_and_the_others_run(tmp_path: Path, n
 
 async def test_what_a_stage_does_to_what_it_is_handed_changes_nothing(tmp_path: Path) -> None:
     conversation = await opened(tmp_path, [], "spoils")
-    before = conversation.effective_history()
-    await conversation.compact()
-    texts = [entry.message.text for entry in conversation.entries]
+    before = conversation.context.effective_history()
+    await conversation.context.compact()
+    texts = [entry.message.text for entry in conversation.context.entries]
     assert texts == [row["content"] for row in before[1:]]
-    assert conversation.effective_history()[-1] == {"role": "user", "content": "Question 9"}
+    assert conversation.context.effective_history()[-1] == {"role": "user", "content": "Question 9"}
     await conversation.close()
 
 
 async def test_one_that_does_not_come_back_is_left_behind(tmp_path: Path) -> None:
     events: list[Event] = []
     conversation = await opened(tmp_path, events, "waits", "halve", **{"context.summarize.deadline_seconds": 1.0})
-    outcome = await conversation.compact()
+    outcome = await conversation.context.compact()
     sys.modules["nca_agent_stages"].may_end.set()
     assert outcome.stages_used == ("halve",)
     assert "Not used: the stage waits did not answer within 1 seconds." in closings(events)[0].message

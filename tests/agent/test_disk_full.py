@@ -46,7 +46,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
             defaults(), store=store, model=model, directory=tmp_path, listener=events.append
         )
         await conversation.send("Hello.")
-        before = list(conversation.entries)
+        before = list(conversation.context.entries)
         connection.pragma("max_page_count", connection.pragma("page_count") + room)
         finished = await conversation.send("Please look.")
         errors = [event.message for event in events if isinstance(event, ErrorRaised)]
@@ -55,14 +55,14 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
             assert all("disk full" in error and "\n" not in error for error in errors)
         else:
             assert room > 0
-        assert conversation._session.entries() == list(conversation.entries)
+        assert conversation.session.entries() == list(conversation.context.entries)
         with pytest.raises(StoreError, match="disk full"):
-            conversation._session.append([Message("user", "x" * 200_000)])
+            conversation.session.append([Message("user", "x" * 200_000)])
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.send("Please look.")).reason == "answered"
-        assert (await conversation.compact()).compacted
-        log = list(conversation.entries)
-        session = conversation.info.id
+        assert (await conversation.context.compact()).compacted
+        log = list(conversation.context.entries)
+        session = conversation.session.info.id
         await conversation.close()
     assert log[: len(before)] == before
     with Store.open(path) as store, store.open_session(session) as opened:
@@ -82,13 +82,13 @@ async def test_what_a_person_says_goes_nowhere_before_it_is_on_disk(tmp_path: Pa
             defaults(), store=store, model=model, directory=tmp_path, listener=events.append
         )
         await conversation.send("Hello.")
-        before = conversation.entries
+        before = conversation.context.entries
         connection.pragma("max_page_count", connection.pragma("page_count"))
         assert (await conversation.send("x" * 20_000)).reason == "failed"
         [error] = [event for event in events if isinstance(event, ErrorRaised)]
         assert "bytes free on" in error.message
         assert "Free some space" in error.advice
-        assert conversation.entries == before
+        assert conversation.context.entries == before
         assert len(model.requests) == 1
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.send("x" * 20_000)).reason == "answered"
@@ -102,18 +102,18 @@ async def test_a_compaction_that_finds_no_room_changes_nothing(tmp_path: Path) -
         conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
         for _ in range(2):
             await conversation.send("Hello.")
-        view, sent = conversation.view, conversation.effective_history()
+        view, sent = conversation.context.view, conversation.context.effective_history()
         connection.pragma("max_page_count", connection.pragma("page_count"))
         full = 0
         for _ in range(40):
             try:
-                await conversation.compact()
-                conversation.undo()
+                await conversation.context.compact()
+                conversation.context.undo()
             except StoreError as error:
                 full += "disk full" in error.message
         assert full > 10
-        assert (conversation.view, conversation.effective_history()) == (view, sent)
-        assert conversation._session.view() == view
+        assert (conversation.context.view, conversation.context.effective_history()) == (view, sent)
+        assert conversation.session.view() == view
         connection.pragma("max_page_count", PLENTY)
-        assert (await conversation.compact()).compacted
+        assert (await conversation.context.compact()).compacted
         await conversation.close()

@@ -170,7 +170,10 @@ async def test_the_whole_way_past_a_provider_that_is_down(tmp_path: Path) -> Non
         "test-model",
     ]
     # A person's text was written once, and the chat's own model stays the chat's own.
-    assert [e.message.text for e in conversation.entries if e.message.role == "user"] == ["Hello?", "Still there?"]
+    assert [e.message.text for e in conversation.context.entries if e.message.role == "user"] == [
+        "Hello?",
+        "Still there?",
+    ]
     assert conversation.model.facts.name == "openai/server-error-for-ever"
     assert sum("answers instead of" in event.message for event in room.of(Notice)) == 2
 
@@ -193,12 +196,12 @@ async def test_a_smaller_fallback_compacts_before_it_is_asked(tmp_path: Path) ->
         conversation = await room.open("openai/gpt-4o")
         for number in range(8):
             await conversation.send(f"Question {number}")
-        assert conversation.stats().used_tokens > 6_000
+        assert conversation.context.stats().used_tokens > 6_000
         # From here on the first model is unknown to its provider.
         await conversation.use_model(await open_model(*_unknown(room)))
         room.events.clear()
         finished = await conversation.send("And now?")
-        window = conversation.stats().window_tokens
+        window = conversation.context.stats().window_tokens
         await conversation.close()
     assert (finished.reason, window) == ("answered", 8_192)
     asked = [event.model for event in room.of(RequestStarted)]
@@ -235,7 +238,7 @@ async def test_a_partial_answer_is_never_begun_again(tmp_path: Path) -> None:
         await conversation.close()
     assert finished.reason == "failed"
     assert [event.model for event in room.of(RequestStarted)] == ["openai/error-in-stream"]
-    assert conversation.entries[-1].message.is_interrupted
+    assert conversation.context.entries[-1].message.is_interrupted
 
 
 async def test_the_rest_of_the_turn_stays_with_who_took_over(tmp_path: Path) -> None:

@@ -47,38 +47,38 @@ async def read_twice(tmp_path: Path) -> Conversation:
 
 
 def shown(conversation: Conversation) -> list[str]:
-    return [str(row["content"]) for row in conversation.effective_history()[1:]]
+    return [str(row["content"]) for row in conversation.context.effective_history()[1:]]
 
 
 async def test_collapse_shows_results_in_short_and_both_ways_back_work(read_twice: Conversation) -> None:
-    before = read_twice.effective_history()
-    record = read_twice.by_hand.collapse([7])
+    before = read_twice.context.effective_history()
+    record = read_twice.context.collapse([7])
     assert record is not None
     assert (record.trigger, record.stages) == ("manual", (COLLAPSE,))
-    assert record.tokens_after == read_twice.stats().used_tokens < record.tokens_before
+    assert record.tokens_after == read_twice.context.stats().used_tokens < record.tokens_before
     assert shown(read_twice)[6] == "[Tool result cleared]"
-    assert read_twice.by_hand.collapse([7]) is None
-    read_twice.by_hand.expand("7")
-    assert read_twice.effective_history() == before
-    read_twice.undo()
+    assert read_twice.context.collapse([7]) is None
+    read_twice.context.expand("7")
+    assert read_twice.context.effective_history() == before
+    read_twice.context.undo()
     assert shown(read_twice)[6] == "[Tool result cleared]"
-    read_twice.undo()
-    assert read_twice.effective_history() == before
+    read_twice.context.undo()
+    assert read_twice.context.effective_history() == before
 
 
 async def test_a_read_that_a_later_one_covers_becomes_a_pointer_to_it(read_twice: Conversation) -> None:
-    (repeated,) = read_twice.stats().repeated
+    (repeated,) = read_twice.context.stats().repeated
     assert (repeated.path, repeated.seqs) == ("long.txt", (3,))
-    saved = read_twice.stats().used_tokens
-    read_twice.by_hand.collapse(list(repeated.seqs))
+    saved = read_twice.context.stats().used_tokens
+    read_twice.context.collapse(list(repeated.seqs))
     assert shown(read_twice)[2] == "[File long.txt - refer to latest read below]"
-    assert read_twice.stats().repeated == ()
-    assert 0.5 < (saved - read_twice.stats().used_tokens) / repeated.tokens < 1.5
+    assert read_twice.context.stats().repeated == ()
+    assert 0.5 < (saved - read_twice.context.stats().used_tokens) / repeated.tokens < 1.5
 
 
 async def test_words_are_cut_to_their_beginning_and_the_answered_question_too(read_twice: Conversation) -> None:
-    read_twice.by_hand.collapse([8, 9])
-    stubs = [item for item in read_twice.view.items if isinstance(item, Stub)]
+    read_twice.context.collapse([8, 9])
+    stubs = [item for item in read_twice.context.view.items if isinstance(item, Stub)]
     assert [stub.seq for stub in stubs] == [8, 9]
     assert shown(read_twice)[7].startswith("Two. The parser")
     assert shown(read_twice)[8].endswith(" […]")
@@ -86,57 +86,57 @@ async def test_words_are_cut_to_their_beginning_and_the_answered_question_too(re
 
 
 async def test_what_may_not_be_touched_is_refused_and_nothing_changes(read_twice: Conversation) -> None:
-    read_twice.by_hand.pin(3)
-    view = read_twice.view
+    read_twice.context.pin(3)
+    view = read_twice.context.view
     for seqs, words in (([3], "pinned"), ([7, 99], "no message 99"), ([7, 3], "pinned")):
         with pytest.raises(UsageError, match=words):
-            read_twice.by_hand.collapse(seqs)
-    await read_twice.compact(only=(1, 8))
+            read_twice.context.collapse(seqs)
+    await read_twice.context.compact(only=(1, 8))
     with pytest.raises(UsageError, match="hidden already"):
-        read_twice.by_hand.collapse([7])
-    read_twice.undo()
-    assert read_twice.view == view
+        read_twice.context.collapse([7])
+    read_twice.context.undo()
+    assert read_twice.context.view == view
 
 
 async def test_from_a_message_on_everything_goes_to_one_summary_and_the_earlier_stays(
     read_twice: Conversation,
 ) -> None:
-    before = read_twice.effective_history()
-    only = read_twice.by_hand.part(5, is_later=True)
+    before = read_twice.context.effective_history()
+    only = read_twice.context.part(5, is_later=True)
     assert only == (5, 10)
-    outcome = await read_twice.compact("the parser", only)
+    outcome = await read_twice.context.compact("the parser", only)
     assert outcome.compacted
-    assert read_twice.effective_history()[:5] == before[:5]
-    (summary,) = [item for item in read_twice.view.items if isinstance(item, Summary)]
+    assert read_twice.context.effective_history()[:5] == before[:5]
+    (summary,) = [item for item in read_twice.context.view.items if isinstance(item, Summary)]
     assert summary.ranges == ((5, 10),)
     assert len(shown(read_twice)) == 5
-    assert read_twice.history()[-1].stages == ("summarize",)
-    read_twice.undo()
-    assert read_twice.effective_history() == before
+    assert read_twice.context.history()[-1].stages == ("summarize",)
+    read_twice.context.undo()
+    assert read_twice.context.effective_history() == before
 
 
 async def test_before_a_message_all_goes_and_it_stays(read_twice: Conversation) -> None:
-    before = read_twice.effective_history()
-    await read_twice.compact(only=read_twice.by_hand.part(9, is_later=False))
-    (summary,) = read_twice.summaries()
+    before = read_twice.context.effective_history()
+    await read_twice.context.compact(only=read_twice.context.part(9, is_later=False))
+    (summary,) = read_twice.context.summaries()
     assert summary.ranges == ((1, 8),)
-    assert read_twice.effective_history()[2:] == before[9:]
+    assert read_twice.context.effective_history()[2:] == before[9:]
     with pytest.raises(UsageError, match="hidden already"):
-        read_twice.by_hand.part(4, is_later=True)
+        read_twice.context.part(4, is_later=True)
 
 
 async def test_a_call_goes_with_its_results_and_a_pin_stays(read_twice: Conversation) -> None:
-    read_twice.by_hand.pin(9)
-    await read_twice.compact(only=read_twice.by_hand.part(7, is_later=True))
-    (summary,) = read_twice.summaries()
+    read_twice.context.pin(9)
+    await read_twice.context.compact(only=read_twice.context.part(7, is_later=True))
+    (summary,) = read_twice.context.summaries()
     assert summary.ranges == ((6, 8), (10, 10))
     assert any(text.startswith("And now?") for text in shown(read_twice))
 
 
 async def test_a_later_summary_is_not_merged_into_one_that_stands_before_what_stays(read_twice: Conversation) -> None:
-    await read_twice.compact(only=(1, 4))
-    await read_twice.compact(only=(9, 10))
-    assert [summary.ranges for summary in read_twice.summaries()] == [((1, 4),), ((9, 10),)]
+    await read_twice.context.compact(only=(1, 4))
+    await read_twice.context.compact(only=(9, 10))
+    assert [summary.ranges for summary in read_twice.context.summaries()] == [((1, 4),), ((9, 10),)]
 
 
 async def test_the_summarizer_reads_only_what_goes(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_the_summarizer_reads_only_what_goes(tmp_path: Path) -> None:
     conversation = Room(tmp_path).open(replies, facts=ROOMY)
     await conversation.send(f"About apples? {TALK}")
     await conversation.send(f"About pears? {TALK}")
-    await conversation.compact(only=(3, 4))
+    await conversation.context.compact(only=(3, 4))
     (question,) = asked
     assert "About pears?" in question
     assert "About apples?" not in question
@@ -159,20 +159,20 @@ async def test_the_summarizer_reads_only_what_goes(tmp_path: Path) -> None:
 async def test_what_expand_says_is_what_is_shown_where_the_provider_has_counted_that_view_before(
     read_twice: Conversation,
 ) -> None:
-    reported = read_twice.stats().used_tokens
-    await read_twice.compact(only=(1, 8))
-    (summary,) = read_twice.summaries()
-    record = read_twice.by_hand.expand(summary.id)
+    reported = read_twice.context.stats().used_tokens
+    await read_twice.context.compact(only=(1, 8))
+    (summary,) = read_twice.context.summaries()
+    record = read_twice.context.expand(summary.id)
     assert record is not None
-    assert record.tokens_after == read_twice.stats().used_tokens == reported
+    assert record.tokens_after == read_twice.context.stats().used_tokens == reported
 
 
 async def test_no_pointer_is_left_to_a_read_that_is_shown_in_short_too(read_twice: Conversation) -> None:
-    read_twice.by_hand.collapse([3, 7])
+    read_twice.context.collapse([3, 7])
     assert shown(read_twice)[2] == shown(read_twice)[6] == "[Tool result cleared]"
-    read_twice.undo()
-    read_twice.by_hand.collapse([3])
-    read_twice.by_hand.collapse([7])
+    read_twice.context.undo()
+    read_twice.context.collapse([3])
+    read_twice.context.collapse([7])
     assert shown(read_twice)[2] == "[Tool result cleared]"
 
 
@@ -191,10 +191,10 @@ async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_co
     conversation = room.open([counting(0), counting(600), counting(600), SUMMARY], facts=ROOMY)
     for text in ("One?", "Two?", f"And now? {TALK}"):
         await conversation.send(text)
-    await conversation.compact(only=(1, 4))
-    used = conversation.stats()
+    await conversation.context.compact(only=(1, 4))
+    used = conversation.context.stats()
     assert used.is_estimate
     await conversation.close()
-    conversation = room.open([], facts=ROOMY, session=conversation.info.id)
-    assert conversation.stats().used_tokens == used.used_tokens
+    conversation = room.open([], facts=ROOMY, session=conversation.session.info.id)
+    assert conversation.context.stats().used_tokens == used.used_tokens
     await conversation.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nca.agent.approvals import Answer
+from nca.agent.approvals import Answer, Nobody, Person
 from nca.agent.conversation import Conversation
 from nca.config.loaded import LoadedSettings, defaults
 from nca.config.servers import McpServer
@@ -26,6 +26,11 @@ from tests.tools.test_mcp_lists import CHANGING
 LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
 
 
+class Consenting(Nobody):
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        return Answer("session")
+
+
 class Room:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,12 +43,18 @@ class Room:
         facts: ModelFacts = LARGE,
         servers: tuple[McpServer, ...] | None = None,
         permission: str = "auto",
+        person: Person | None = None,
     ) -> Conversation:
         settings: LoadedSettings = defaults().with_values({"agent.permission": permission}, "the test")
         loaded = settings.with_value("mcp.servers", servers or (a_server(),), "the test")
         self.model = ScriptedModel(replies, facts=facts)
         return Conversation.open(
-            loaded, store=self.store, model=self.model, directory=self.path, listener=self.events.append
+            loaded,
+            store=self.store,
+            model=self.model,
+            directory=self.path,
+            listener=self.events.append,
+            person=person,
         )
 
     def of(self, kind: type[Event]) -> list[Any]:
@@ -60,7 +71,7 @@ def call(name: str, /, **arguments: Any) -> Message:
 
 
 def results(conversation: Conversation) -> list[str]:
-    return [entry.message.text for entry in conversation.entries if entry.message.role == "tool"]
+    return [entry.message.text for entry in conversation.context.entries if entry.message.role == "tool"]
 
 
 async def test_a_call_goes_to_the_server_and_its_result_to_the_log(room: Room) -> None:
@@ -103,14 +114,14 @@ async def test_a_server_that_fails_costs_one_result_and_the_chat_goes_on(room: R
 
 
 async def test_every_call_asks_even_one_that_says_it_only_reads(room: Room) -> None:
-    class Approver:
-        async def ask(self, asked: ApprovalAsked) -> Answer:
-            return Answer("session")
-
     conversation = room.open(
-        call("echo", text="1"), call("echo", text="2"), call("facts"), "Done.", permission="accept-edits"
+        call("echo", text="1"),
+        call("echo", text="2"),
+        call("facts"),
+        "Done.",
+        permission="accept-edits",
+        person=Consenting(),
     )
-    conversation.permits.approver = Approver()
     await conversation.send("Go.")
     asked = room.of(ApprovalAsked)
     assert [one.name for one in asked] == ["mcp__test__echo", "mcp__test__facts"]
@@ -124,14 +135,11 @@ async def test_every_call_asks_even_one_that_says_it_only_reads(room: Room) -> N
 
 
 async def test_tools_that_change_come_with_the_next_turn_and_are_asked_about_anew(room: Room) -> None:
-    class Approver:
-        async def ask(self, asked: ApprovalAsked) -> Answer:
-            return Answer("session")
-
     steps = (call("echo", text="1"), call("change"), call("echo", text="2"), "Done.")
     server = McpServer(name="test", command=CHANGING.command, args=CHANGING.args, env=CHANGING.env)
-    conversation = room.open(*steps, call("echo", text="3"), "Done.", servers=(server,), permission="ask")
-    conversation.permits.approver = Approver()
+    conversation = room.open(
+        *steps, call("echo", text="3"), "Done.", servers=(server,), permission="ask", person=Consenting()
+    )
     await conversation.send("Go.")
     first = [request.tools for request in room.model.requests]
     assert first == [first[0]] * 4, "within a turn every request begins with the same bytes"
@@ -199,7 +207,7 @@ async def test_no_server_crowds_out_another(room: Room) -> None:
 async def test_a_resource_that_the_text_names_comes_along(room: Room) -> None:
     conversation = room.open("Milk.")
     await conversation.send("What is in @test:memo://today?")
-    (message,) = [entry.message for entry in conversation.entries if entry.message.role == "user"]
+    (message,) = [entry.message for entry in conversation.context.entries if entry.message.role == "user"]
     assert [(part.path, part.text) for part in message.attachments] == [("test:memo://today", "buy milk")]
     assert (await conversation.send("And @test:memo://none?")).reason == "failed"
     assert "@test:memo://none" in room.of(ErrorRaised)[0].message

@@ -110,14 +110,14 @@ async def test_the_model_decides_whether_an_image_is_sent(tmp_path: Path) -> Non
     (tmp_path / "shot.png").write_bytes(PICTURE)
     blind = room.open(["Never asked."])
     assert (await blind.send("See @shot.png")).reason == "failed"
-    assert blind.entries == ()
+    assert blind.context.entries == ()
     assert "takes none" in room.of(ErrorRaised)[0].message
     facts = ModelFacts(name="scripted/eyes", provider="scripted", window_tokens=20_000, can_see=True)
     seeing = room.open(["I see."], facts=facts)
-    before = seeing.stats().used_tokens
+    before = seeing.context.stats().used_tokens
     assert (await seeing.send("See @shot.png")).reason == "answered"
     assert "image_url" in str(seeing.model.requests[0].messages)  # type: ignore[attr-defined]
-    assert seeing.stats().used_tokens - before < 2 * IMAGE_TOKENS
+    assert seeing.context.stats().used_tokens - before < 2 * IMAGE_TOKENS
 
 
 async def test_a_file_that_came_along_whole_may_be_edited(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ async def test_a_file_that_came_along_whole_may_be_edited(tmp_path: Path) -> Non
     )
     finished = await chat.send("Mend @whole.py and @cut.py")
     assert finished.reason == "answered", room.of(ErrorRaised)
-    whole, cut = (entry.message for entry in chat.entries if entry.message.role == "tool")
+    whole, cut = (entry.message for entry in chat.context.entries if entry.message.role == "tool")
     assert "line_1 = 2" in (tmp_path / "whole.py").read_text(), whole.text
     assert "line_1 = 2\n" not in (tmp_path / "cut.py").read_text()
     assert "read" in cut.text

@@ -41,7 +41,7 @@ async def test_a_writing_tool(tmp_path: Path, mode: str, runs: bool) -> None:
     )
     assert (await conversation.send("Write it")).reason == "answered"
     assert (tmp_path / "out.txt").exists() is runs
-    assert conversation.entries[2].message.is_error is not runs
+    assert conversation.context.entries[2].message.is_error is not runs
     await conversation.close()
 
 

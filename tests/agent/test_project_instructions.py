@@ -123,14 +123,14 @@ async def test_they_are_in_every_request_and_read_again_by_the_next_session(tmp_
 
     conversation = room.open([answer] * 60, facts=facts)
     await conversation.send("Read them one after the other.")
-    assert conversation.history(), "it was compacted"
+    assert conversation.context.history(), "it was compacted"
     chats = [one for one in conversation.model.requests if one.tools]  # type: ignore[attr-defined]
     assert len(chats) > 2
     assert all("### AGENTS.md\nUse tabs." in one.messages[0]["content"] for one in chats)
     assert [event.message for event in room.of(Notice) if "Instructions" in event.message] == [
         "Instructions: AGENTS.md."
     ]
-    session = conversation.info.id
+    session = conversation.session.info.id
     await conversation.close()
     (tmp_path / "AGENTS.md").write_text("Use spaces.")
     again = room.open(["Yes."], facts=facts, session=session)
@@ -154,7 +154,7 @@ async def test_skills_are_listed_read_on_demand_and_not_pruned(tmp_path: Path) -
     assert "\n- release: A release is to be made." in first.messages[0]["content"]
     assert "First tag" not in str(first.messages)
     assert "skill" in [tool["function"]["name"] for tool in first.tools]
-    result = conversation.entries[2].message
+    result = conversation.context.entries[2].message
     assert (result.name, result.text.splitlines()[1]) == ("skill", "First tag, then push.")
     notices = [event.message for event in room.of(Notice) if "kill" in event.message]
     assert notices[0] == "Skills: release."

@@ -70,13 +70,13 @@ async def test_a_stop_for_a_compaction_continues_the_turn(tmp_path: Path) -> Non
             finished = await conversation.send(question(number))
             assert finished.reason == "answered"
         assert room.compactions() == [("starting", "provider"), ("completed", "provider")]
-        (summary,) = conversation.summaries()
+        (summary,) = conversation.context.summaries()
         # It stands for what came before; the newest question is as it was.
         assert (summary.prose, summary.made_by, summary.ranges) == (SUMMARY, NAME, ((1, 6),))
         assert sent_blocks(provider.requests[-1]) == [["text"], ["compaction"], ["text"]]
         assert provider.requests[-1]["messages"][-1]["content"][0]["text"] == question(3)
         # Every request of the test was one that the real API takes, and the log has everything.
-        assert len(conversation.entries) == 8
+        assert len(conversation.context.entries) == 8
         await conversation.close()
 
 
@@ -87,17 +87,17 @@ async def test_it_is_counted_once_and_does_not_set_off_our_own_ladder(tmp_path: 
         for number in range(4):
             await conversation.send(question(number))
         await conversation.send("And now?")
-        stats = conversation.stats()
+        stats = conversation.context.stats()
         assert not stats.is_estimate
         assert stats.used_tokens < 25_000
         assert stats.next_rung.startswith("compaction by the provider at ")
         assert len(room.compactions()) == 2
-        assert conversation.costs().prompt_tokens == provider.billed
-        session, used = conversation.info.id, stats.used_tokens
+        assert conversation.session.totals().prompt_tokens == provider.billed
+        session, used = conversation.session.info.id, stats.used_tokens
         await conversation.close()
         # Opened again it goes on at the number it ended with.
         again = room.open(session=session)
-        assert again.stats().used_tokens == used
+        assert again.context.stats().used_tokens == used
         await again.send("Go on.")
         assert sent_blocks(provider.requests[-1])[:2] == [["text"], ["compaction"]]
         await again.close()
@@ -109,9 +109,9 @@ async def test_undo_shows_everything_again_and_the_block_is_gone(tmp_path: Path)
         conversation = room.open()
         for number in range(4):
             await conversation.send(question(number))
-        assert conversation.undo() is not None
-        assert conversation.summaries() == []
-        rows = conversation.effective_history()
+        assert conversation.context.undo() is not None
+        assert conversation.context.summaries() == []
+        rows = conversation.context.effective_history()
         assert not any("provider_specific_fields" in row for row in rows)
         assert len([row for row in rows if row["role"] == "user"]) == 4
         await conversation.close()
@@ -136,7 +136,7 @@ async def test_a_pin_before_it_keeps_the_block_at_home(tmp_path: Path) -> None:
         room = Room(tmp_path, provider)
         conversation = room.open()
         await conversation.send("A rule: never push on a Friday.")
-        conversation.by_hand.pin(1)
+        conversation.context.pin(1)
         for number in range(4):
             await conversation.send(question(number))
         # The provider leaves out what stands before its block, so the summary goes as text behind the pin.
@@ -200,8 +200,8 @@ async def test_a_summary_of_the_provider_is_one_like_others(tmp_path: Path) -> N
         conversation = room.open()
         for number in range(4):
             await conversation.send(question(number))
-        assert any(isinstance(item, Summary) and item.block for item in conversation.view.items)
-        (record,) = conversation.history()
+        assert any(isinstance(item, Summary) and item.block for item in conversation.context.view.items)
+        (record,) = conversation.context.history()
         assert (record.trigger, record.stages) == ("provider", ("provider",))
         assert record.cost is not None
         assert record.cost > 0.1

@@ -37,18 +37,18 @@ async def test_looking_is_all_that_happens(tmp_path: Path) -> None:
         writer.append([*said(*"abcdefghi" * 4), call])
         model, events = ScriptedModel([]), list[Event]()
         conversation = reading(store, writer.info.id, model, events)
-        assert conversation.is_read_only
-        assert len(conversation.entries) == 37
-        assert conversation.stats().used_tokens > 0
-        assert len(conversation.effective_history()) >= 37
+        assert conversation.session.is_read_only
+        assert len(conversation.context.entries) == 37
+        assert conversation.context.stats().used_tokens > 0
+        assert len(conversation.context.effective_history()) >= 37
         finished = await conversation.send("i")
         assert finished.reason == "failed"
         (error,) = [event for event in events if isinstance(event, ErrorRaised)]
         assert "open for reading only" in error.message
         assert f"nca sessions fork {writer.info.id}" in error.advice
         with pytest.raises(StoreError, match="reading only"):
-            await conversation.compact()
-        for change in (conversation.clear, lambda: conversation.rename("x")):
+            await conversation.context.compact()
+        for change in (conversation.context.clear, lambda: conversation.session.rename("x")):
             with pytest.raises(StoreError, match="reading only"):
                 change()
         other = ScriptedModel([])

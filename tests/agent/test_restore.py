@@ -14,18 +14,18 @@ async def test_only_words_of_the_newest_turns_are_shown(tmp_path: Path) -> None:
     conversation = room.open(list(replies), facts=SMALL)
     for number in range(6):
         await conversation.send(f"Question {number}")
-    whole, session = conversation.effective_history(), conversation.info.id
+    whole, session = conversation.context.effective_history(), conversation.session.info.id
     await conversation.close()
     again = room.open(["Yes."], session=session, settings={"session.restore": "text"})
-    shown = again.effective_history()
+    shown = again.context.effective_history()
     text = str(shown)
     assert all(f"Question {n}" in text and f"Answer {n}." in text for n in (3, 4, 5))
     assert not any(f"Question {n}" in text for n in (0, 1, 2))
     assert not any(row["role"] == "tool" for row in shown)
     for provider in CHECKS:
         assert validate_request([*shown, {"role": "user", "content": "Next"}], provider) == []
-    assert again.undo() is not None
-    assert again.effective_history() == whole
+    assert again.context.undo() is not None
+    assert again.context.effective_history() == whole
 
 
 async def test_notes_outlive_the_session_and_are_bounded(tmp_path: Path) -> None:

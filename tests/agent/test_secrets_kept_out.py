@@ -137,4 +137,4 @@ async def test_the_person_s_own_words_stay_as_they_are(tmp_path: Path) -> None:
         model = ScriptedModel(["Noted."], facts=FACTS)
         conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
         await conversation.send(said)
-        assert conversation.entries[0].message.text == said
+        assert conversation.context.entries[0].message.text == said

@@ -34,7 +34,7 @@ async def result_of(tmp_path: Path, store: Store, command: str, *, window_tokens
     )
     finished = await conversation.send("go")
     assert finished.reason == "answered"
-    return conversation, conversation.entries[2].message.text
+    return conversation, conversation.context.entries[2].message.text
 
 
 @pytest.mark.parametrize("window_tokens", [6_000, 20_000, 200_000])
@@ -51,7 +51,7 @@ async def test_the_whole_is_named_once_and_is_whole(tmp_path: Path, window_token
         assert whole.endswith("\n200000\n")
         assert "needle [redacted]" in whole
         assert list((tmp_path / "data").rglob("*.txt")) == [Path(named[0])]
-        assert conversation.search("needle"), "recall finds what only the file holds"
+        assert conversation.context.search("needle"), "recall finds what only the file holds"
         await conversation.close()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent.approvals import Permits
+from nca.agent.approvals import Allowed, Approvals, Nobody
 from nca.config.schema import AdmissionSettings, AgentSettings, PermissionSettings, Settings, ToolSettings
 from nca.config.tables import PermissionRule
 from nca.messages import ToolCall
@@ -33,8 +33,9 @@ async def runs(
     )
     settings = replace(Settings(), agent=AgentSettings(permission=mode), permissions=rules)
     runner = CommandRunner(root, settings=ToolSettings, limits=AdmissionSettings)
-    permits = Permits(Toolbox([Shell(runner)]), root, lambda: settings, lambda rule: None, lambda event: None)
-    return await permits.refused(ToolCall("1", "shell", json.dumps({"command": command}))) is None
+    tools = Toolbox([Shell(runner)])
+    approvals = Approvals(tools, root, lambda: settings, lambda rule: None, lambda event: None, Nobody())
+    return await approvals.check(ToolCall("1", "shell", json.dumps({"command": command}))) == Allowed()
 
 
 async def test_without_rules_only_what_reads_runs(tmp_path: Path) -> None:

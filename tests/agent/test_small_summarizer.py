@@ -55,7 +55,7 @@ async def grown(path: Path) -> str:
     )
     for number in range(1, TURNS + 1):
         await conversation.send(f"Question {number}?")
-    session = conversation.info.id
+    session = conversation.session.info.id
     await conversation.close()
     return session
 
@@ -86,7 +86,7 @@ async def test_a_session_that_goes_on_with_a_small_model_is_summarized_by_it_in_
     assert 2 < len(asked) <= MAX_CHUNKS
     completed = closing(events)
     assert (completed.phase, "by code" in completed.message) == ("completed", False)
-    (summary,) = [item for item in conversation.view.items if isinstance(item, Summary)]
+    (summary,) = [item for item in conversation.context.view.items if isinstance(item, Summary)]
     covered = summary.ranges[-1][1] // 2
     assert covered > 20
     assert all(f"Question {number}" in summary.prose for number in range(1, covered + 1))
@@ -117,7 +117,7 @@ async def test_two_failures_on_the_way_keep_what_was_told_and_say_so(tmp_path: P
     assert completed.phase == "completed"
     how = "finished" if at else "written"
     assert completed.message.endswith(f" Summary {how} by code: 503: overloaded.")
-    (summary,) = [item for item in conversation.view.items if isinstance(item, Summary)]
+    (summary,) = [item for item in conversation.context.view.items if isinstance(item, Summary)]
     assert summary.made_by == (f"{SMALL.name} + extract" if at else "extract")
     assert ("All of: Question 1" in summary.prose) == bool(at)
     assert "- Answered: So it is" in summary.prose
@@ -139,7 +139,7 @@ async def test_a_dedicated_summarizer_behind_a_real_endpoint_is_never_overrun(
         model = ScriptedModel([], facts=LARGE)
         values = {"model.summarizer": "openai/gpt-4", "model.api_base": provider.url}
         conversation = reopened(tmp_path, await grown(tmp_path), model, events, **values)
-        outcome = await conversation.compact()
+        outcome = await conversation.context.compact()
         await conversation.close()
     assert outcome.compacted
     assert provider.overflows == []
@@ -211,6 +211,6 @@ async def test_a_refusal_without_numbers_teaches_what_the_summarizer_can_take(tm
     finished = await conversation.send("And now?")
     assert finished.reason == "answered"
     assert Tight.refused == 1, "the summarizer is asked for no more than the refused request had"
-    (summary,) = conversation.summaries()
+    (summary,) = conversation.context.summaries()
     assert summary.made_by == LARGE.name
     await conversation.close()

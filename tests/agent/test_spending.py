@@ -50,10 +50,10 @@ async def test_at_the_limit_the_turn_ends_in_one_line_and_nothing_is_lost(tmp_pa
     assert "/config session.max_cost 2" in error.advice
     assert len(room.model.requests) == 2
     # What was typed is there, and goes on where the limit is raised.
-    assert conversation.entries[-1].message.text == "Three"
+    assert conversation.context.entries[-1].message.text == "Three"
     conversation.set("session.max_cost", 2)
     assert (await conversation.send("Three")).reason == "answered"
-    assert [entry.message.text for entry in conversation.entries if entry.message.role == "user"] == [
+    assert [entry.message.text for entry in conversation.context.entries if entry.message.role == "user"] == [
         "One",
         "Two",
         "Three",
@@ -93,7 +93,7 @@ async def test_the_limit_is_looked_at_before_every_step(tmp_path: Path) -> None:
     finished = await room.conversation.send("Look.")
     assert (finished.reason, len(room.model.requests)) == ("failed", 1)
     # Every call has its result, so the session goes on.
-    assert room.conversation.entries[-1].message.role == "tool"
+    assert room.conversation.context.entries[-1].message.role == "tool"
     await room.conversation.close()
 
 
@@ -104,17 +104,17 @@ async def test_summaries_are_paid_for_too(tmp_path: Path) -> None:
     room = Room(tmp_path, *replies, summary, limit=0)
     for number in range(6):
         await room.conversation.send(f"Question {number}")
-    assert (await room.conversation.compact()).compacted
-    total = room.conversation.costs()
+    assert (await room.conversation.context.compact()).compacted
+    total = room.conversation.session.totals()
     assert total.cost is not None
     assert round(total.cost, 6) == 0.85
     # It is in no report about a view: opened again, the session counts as it did.
-    session, used = room.conversation.info.id, room.conversation.stats().used_tokens
+    session, used = room.conversation.session.info.id, room.conversation.context.stats().used_tokens
     await room.conversation.close()
     again = Conversation.open(
         defaults(), store=room.store, model=ScriptedModel([], facts=FACTS), directory=tmp_path, session=session
     )
-    assert again.stats().used_tokens == used
+    assert again.context.stats().used_tokens == used
     await again.close()
 
 
@@ -123,7 +123,7 @@ async def test_at_the_limit_a_summary_is_written_by_code(tmp_path: Path) -> None
     room = Room(tmp_path, *[costing(0.2, f"{number} {long}") for number in range(6)], limit=1.2)
     for number in range(6):
         await room.conversation.send(f"Question {number}")
-    assert (await room.conversation.compact()).compacted
+    assert (await room.conversation.context.compact()).compacted
     assert len(room.model.requests) == 6
     await room.conversation.close()
 

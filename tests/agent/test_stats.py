@@ -25,7 +25,7 @@ async def test_the_heaviest_items_say_how_much_they_matter_and_why(tmp_path: Pat
     replies: list[ScriptedReply] = [reading("a", "short.txt"), reading("b", "long.txt"), "Both are dull."]
     conversation = Room(tmp_path).open(replies, facts=ROOMY)
     await conversation.send("Read both." + " Take your time." * 10)
-    stats = conversation.stats()
+    stats = conversation.context.stats()
     heaviest = stats.heaviest[0]
     assert (heaviest.id, heaviest.label) == ("5", "result of read_file long.txt")
     assert (heaviest.score, heaviest.reasons) == (0.7, ("a file in play",))
@@ -45,7 +45,7 @@ async def test_the_heaviest_items_say_how_much_they_matter_and_why(tmp_path: Pat
 async def test_without_details_everything_else_is_the_same(tmp_path: Path) -> None:
     conversation = Room(tmp_path).open(["Hello."])
     await conversation.send("Hi.")
-    whole, without = conversation.stats(), conversation.stats(with_details=False)
+    whole, without = conversation.context.stats(), conversation.context.stats(with_details=False)
     assert all(item.score is not None and item.reasons for item in whole.heaviest)
     assert (without.parts, without.heaviest) == ({}, ())
     assert dataclasses.replace(whole, parts={}, heaviest=(), by_tool=(), by_file=(), repeated=()) == without
@@ -56,7 +56,7 @@ async def test_the_parts_sum_to_used_and_tell_whose_words_the_prompt_is(tmp_path
     (tmp_path / "long.txt").write_text("a line of text\n" * 200)
     conversation = Room(tmp_path).open([reading("a", "long.txt"), "Dull."], facts=ROOMY)
     await conversation.send("Read it, and @long.txt too.")
-    stats = conversation.stats()
+    stats = conversation.context.stats()
     assert sum(stats.parts.values()) == stats.used_tokens == sum(stats.breakdown.values())
     assert stats.parts["system_prompt"] + stats.parts["instructions"] == stats.breakdown["system_prompt"]
     assert stats.parts["instructions"] > 200
@@ -72,8 +72,8 @@ async def test_a_summary_has_a_weight_and_no_score(tmp_path: Path) -> None:
     conversation = Room(tmp_path).open([*["A long answer about it. " * 40] * 6, summary, summary], facts=MIDDLE)
     for number in range(6):
         await conversation.send(f"Question {number}?")
-    await conversation.compact()
-    summaries = [item for item in conversation.stats().heaviest if item.label == "summary"]
-    assert {item.id for item in summaries} <= {one.id for one in conversation.summaries()}
+    await conversation.context.compact()
+    summaries = [item for item in conversation.context.stats().heaviest if item.label == "summary"]
+    assert {item.id for item in summaries} <= {one.id for one in conversation.context.summaries()}
     assert summaries
     assert all(item.score is None for item in summaries)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nca.agent.approvals import Answer
+from nca.agent.approvals import Answer, Nobody, Person
 from nca.agent.conversation import Conversation
 from nca.agent.subtask import PROMPT
 from nca.context.validate import validate_request
@@ -29,7 +29,9 @@ class Rooms(Room):
 
     model: ScriptedModel
 
-    def start(self, main: list[Any], inner: list[Any], **settings: Any) -> Conversation:
+    def start(
+        self, main: list[Any], inner: list[Any], *, person: Person | None = None, settings: dict[str, Any] | None = None
+    ) -> Conversation:
         main, inner = list(main), list(inner)
 
         def answer(request: ModelRequest) -> Any:
@@ -38,7 +40,7 @@ class Rooms(Room):
             reply = (inner if is_inner(request) else main).pop(0)
             return reply(request) if callable(reply) else reply
 
-        conversation = self.open([answer] * 60, facts=FACTS, settings=settings)
+        conversation = self.open([answer] * 60, facts=FACTS, settings=settings, person=person)
         assert isinstance(conversation.model, ScriptedModel)
         self.model = conversation.model
         return conversation
@@ -82,53 +84,54 @@ async def test_only_the_answer_comes_back(room: Rooms) -> None:
     assert [row["content"] for row in first.messages[1:]] == ["Where is the flag?"]
     assert "task" in names(room.requests(inner=False)[0])
     assert names(first) == [name for name in names(room.requests(inner=False)[0]) if name != "task"]
-    result = conversation.entries[2].message
+    result = conversation.context.entries[2].message
     assert (result.text, result.is_error) == ("Under the third stone (notes.txt:1).", False)
-    assert len(conversation.entries) == 4
-    assert "The flag is under" not in str(conversation.effective_history())
+    assert len(conversation.context.entries) == 4
+    assert "The flag is under" not in str(conversation.context.effective_history())
     # In the events its calls stand inside of the task's, and cannot be taken for the conversation's own.
     lines = [event for event in room.events if isinstance(event, ToolStarted | ToolFinished)]
     assert [event.name for event in lines] == ["task", "read_file", "read_file", "task"]
     assert lines[0].call_id == "c1" != lines[1].call_id == lines[2].call_id
     assert (lines[0].summary, lines[1].summary) == ("task Where is the flag?", "task: read notes.txt")
     assert lines[3].summary.startswith("2 steps, ")
-    assert [info.id for info in room.store.list()] == [conversation.info.id]
+    assert [info.id for info in room.store.list()] == [conversation.session.info.id]
 
 
 async def test_its_cost_is_the_sessions_and_the_limit_holds_inside(room: Rooms) -> None:
     look = priced(call("read_file", '{"path": "notes.txt"}'), 0.3)
     main = [priced(call("task", TASK), 0.1), priced("Never asked.", 0.1)]
-    conversation = room.start(main, [look, look, priced("Never said.", 0.3)], **{"session.max_cost": 0.6})
+    conversation = room.start(main, [look, look, priced("Never said.", 0.3)], settings={"session.max_cost": 0.6})
     finished = await conversation.send("Find the flag.")
     assert finished.reason == "failed"
-    assert conversation.costs().cost == pytest.approx(0.7)
+    assert conversation.session.totals().cost == pytest.approx(0.7)
     assert finished.cost == pytest.approx(0.7)
     assert len(room.requests(inner=True)) == 2
-    assert "has cost $0.70" in conversation.entries[2].message.text
+    assert "has cost $0.70" in conversation.context.entries[2].message.text
     # What the conversation itself was told of its own requests stays its own.
     assert len(room.of(UsageReported)) == 1
 
 
 async def test_it_acts_under_the_parents_permissions(room: Rooms) -> None:
     write = call("write_file", '{"path": "new.txt", "content": "x"}')
-    conversation = room.start(
-        [call("task", TASK), "No.", call("task", TASK), "Yes."], [write, "It was refused.", write, "Written."]
-    )
 
-    class Person:
+    class Changing(Nobody):
         word = "deny"
 
         async def ask(self, asked: ApprovalAsked) -> Answer:
             return Answer(self.word)  # type: ignore[arg-type]
 
-    conversation.permits.approver = person = Person()
+    conversation = room.start(
+        [call("task", TASK), "No.", call("task", TASK), "Yes."],
+        [write, "It was refused.", write, "Written."],
+        person=(person := Changing()),
+    )
     await conversation.send("Try.")
     assert not (room.path / "new.txt").exists()
     assert "the person said no" in str(room.requests(inner=True)[1].messages)
     person.word = "session"
     await conversation.send("Again.")
     assert (room.path / "new.txt").read_text() == "x"
-    assert [rule.tool for rule in conversation.permits.session_rules] == ["write_file"]
+    assert [rule.tool for rule in conversation.approvals.session_rules] == ["write_file"]
     asked = room.of(ApprovalAsked)
     started = [event.call_id for event in room.of(ToolStarted) if event.name == "write_file"]
     assert [event.call_id for event in asked] == started
@@ -138,15 +141,15 @@ async def test_what_a_task_has_read_the_conversation_has_not(room: Rooms) -> Non
     read = call("read_file", '{"path": "notes.txt"}')
     write = call("write_file", '{"path": "notes.txt", "content": "x"}')
     main = [call("task", TASK), write, read, write, "Done."]
-    conversation = room.start(main, [read, "Read."], **{"agent.permission": "auto"})
+    conversation = room.start(main, [read, "Read."], settings={"agent.permission": "auto"})
     await conversation.send("Try.")
-    results = [entry.message for entry in conversation.entries if entry.message.role == "tool"]
+    results = [entry.message for entry in conversation.context.entries if entry.message.role == "tool"]
     assert [message.is_error for message in results] == [False, True, False, False]
 
 
 async def test_a_plan_stays_a_plan(room: Rooms) -> None:
     write = call("write_file", '{"path": "new.txt", "content": "x"}')
-    conversation = room.start([call("task", TASK), "No."], [write, "Refused."], **{"agent.permission": "plan"})
+    conversation = room.start([call("task", TASK), "No."], [write, "Refused."], settings={"agent.permission": "plan"})
     await conversation.send("Try.")
     assert not (room.path / "new.txt").exists()
     assert "only allows reading" in str(room.requests(inner=True)[1].messages)
@@ -162,16 +165,16 @@ async def test_a_long_task_is_compacted_in_its_own_window_and_its_limit_is_told(
     assert any("Conversation Summary" in str(one.messages) or "cleared" in str(one.messages) for one in inner)
     assert all(not validate_request(one.messages, "scripted", tools=one.tools) for one in inner)
     assert any(event.message.startswith("task: Compacted ") for event in room.of(Notice))
-    assert conversation.history() == []
-    result = conversation.entries[2].message
+    assert conversation.context.history() == []
+    result = conversation.context.entries[2].message
     assert (result.text, result.is_error) == ("[the task reached its limit of 15 steps]", True)
 
 
 async def test_an_answer_is_admitted_like_every_result(room: Rooms) -> None:
     conversation = room.start([call("task", TASK), "Long."], ["A long tale. " * 20_000])
     await conversation.send("Find the flag.")
-    assert "Output truncated from" in conversation.entries[2].message.text
-    assert conversation.stats().used_tokens < 10_000
+    assert "Output truncated from" in conversation.context.entries[2].message.text
+    assert conversation.context.stats().used_tokens < 10_000
 
 
 async def test_a_failure_inside_is_one_line_for_the_model(room: Rooms) -> None:
@@ -180,9 +183,9 @@ async def test_a_failure_inside_is_one_line_for_the_model(room: Rooms) -> None:
         [ProviderError("The model is out.")],
     )
     assert (await conversation.send("Find the flag.")).reason == "answered"
-    assert conversation.entries[2].message.text == "Error: the task failed: The model is out."
+    assert conversation.context.entries[2].message.text == "Error: the task failed: The model is out."
     await conversation.send("Ask nothing.")
-    assert "Error: give a question" in [entry.message.text for entry in conversation.entries]
+    assert "Error: give a question" in [entry.message.text for entry in conversation.context.entries]
 
 
 async def test_cancelling_the_turn_cancels_the_task(room: Rooms) -> None:
@@ -197,7 +200,7 @@ async def test_cancelling_the_turn_cancels_the_task(room: Rooms) -> None:
     await begun.wait()
     sending.cancel()
     assert (await sending).reason == "interrupted"
-    assert conversation.entries[-1].message.text == "[interrupted by the user: outcome unknown]"
+    assert conversation.context.entries[-1].message.text == "[interrupted by the user: outcome unknown]"
     asked = len(room.model.requests)
     for _ in range(50):
         await asyncio.sleep(0)
@@ -212,7 +215,7 @@ async def test_several_tasks_run_side_by_side(room: Rooms) -> None:
     await conversation.send("Find both flags.")
     kinds = [type(event).__name__ for event in heard if isinstance(event, ToolStarted | ToolFinished)]
     assert kinds == ["ToolStarted", "ToolStarted", "ToolFinished", "ToolFinished"]
-    assert sorted(entry.message.text for entry in conversation.entries[2:4]) == ["One.", "Two."]
+    assert sorted(entry.message.text for entry in conversation.context.entries[2:4]) == ["One.", "Two."]
 
 
 async def test_a_small_window_has_no_task(room: Rooms) -> None:

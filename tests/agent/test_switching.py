@@ -86,11 +86,11 @@ async def test_the_quiet_after_a_compaction_was_the_other_window_s(tmp_path: Pat
     # A compaction that a person undid keeps quiet until the usage has grown by a share of the window: the large one's.
     room = Room(tmp_path, turns=9)
     await room.talk()
-    assert (await room.conversation.compact()).compacted
-    room.conversation.undo()
+    assert (await room.conversation.context.compact()).compacted
+    room.conversation.context.undo()
     room.events.clear()
     await room.conversation.use_model(small("Here.", window_tokens=6_600))
-    used, budget = room.conversation.stats().used_tokens, room.conversation.stats().budget_tokens
+    used, budget = room.conversation.context.stats().used_tokens, room.conversation.context.stats().budget_tokens
     assert 0.8 * budget < used < budget
     await room.conversation.send("And now?")
     assert ("completed", "model") in [(event.phase, event.trigger) for event in room.of(ContextCompaction)]
@@ -101,7 +101,7 @@ async def test_instructions_tools_and_attachments_are_cut_for_a_smaller_window(t
     (tmp_path / "AGENTS.md").write_text("Always answer in verse. " * 1_200)
     (tmp_path / "big.txt").write_text("One line of a large file that was brought in.\n" * 2_000)
     room = Room(tmp_path, turns=2)
-    large_prompt = room.conversation.next_request().messages[0]["content"]
+    large_prompt = room.conversation.context.next_request().messages[0]["content"]
     await room.conversation.send("Read this.", attachments=[tmp_path / "big.txt"])
     await room.conversation.send("Question")
     room.events.clear()
@@ -128,9 +128,9 @@ async def test_instructions_tools_and_attachments_are_cut_for_a_smaller_window(t
 async def test_a_smaller_window_by_hand_cuts_the_instructions_too(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Always answer in verse. " * 1_200)
     room = Room(tmp_path, turns=1)
-    before = len(room.conversation.next_request().messages[0]["content"])
+    before = len(room.conversation.context.next_request().messages[0]["content"])
     room.conversation.set("model.context_window", 4_000)
-    assert len(room.conversation.next_request().messages[0]["content"]) < before / 4
+    assert len(room.conversation.context.next_request().messages[0]["content"]) < before / 4
     finished = await room.conversation.send("And now?")
     assert finished.reason == "answered"
     await room.conversation.close()

@@ -107,10 +107,10 @@ async def test_the_list_of_what_is_to_be_done_outlives_compaction_and_the_proces
     await conversation.send("Make a list.")
     for number in range(30):
         await conversation.send(f"Question {number}")
-    assert len(conversation.history()) >= 2
-    assert "mend the parser" in str(conversation.effective_history())
-    assert "Question 0" not in [row["content"] for row in conversation.effective_history()]
-    name = conversation.info.id
+    assert len(conversation.context.history()) >= 2
+    assert "mend the parser" in str(conversation.context.effective_history())
+    assert "Question 0" not in [row["content"] for row in conversation.context.effective_history()]
+    name = conversation.session.info.id
     await conversation.close()
     resumed, model = room.open([call("todo", "c2"), "As I said."], facts, session=name)
     await resumed.send("What was left?")

@@ -15,12 +15,12 @@ async def test_the_oldest_half_goes_to_a_summary_and_the_days_memory(tmp_path: P
         await conversation.send(f"Question {number}")
     done = [event for event in room.of(ContextCompaction) if event.phase == "completed"]
     assert [event.trigger for event in done] == ["turns"]
-    assert conversation.history()[0].stages == ("trim",)
+    assert conversation.context.history()[0].stages == ("trim",)
     days = list((tmp_path / ".nca" / "memory").glob("*.md"))
     assert len(days) == 1
     assert "The user asks many questions" in days[0].read_text()
-    assert conversation.undo() is not None
-    assert "Question 0" in str(conversation.effective_history())
+    assert conversation.context.undo() is not None
+    assert "Question 0" in str(conversation.context.effective_history())
 
 
 async def test_auto_compact_on_finish_leaves_a_small_view(tmp_path: Path) -> None:
@@ -29,6 +29,6 @@ async def test_auto_compact_on_finish_leaves_a_small_view(tmp_path: Path) -> Non
     conversation = room.open([summary_or(LONG_ANSWER)] * 20, settings=settings)
     for number in range(6):
         await conversation.send(f"Question {number}")
-    used, session = conversation.stats().used_tokens, conversation.info.id
+    used, session = conversation.context.stats().used_tokens, conversation.session.info.id
     await conversation.close()
-    assert room.open([], session=session).stats().used_tokens < used
+    assert room.open([], session=session).context.stats().used_tokens < used

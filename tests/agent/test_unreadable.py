@@ -43,9 +43,9 @@ async def cleared(store: Store, path: Path, turns: int) -> str:
     """A session of which nothing is shown: its id."""
     conversation = opened(store, path)
     conversation._window.append(*talk(turns))
-    conversation.clear()
+    conversation.context.clear()
     await conversation.close()
-    return conversation.info.id
+    return conversation.session.info.id
 
 
 @pytest.mark.parametrize("turns", [4, PAGE])
@@ -53,18 +53,18 @@ async def test_undo_to_what_cannot_be_read_leaves_the_view_in_force(tmp_path: Pa
     with Store.open(tmp_path / "s.db") as store:
         session = await cleared(store, tmp_path, turns)
         conversation = opened(store, tmp_path, session)
-        request, whole = conversation.effective_history(), body_of_first(store)
+        request, whole = conversation.context.effective_history(), body_of_first(store)
         body_of_first(store, "{")
         with pytest.raises(StoreDamaged) as raised:
-            conversation.undo()
+            conversation.context.undo()
         assert "\n" not in raised.value.message
-        assert conversation.effective_history() == request
+        assert conversation.context.effective_history() == request
         await conversation.close()
         conversation = opened(store, tmp_path, session)
-        assert conversation.effective_history() == request
+        assert conversation.context.effective_history() == request
         body_of_first(store, whole)
-        assert conversation.undo() is not None
-        assert len(conversation.effective_history()) == 2 * turns + 1
+        assert conversation.context.undo() is not None
+        assert len(conversation.context.effective_history()) == 2 * turns + 1
         await conversation.close()
 
 
@@ -79,6 +79,6 @@ async def test_what_is_said_while_its_page_cannot_be_read_is_kept_and_the_next_t
                 await conversation.send(text)
         body_of_first(store, whole)
         assert (await conversation.send("Three?")).reason == "answered"
-        said = [entry.message.text for entry in conversation.entries][8:]
+        said = [entry.message.text for entry in conversation.context.entries][8:]
         assert said == ["One?", "Three?", "Yes."]
         await conversation.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from nca.agent.manual_edits import ByHand
 from nca.context.view import Marker, Summary, Verbatim, View, seqs
 from nca.errors import ContextDoesNotFit, UsageError
 from nca.messages import Message
@@ -22,7 +21,7 @@ class Hands(Reference):
         seq = data.draw(st.integers(1, len(self.log)))
         before = self.now()
         try:
-            is_new = ByHand(self.window).pin(seq)
+            is_new = self.context.pin(seq)
         except UsageError:
             assert self.window.history.view == self.view
             return
@@ -40,7 +39,7 @@ class Hands(Reference):
         item = next((item for item in self.view.items if getattr(item, "id", "") == wanted), None)
         before = self.now()
         try:
-            record = ByHand(self.window).expand(wanted)
+            record = self.context.expand(wanted)
         except UsageError:
             assert self.window.history.view == self.view
             return

@@ -6,12 +6,16 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
+from nca.agent.archive import Archive
 from nca.agent.compactor import Compactor
+from nca.agent.context import Context
+from nca.agent.instructions import Briefings
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.context.draft import Draft
@@ -83,6 +87,8 @@ class Reference(RuleBasedStateMachine):
         facts = self.summarizer.facts
         self.window = Window(self.store, self.session, self.loaded, facts, system_prompt=SYSTEM, offer=lambda *_: TOOLS)
         self.compactor = Compactor(self.window, self.summarizer, self.events.append, self.open_model, lambda _: None)
+        archive, briefings = Archive(self.store, self.session, Path), Briefings(Path("/"), has_skills=False)
+        self.context = Context(self.window, self.compactor, archive, briefings)
 
     async def open_model(self, name: str) -> Model:
         raise AssertionError(f"nobody asked for {name}")

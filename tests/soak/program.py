@@ -145,7 +145,7 @@ class Program:
                 toolbox=Toolbox([Effect(self._home)]),
                 prepares=True,
             )
-            self._id = self._conversation.info.id
+            self._id = self._conversation.session.info.id
             self._tell_all()
             tell(Done())
             self._on_open()
@@ -179,8 +179,8 @@ class Program:
 
     async def until_compacted(self) -> None:
         """Turns until the threshold is crossed and compaction has happened before a request."""
-        before = len(self._conversation.history())
-        while len(self._conversation.history()) == before:
+        before = len(self._conversation.context.history())
+        while len(self._conversation.context.history()) == before:
             await self._send([self._text(ANSWER_CHARS)])
 
     async def background(self) -> None:
@@ -192,51 +192,51 @@ class Program:
         await self._send([self._text(300)])
 
     def _is_preparing(self) -> bool:
-        return self._conversation.is_preparing
+        return self._conversation.context.is_preparing
 
     async def compact(self) -> None:
         await self._send([self._text(ANSWER_CHARS)])
         tell(Began("view", self._id))
-        await self._conversation.compact()
+        await self._conversation.context.compact()
         self._tell_all()
 
     async def undo(self) -> None:
         tell(Began("view", self._id))
-        self._conversation.undo()
+        self._conversation.context.undo()
         self._tell_all()
 
     async def redo(self) -> None:
         tell(Began("view", self._id))
-        self._conversation.redo()
+        self._conversation.context.redo()
         self._tell_all()
 
     async def clear(self) -> None:
         tell(Began("view", self._id))
-        self._conversation.clear()
+        self._conversation.context.clear()
         self._tell_all()
 
     async def preview(self) -> None:
         await self._send([self._text(ANSWER_CHARS)])
         tell(Began("view", self._id))
-        preview = await self._conversation.preview()
+        preview = await self._conversation.context.preview()
         with suppress(UsageError):  # nothing is saved by it
-            self._conversation.accept(preview)
+            self._conversation.context.accept(preview)
         self._tell_all()
 
     async def pin(self) -> None:
         """The newest message that is none yet; one that is hidden is shown again, too."""
         await self._send([self._text(100)])
-        pinned = {pin.seq for pin in self._conversation.by_hand.pins()}
+        pinned = {pin.seq for pin in self._conversation.context.pins()}
         seq = next(seq for seq in range(self._told, 0, -1) if seq not in pinned)
         tell(Began("view", self._id))
         with suppress(UsageError):  # no room for it
-            self._conversation.by_hand.pin(seq)
+            self._conversation.context.pin(seq)
         self._tell_all()
 
     async def unpin(self) -> None:
         tell(Began("view", self._id))
-        for pin in self._conversation.by_hand.pins()[:1]:
-            self._conversation.by_hand.unpin(pin.seq)
+        for pin in self._conversation.context.pins()[:1]:
+            self._conversation.context.unpin(pin.seq)
         self._tell_all()
 
     async def expand(self) -> None:
@@ -244,12 +244,12 @@ class Program:
             return
         tell(Began("view", self._id))
         with suppress(UsageError):  # no room for it
-            self._conversation.by_hand.expand("1")
+            self._conversation.context.expand("1")
         self._tell_all()
 
     async def rename(self) -> None:
         tell(Began("view", self._id))
-        self._conversation.rename(f"name {self._name()}")
+        self._conversation.session.rename(f"name {self._name()}")
         self._tell_all()
 
     async def import_(self) -> None:
@@ -261,7 +261,7 @@ class Program:
         tell(Added(self._store.add(copy).id, digest))
 
     async def fork(self) -> None:
-        digest = digest_of_all(entry.message for entry in self._conversation.entries)
+        digest = digest_of_all(entry.message for entry in self._conversation.context.entries)
         tell(Began("add", expected=digest))
         tell(Added(self._store.fork(self._id, name="forked").id, digest))
 
@@ -328,9 +328,9 @@ class Program:
         tell(Done())
 
     def _tell_log(self) -> None:
-        for entry in self._conversation.entries[self._told :]:
+        for entry in self._conversation.context.entries[self._told :]:
             tell(Logged(self._id, entry.seq, digest_of(entry.message)))
             self._told = entry.seq
 
     def _tell_view(self) -> None:
-        tell(standing(self._conversation._session))
+        tell(standing(self._conversation.session))

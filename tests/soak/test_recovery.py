@@ -49,22 +49,22 @@ async def compacted_often(store: Store, home: Path, log: Sequence[Message], rng:
         defaults(), store=store, model=ScriptedModel([PROSE] * 1_000, facts=facts), directory=home
     )
     taken = 0
-    while taken < len(log) or len(conversation.history()) < COMPACTIONS:
+    while taken < len(log) or len(conversation.context.history()) < COMPACTIONS:
         piece = log[taken : taken + rng.randint(1, 2 * len(log) // COMPACTIONS + 2)]
         conversation._window.append(*piece)
         taken += len(piece)
         try:
-            is_smaller = (await conversation.compact()).compacted
+            is_smaller = (await conversation.context.compact()).compacted
         except ContextDoesNotFit:
             is_smaller = False
         if not is_smaller and taken >= len(log):
             # There is nothing left to compact: back, so that there is, or away with all of it.
-            assert conversation.undo() or conversation.clear()
+            assert conversation.context.undo() or conversation.context.clear()
         for _ in range(rng.randint(0, 3)):
-            conversation.undo()
+            conversation.context.undo()
         for _ in range(rng.randint(0, 2)):
-            conversation.redo()
-    session = conversation.info.id
+            conversation.context.redo()
+    session = conversation.session.info.id
     await conversation.close()
     return session
 

@@ -48,7 +48,7 @@ async def test_help_names_every_command_and_one_in_detail(tmp_path: Path) -> Non
 async def test_context_shows_the_one_usage(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         await stage.conversation.send("Hi.")
-        stats = stage.conversation.stats()
+        stats = stage.conversation.context.stats()
         text = await stage.command("/context")
         assert f"Context: {stats.usage_ratio:.0%} used" in text
         assert f"{stats.used_tokens:,} of {stats.budget_tokens:,} tokens" in text
@@ -77,22 +77,22 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
         await a_long_chat(stage)
         assert "No compaction so far." in await stage.command("/context history")
-        before = stage.conversation.effective_history()
+        before = stage.conversation.context.effective_history()
         text = await stage.command("/context compact the parser")
-        (record,) = stage.conversation.history()
+        (record,) = stage.conversation.context.history()
         numbers = f"{record.tokens_before:,} → {record.tokens_after:,}"
         assert f"Compacted {numbers} tokens" in text
         assert "compacted" in await stage.command("/context")
         assert numbers in await stage.command("/context history")
-        after = stage.conversation.effective_history()
+        after = stage.conversation.context.effective_history()
         text = await stage.command("/context undo")
         assert text.startswith("Undone")
-        assert f"{stage.conversation.stats().used_tokens:,}" in text
-        assert stage.conversation.effective_history() == before
+        assert f"{stage.conversation.context.stats().used_tokens:,}" in text
+        assert stage.conversation.context.effective_history() == before
         assert "(undone)" in await stage.command("/context history")
         assert (await stage.command("/context redo")).startswith("Done again")
-        assert stage.conversation.effective_history() == after
-        (summary,) = stage.conversation.summaries()
+        assert stage.conversation.context.effective_history() == after
+        (summary,) = stage.conversation.context.summaries()
         assert summary.id in await stage.command("/context show")
         with pytest.raises(UsageError, match=summary.id):
             await stage.command("/context show nothing")
@@ -107,11 +107,11 @@ async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) 
         with pytest.raises(UsageError, match="no compaction to undo"):
             await stage.command("/context undo")
         await stage.conversation.send("Hi.")
-        before = stage.conversation.effective_history()
+        before = stage.conversation.context.effective_history()
         assert "/context undo" in await stage.command("/context clear")
-        assert stage.conversation.effective_history() != before
+        assert stage.conversation.context.effective_history() != before
         await stage.command("/context undo")
-        assert stage.conversation.effective_history() == before
+        assert stage.conversation.context.effective_history() == before
         with pytest.raises(UsageError, match="is not known"):
             await stage.command("/context claer")
 
@@ -181,8 +181,8 @@ async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
         await stage.conversation.send("What is \x1b[2J this?")
         listed = await stage.command("/sessions")
         assert "(this) What is this?" in listed
-        assert stage.conversation.info.id[:8] in listed
-        used = stage.conversation.costs()
+        assert stage.conversation.session.info.id[:8] in listed
+        used = stage.conversation.session.totals()
         assert f"{used.prompt_tokens:,} tokens in" in await stage.command("/cost")
         assert await stage.command("/clear") == ""
         with pytest.raises(Leave) as leave:

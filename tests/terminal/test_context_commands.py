@@ -22,27 +22,27 @@ printf '## Goal and intent\\n\\nOnly what I wrote myself.\\n' > "$1"
 async def compacted(stage: Stage) -> Summary:
     await a_long_chat(stage)
     await stage.command("/context compact")
-    return stage.conversation.summaries()[-1]
+    return stage.conversation.context.summaries()[-1]
 
 
 async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
         await a_long_chat(stage)
-        before = stage.conversation.effective_history()
+        before = stage.conversation.context.effective_history()
         await stage.command("/context compact")
-        summary = stage.conversation.summaries()[-1]
-        hidden = stage.conversation.effective_history()
+        summary = stage.conversation.context.summaries()[-1]
+        hidden = stage.conversation.context.effective_history()
         assert f"of messages 1–{summary.ranges[-1][1]}, written by scripted/model" in await stage.command(
             "/context show"
         )
         text = await stage.command(f"/context expand {summary.id[:4]}")
         assert text.startswith("Put back. Context: ")
-        assert stage.conversation.effective_history() == before
+        assert stage.conversation.context.effective_history() == before
         assert "already" in await stage.command("/context expand 1")
         assert "it stands in the context no longer" in await stage.command(f"/context show {summary.id}")
         assert "1 compaction." in await stage.command("/context history")
         await stage.command("/context undo")
-        assert stage.conversation.effective_history() == hidden
+        assert stage.conversation.context.effective_history() == hidden
 
 
 async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_the_rest(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_t
         await stage.command("/context expand 3")
         assert "message 3, user; shown to the model as it is" in await stage.command("/context show 3")
         assert "hidden: summary" in await stage.command("/context show 4")
-        (left,) = stage.conversation.summaries()
+        (left,) = stage.conversation.context.summaries()
         assert left.ranges == ((1, 2), (4, summary.ranges[-1][1]))
 
 
@@ -76,10 +76,10 @@ async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) ->
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
         summary = await compacted(stage)
         stage.conversation.set("context.max_tokens", 4_000)
-        view = stage.conversation.view
+        view = stage.conversation.context.view
         with pytest.raises(UsageError, match="no room for that"):
             await stage.command(f"/context expand {summary.id}")
-        assert stage.conversation.view == view
+        assert stage.conversation.context.view == view
 
 
 async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path) -> None:
@@ -87,15 +87,15 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
         await compacted(stage)
         assert "Message 3 stays" in await stage.command("/context pin 3")
         assert f"Question 1: {LONG}".strip() in [
-            row["content"].strip() for row in stage.conversation.effective_history()
+            row["content"].strip() for row in stage.conversation.context.effective_history()
         ]
         assert "pinned already" in await stage.command("/context pin 3")
         text = await stage.command("/context pin")
         assert "● 3" in text
-        tokens = stage.conversation.by_hand.pins()[0].tokens
-        assert f"Pins: {tokens:,} of {stage.conversation.by_hand.pins_budget_tokens:,} tokens" in text
+        tokens = stage.conversation.context.pins()[0].tokens
+        assert f"Pins: {tokens:,} of {stage.conversation.context.pins_budget_tokens:,} tokens" in text
         await stage.command("/context compact")
-        assert any("Question 1" in str(row["content"]) for row in stage.conversation.effective_history()[1:])
+        assert any("Question 1" in str(row["content"]) for row in stage.conversation.context.effective_history()[1:])
         assert "may be compacted again" in await stage.command("/context unpin 3")
         assert "is not pinned" in await stage.command("/context unpin 3")
         assert "Message 11 stays" in await stage.command("/context pin last")
@@ -107,19 +107,19 @@ async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path)
 async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
         await a_long_chat(stage)
-        before = stage.conversation.view
+        before = stage.conversation.context.view
         text = await stage.command("/context compact --preview the parser")
-        assert stage.conversation.view == before
-        assert not stage.conversation.history()
+        assert stage.conversation.context.view == before
+        assert not stage.conversation.context.history()
         held = stage.context.preview
         assert held is not None
         assert f"{held.proposal.tokens_before:,} → {held.proposal.tokens_after:,} tokens" in text
         assert "fails at line 12" in text
         assert "messages 1–" in text
         await stage.command("/context accept")
-        assert stage.conversation.view == held.proposal.view
-        (record,) = stage.conversation.history()
-        assert record.tokens_after == held.proposal.tokens_after == stage.conversation.stats().used_tokens
+        assert stage.conversation.context.view == held.proposal.view
+        (record,) = stage.conversation.context.history()
+        assert record.tokens_after == held.proposal.tokens_after == stage.conversation.context.stats().used_tokens
 
 
 async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
@@ -129,10 +129,10 @@ async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
         assert "nothing was changed" in await stage.command("/context drop")
         await stage.command("/context compact --preview")
         await stage.command("/context compact")
-        view = stage.conversation.view
+        view = stage.conversation.context.view
         with pytest.raises(UsageError, match="changed since the preview"):
             await stage.command("/context accept")
-        assert stage.conversation.view == view
+        assert stage.conversation.context.view == view
 
 
 def test_the_summary_of_a_preview_opens_in_the_editor(tmp_path: Path) -> None:

@@ -54,4 +54,4 @@ def replace_prices(event: ContextCompaction) -> ContextCompaction:
 async def test_stats_have_prices_where_the_model_has(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         await stage.conversation.send("Hi.")
-        assert stage.conversation.stats().prices == Prices()
+        assert stage.conversation.context.stats().prices == Prices()

@@ -20,7 +20,7 @@ from tests.terminal.test_commands import LONG, SUMMARY
 async def check(stage: Stage) -> int:
     """Every place that shows the usage now shows the same; the number."""
     conversation = stage.conversation
-    stats, status = conversation.stats(), status_of(conversation)
+    stats, status = conversation.context.stats(), status_of(conversation)
     used, budget = stats.used_tokens, stats.budget_tokens
     assert sum(stats.parts.values()) == sum(stats.breakdown.values()) == used
     assert (status.used_tokens, status.budget_tokens, status.usage_ratio) == (used, budget, stats.usage_ratio)
@@ -47,7 +47,7 @@ async def test_it_is_one_number_through_turns_compactions_and_changes_by_hand(
         conversation.subscribe(events.append)
         await check(stage)
         for number in range(5):
-            before = conversation.stats().used_tokens
+            before = conversation.context.stats().used_tokens
             await conversation.send(f"Question {number}. {LONG[:400]}")
             started = [event for event in events if isinstance(event, RequestStarted)]
             if len(started) <= number:

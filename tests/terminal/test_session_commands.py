@@ -33,7 +33,7 @@ def add(stage: Stage, text: str, name: str = "") -> str:
 async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["It is " + KEY]) as stage:
         await stage.conversation.send("What is the key?")
-        name = stage.conversation.info.id
+        name = stage.conversation.session.info.id
         said = await stage.command("/export")
         assert "2 messages in" in said
         assert f"nca-{name}.md (markdown)" in said
@@ -90,12 +90,12 @@ async def test_delete_asks_and_needs_somebody_to_ask(tmp_path: Path) -> None:
         assert "Nothing was deleted." in await stage.command(f"/sessions delete {name}")
         assert "is deleted." in await stage.command(f"/sessions delete {name[:6]}")
         assert asked == [f"Delete “the parser” ({name}, 2 messages) for good?"] * 2
-        assert [info.id for info in stage.conversation.store.list()] == [stage.conversation.info.id]
+        assert [info.id for info in stage.conversation.store.list()] == [stage.conversation.session.info.id]
         with pytest.raises(UsageError, match="session you are in"):
-            await stage.command(f"/sessions delete {stage.conversation.info.id}")
+            await stage.command(f"/sessions delete {stage.conversation.session.info.id}")
 
 
 async def test_rename_makes_one_line_of_any_text(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         assert "“The parser bug”" in await stage.command("/rename  The   parser\tbug ")
-        assert stage.conversation.info.name == "The parser bug"
+        assert stage.conversation.session.info.name == "The parser bug"

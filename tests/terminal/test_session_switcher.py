@@ -35,39 +35,43 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
         before = stage.conversation
         await before.send("a question")
         before.set("context.compact_threshold", 0.5)
-        before.permits.session_rules.append(PermissionRule("shell", "git status", str(tmp_path)))
+        before.approvals.session_rules.append(PermissionRule("shell", "git status", str(tmp_path)))
         stage.context.preview = object()  # type: ignore[assignment]
         said = await stage.command("/new  The second ")
-        assert f"The one before is kept: /resume {before.info.id}" in said
+        assert f"The one before is kept: /resume {before.session.info.id}" in said
         assert "Instructions:" not in said  # told once in a chat
         after = stage.conversation
         assert after is not before
         assert wired == [before, after]
-        assert (after.info.name, after.entries, list(after.permits.session_rules)) == ("The second", (), [])
+        assert (after.session.info.name, after.context.entries, list(after.approvals.session_rules)) == (
+            "The second",
+            (),
+            [],
+        )
         assert stage.context.preview is None
         assert after.model is before.model
         assert after.loaded.settings.context.compact_threshold == 0.5
         with pytest.raises(StoreError, match="closed"):
-            before.rename("gone")
+            before.session.rename("gone")
         await after.send("another")
-        assert [entry.message.text for entry in after.entries] == ["another", "Two."]
+        assert [entry.message.text for entry in after.context.entries] == ["another", "Two."]
         await after.close()
 
 
 async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
     with a_chat(tmp_path, "One.", "Two.", "Three.") as (stage, _, wired):
-        first = stage.conversation.info.id
+        first = stage.conversation.session.info.id
         await stage.conversation.send("first question")
         await stage.command("/new")
         await stage.conversation.send("second question")
-        second = stage.conversation.info.id
+        second = stage.conversation.session.info.id
         said = await stage.command(f"/resume {first}")
         assert "Going on with “first question” (2 messages).\n› first question\n• One." in said
         await stage.conversation.send("third question")
-        assert len(stage.conversation.entries) == 4
+        assert len(stage.conversation.context.entries) == 4
         assert "That is the session you are in." in await stage.command(f"/resume {first}")
         await stage.command(f"/resume {second[:6]}")
-        assert len(stage.conversation.entries) == 2
+        assert len(stage.conversation.context.entries) == 2
         assert len(wired) == 4  # the beginning, /new, and two times back
         # An empty session that is left leaves nothing behind.
         await stage.command("/new")
@@ -98,7 +102,7 @@ async def test_what_cannot_be_opened_leaves_the_chat_as_it_is(tmp_path: Path) ->
 async def test_choosing_and_leaving(tmp_path: Path) -> None:
     with a_chat(tmp_path, "One.") as (stage, _, _):
         await stage.conversation.send("a question")
-        first = stage.conversation.info
+        first = stage.conversation.session.info
         await stage.command("/new")
         said = await stage.command("/sessions")  # nobody can choose here
         assert "a question" in said
@@ -113,7 +117,7 @@ async def test_choosing_and_leaving(tmp_path: Path) -> None:
         assert await stage.command("/resume") == ""
         assert stage.conversation is before
         await stage.command("/sessions")
-        assert stage.conversation.info.id == first.id
+        assert stage.conversation.session.info.id == first.id
         await stage.conversation.close()
 
 
@@ -121,6 +125,6 @@ async def test_a_new_session_that_is_new_already_only_gets_the_name(tmp_path: Pa
     with a_chat(tmp_path) as (stage, _, wired):
         assert "nothing has been said" in await stage.command("/new")
         await stage.command("/new A name")
-        assert stage.conversation.info.name == "A name"
+        assert stage.conversation.session.info.name == "A name"
         assert len(wired) == 1
         await stage.conversation.close()

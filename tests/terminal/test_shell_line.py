@@ -51,19 +51,19 @@ async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
         await line.run("!echo one; exit 3")
         said = stage.take()
         assert said == "one\nexit code 3\nThis goes with your next message.\n"
-        assert not list(stage.conversation.entries)
+        assert not list(stage.conversation.context.entries)
         await line.run("!!echo two")
         assert stage.take() == "two\n"
         await line.run("! printf 'a\\033[31mb\\000\\n'")
         assert "ab\n" in stage.take()
         await stage.conversation.send("what is wrong?")
-        sent = content_text(stage.conversation.entries[0].message.content)
+        sent = content_text(stage.conversation.context.entries[0].message.content)
         assert sent.startswith('what is wrong?\n\n<file path="$ echo one; exit 3">\none\n[exit code 3]\n</file>')
         assert "two" not in sent
         assert "\nab\n</file>" in sent
-        assert stage.conversation.entries[0].message.text == "what is wrong?"
+        assert stage.conversation.context.entries[0].message.text == "what is wrong?"
         await stage.conversation.send("and now?")
-        assert stage.conversation.entries[2].message.content == "and now?"
+        assert stage.conversation.context.entries[2].message.content == "and now?"
 
 
 async def test_keys_do_not_come_along(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_keys_do_not_come_along(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Good."]) as stage:
         await ShellLine(stage.context).run(f"!echo {key}")
         await stage.conversation.send("here")
-        assert key not in content_text(stage.conversation.entries[0].message.content)
+        assert key not in content_text(stage.conversation.context.entries[0].message.content)
 
 
 async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_interrupted_it_is_not_shared(tmp_path: Path) -> None:
             await task
         assert stage.take() == "begun\n"
         await stage.conversation.send("go")
-        assert stage.conversation.entries[0].message.content == "go"
+        assert stage.conversation.context.entries[0].message.content == "go"
 
 
 def test_in_a_terminal(start: Callable[..., Tty], tmp_path: Path) -> None:

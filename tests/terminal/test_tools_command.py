@@ -35,7 +35,7 @@ async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None
         assert rows["shell"][4:6] == ["1", "1"]
         assert rows["write_file"][1:] == ["write,", "asks", rows["write_file"][3]]
         weights = [int(row[3].replace(",", "")) for name, row in rows.items() if name != "Together"]
-        parts = stage.conversation.stats().parts
+        parts = stage.conversation.context.stats().parts
         assert sum(weights) == parts["tool_definitions"]
         assert f"Together {sum(weights):,} tokens of each request. Permission mode: ask" in text
         one = await stage.command("/tools shell")
@@ -67,6 +67,6 @@ async def test_cost_by_model_and_purpose(tmp_path: Path) -> None:
         assert rows["answers"] == ["answers", "5", f"{sum(sizes):,}", "50%", "4,500", "$0.10"]
         assert rows["scripted/model"][1] == "6"
         assert rows["beside"][:3] == ["beside", "them", "1"]
-        total = stage.conversation.costs()
+        total = stage.conversation.session.totals()
         spent = stage.conversation.spending.by_purpose()
         assert sum(one.usage.prompt_tokens for one in spent) == total.prompt_tokens

@@ -28,7 +28,7 @@ class CompactCommand:
 async def compact(context: CommandContext, argument: str) -> None:
     """The conversation's events say how it went, as they do for every other compaction."""
     focus, only = chosen(context, argument)
-    await context.conversation.compact(focus, only)
+    await context.conversation.context.compact(focus, only)
 
 
 def chosen(context: CommandContext, argument: str) -> tuple[str, Range | None]:
@@ -40,4 +40,4 @@ def chosen(context: CommandContext, argument: str) -> tuple[str, Range | None]:
     number, _, focus = rest.strip().partition(" ")
     if word.lower() not in _PLACES or not number.isdecimal():
         return argument, None
-    return focus.strip(), context.conversation.by_hand.part(int(number), is_later=_PLACES[word.lower()])
+    return focus.strip(), context.conversation.context.part(int(number), is_later=_PLACES[word.lower()])

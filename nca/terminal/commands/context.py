@@ -52,7 +52,7 @@ class ContextCommand:
             case "all":
                 _show(context, is_all=True)
             case "clear":
-                if context.conversation.clear() is None:
+                if context.conversation.context.clear() is None:
                     raise UsageError("The context is empty already.")
                 context.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
             case "compact":
@@ -97,7 +97,7 @@ class ContextCommand:
         return [Suggestion(name, about) for name, about in found.items() if name and name.startswith(last)]
 
     def _undo(self, context: CommandContext) -> None:
-        record = context.conversation.undo()
+        record = context.conversation.context.undo()
         if record is None:
             raise UsageError("There is no compaction to undo.")
         context.output.show(
@@ -105,7 +105,7 @@ class ContextCommand:
         )
 
     def _redo(self, context: CommandContext) -> None:
-        record = context.conversation.redo()
+        record = context.conversation.context.redo()
         if record is None:
             raise UsageError("There is nothing to redo.")
         context.output.show(f"Done again. {usage_line(context)}")
@@ -113,7 +113,7 @@ class ContextCommand:
 
 def _show(context: CommandContext, *, is_all: bool = False) -> None:
     size = shutil.get_terminal_size()
-    stats, records = context.conversation.stats(), context.conversation.history()
+    stats, records = context.conversation.context.stats(), context.conversation.context.history()
     context.output.show(context_panel(stats, size.columns, size.lines, records=records, is_all=is_all))
 
 
@@ -122,7 +122,7 @@ def _ids(context: CommandContext, typed: str) -> list[Suggestion]:
     last = typed.rpartition(" ")[2]
     return [
         Suggestion(item.id, f"{item.tokens:,} tokens · {item.label}")
-        for item in context.conversation.stats().heaviest
+        for item in context.conversation.context.stats().heaviest
         if item.id.startswith(last)
     ]
 

@@ -25,7 +25,7 @@ def expand(context: CommandContext, wanted: str) -> None:
         raise UsageError(
             "What is to come back?", advice="/context expand ID, or a message's number; see /context show."
         )
-    record = context.conversation.by_hand.expand(wanted)
+    record = context.conversation.context.expand(wanted)
     if record is None:
         context.output.show("That is shown to the model already.")
     else:
@@ -36,17 +36,17 @@ def collapse(context: CommandContext, wanted: str) -> None:
     """Show messages in short, by their numbers; `12-15` and several at once too."""
     seqs = [seq for word in wanted.replace(",", " ").split() for seq in _run(context, word)]
     if not seqs:
-        heavy = [item for item in context.conversation.stats().heaviest if item.id.isdecimal()][:OFFERED]
+        heavy = [item for item in context.conversation.context.stats().heaviest if item.id.isdecimal()][:OFFERED]
         named = ", ".join(f"{item.id} ({item.tokens:,} tokens)" for item in heavy)
         raise UsageError(
             "What is to be shown in short?", advice=f"/context collapse NUMBER…; the heaviest: {named or 'none'}."
         )
-    before = context.conversation.stats(with_details=False).used_tokens
-    if context.conversation.by_hand.collapse(seqs) is None:
+    before = context.conversation.context.stats(with_details=False).used_tokens
+    if context.conversation.context.collapse(seqs) is None:
         context.output.show("Nothing becomes shorter by that.")
         return
     # After a change the count is estimated anew, until the model has reported: a small saving may not show yet.
-    saved = before - context.conversation.stats(with_details=False).used_tokens
+    saved = before - context.conversation.context.stats(with_details=False).used_tokens
     less = f": {saved:,} tokens less" if saved > 0 else ""
     back = f"/context expand {seqs[0]} or undo brings it back" if len(seqs) == 1 else "/context undo brings them back"
     context.output.show(f"Shown in short{less}. {usage_line(context)} {back}.")
@@ -54,13 +54,11 @@ def collapse(context: CommandContext, wanted: str) -> None:
 
 def pin(context: CommandContext, wanted: str) -> None:
     """Pin a message by its number or, with `last`, what the person said last; without a word, show what there is."""
-    by_hand = context.conversation.by_hand
-    _change(context, wanted, by_hand.pin, "stays whatever is compacted", "is pinned already")
+    _change(context, wanted, context.conversation.context.pin, "stays whatever is compacted", "is pinned already")
 
 
 def unpin(context: CommandContext, wanted: str) -> None:
-    by_hand = context.conversation.by_hand
-    _change(context, wanted, by_hand.unpin, "may be compacted again", "is not pinned")
+    _change(context, wanted, context.conversation.context.unpin, "may be compacted again", "is not pinned")
 
 
 def _change(context: CommandContext, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
@@ -76,13 +74,13 @@ def _change(context: CommandContext, wanted: str, change: Callable[[int], bool],
 
 
 def usage_line(context: CommandContext) -> str:
-    stats = context.conversation.stats(with_details=False)
+    stats = context.conversation.context.stats(with_details=False)
     return f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
 
 
 def _seq(context: CommandContext, wanted: str) -> int:
     if wanted == "last":
-        said = (e for e in reversed(context.conversation.entries) if e.message.role == "user")
+        said = (e for e in reversed(context.conversation.context.entries) if e.message.role == "user")
         newest = next((entry.seq for entry in said if not entry.message.is_synthetic), None)
         if newest is None:
             raise UsageError("Nothing has been said yet.")
@@ -106,16 +104,16 @@ def _run(context: CommandContext, word: str) -> list[int]:
 
 
 def _pins_line(context: CommandContext) -> str:
-    by_hand = context.conversation.by_hand
-    used = sum(pin.tokens for pin in by_hand.pins())
-    return f"Pins: {used:,} of {by_hand.pins_budget_tokens:,} tokens."
+    pinned = context.conversation.context
+    used = sum(pin.tokens for pin in pinned.pins())
+    return f"Pins: {used:,} of {pinned.pins_budget_tokens:,} tokens."
 
 
 def _show_pins(context: CommandContext) -> None:
     """The pins with their budget, and the newest messages with their numbers."""
     conversation = context.conversation
-    pins = conversation.by_hand.pins()
-    newest = conversation.entries[-LISTED:]
+    pins = conversation.context.pins()
+    newest = conversation.context.entries[-LISTED:]
     table = new_table(has_header=True)
     table.add_column("number", justify="right", no_wrap=True)
     table.add_column("who", no_wrap=True)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def show_history(context: CommandContext) -> None:
-    records = context.conversation.history()
+    records = context.conversation.context.history()
     if not records:
         context.output.show("No compaction so far.")
         return
-    turns = context.conversation.stats(with_details=False).turns
+    turns = context.conversation.context.stats(with_details=False).turns
     table = new_table(has_header=True)
     for title in ("when", "cause", "stages"):
         table.add_column(title, overflow="fold")
@@ -53,8 +53,8 @@ def _row(record: CompactionRecord) -> list[Text]:
 def show_item(context: CommandContext, wanted: str) -> None:
     """A summary, a marker or a message, as it is in the store; the newest summary where nothing is named."""
     conversation = context.conversation
-    standing = [item for item in conversation.view.items if isinstance(item, Summary | Marker)]
-    earlier = [item for item in conversation.all_summaries() if item.id not in {item.id for item in standing}]
+    standing = [item for item in conversation.context.view.items if isinstance(item, Summary | Marker)]
+    earlier = [item for item in conversation.context.all_summaries() if item.id not in {item.id for item in standing}]
     known = [*earlier, *standing]
     found = [item for item in known if item.id.startswith(wanted)]
     if wanted.isdecimal() and wanted not in {item.id for item in known}:
@@ -81,10 +81,10 @@ def _show_found(context: CommandContext, item: Summary | Marker, *, is_standing:
 
 
 def _show_message(context: CommandContext, seq: int) -> None:
-    entries = context.conversation.entries
+    entries = context.conversation.context.entries
     if not 1 <= seq <= len(entries):
         raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {len(entries)}.")
-    message, view = entries[seq - 1].message, context.conversation.view
+    message, view = entries[seq - 1].message, context.conversation.context.view
     stands = hidden_by(view, seq)
     if stands is not None:
         kind = "summary" if isinstance(stands, Summary) else "marker"

@@ -22,7 +22,7 @@ CHOICE = "/context accept applies it · /context edit opens its summary in your 
 async def preview(context: CommandContext, focus: str, only: Range | None = None) -> None:
     """Make a proposal and show it; the conversation's event says the two numbers."""
     context.preview = None
-    made = await context.conversation.preview(focus, only)
+    made = await context.conversation.context.preview(focus, only)
     if made.proposal.compacted:
         context.preview = made
         _show(context, made)
@@ -43,7 +43,7 @@ async def edit(context: CommandContext) -> None:
 def accept(context: CommandContext) -> None:
     made = _held(context)
     context.preview = None
-    context.conversation.accept(made)
+    context.conversation.context.accept(made)
     context.output.show(f"{usage_line(context)} /context undo takes it back.")
 
 

@@ -26,12 +26,12 @@ async def search(context: CommandContext, argument: str) -> None:
         )
     is_everywhere = question != argument
     conversation = context.conversation
-    hits = await asyncio.to_thread(conversation.search, question, scope="all" if is_everywhere else "session")
+    hits = await asyncio.to_thread(conversation.context.search, question, scope="all" if is_everywhere else "session")
     if not hits:
         other = "" if is_everywhere else f" /context search {ALL} TEXT looks into every session."
         context.output.show(f"Nothing was found.{other}")
         return
-    lines = [_line(hit, conversation.info.id) for hit in hits]
+    lines = [_line(hit, conversation.session.info.id) for hit in hits]
     context.output.show(Text("\n").join(lines))
 
 

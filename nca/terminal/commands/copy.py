@@ -28,7 +28,7 @@ class CopyCommand:
         words = argument.lower().split()
         is_code = words[:1] == ["code"]
         number = _number(words[1:] if is_code else words, argument)
-        answers = answers_backwards(context.conversation.entries)
+        answers = answers_backwards(context.conversation.context.entries)
         if is_code:
             blocks = [block for answer in answers for block in reversed(code_blocks(answer))]
             text, what = _pick(blocks, number, "block of code")
@@ -45,7 +45,7 @@ class CopyCommand:
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
         if "code".startswith(argument.lower()):
             yield Suggestion("code", "the last block of code")
-        for number, answer in enumerate(islice(answers_backwards(context.conversation.entries), SUGGESTED), 1):
+        for number, answer in enumerate(islice(answers_backwards(context.conversation.context.entries), SUGGESTED), 1):
             if str(number).startswith(argument):
                 yield Suggestion(str(number), one_line(answer, _ABOUT_CHARS))
 

@@ -26,7 +26,7 @@ class CostCommand:
 
     async def run(self, context: CommandContext, argument: str) -> None:
         conversation = context.conversation
-        total = conversation.costs()
+        total = conversation.session.totals()
         parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
         if total.cache_read_tokens:
             parts.append(f"{_cached(total)} of the input from the provider's cache")
@@ -68,7 +68,7 @@ def _more(context: CommandContext) -> str:
     """The last turn's share, the compactions', and the limit, as far as there are any."""
     conversation = context.conversation
     limit = conversation.loaded.settings.session.max_cost
-    costs = [record.cost for record in conversation.history() if record.cost is not None]
+    costs = [record.cost for record in conversation.context.history() if record.cost is not None]
     shares = [
         f"last turn {money(turn)}" if (turn := conversation.spending.of_turn) else "",
         f"compactions {money(sum(costs))}" if costs else "",

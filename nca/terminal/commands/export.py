@@ -51,7 +51,7 @@ def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
     from nca.transcripts.session_file import redacted
     from nca.transcripts.writing import write_private
 
-    session = conversation.info.id
+    session = conversation.session.info.id
     chosen = format_of([_FLAGS[flag][0] for flag in flags if flag != _FORCE], name)
     path = conversation.directory / Path(name or f"nca-{short_id(session)}{FORMATS[chosen][0]}").expanduser()
     copy = redacted(conversation.store.copy_of(session), Redactor(known_secrets(os.environ)))

@@ -30,7 +30,7 @@ class McpCommand:
         if not argument:
             _show_all(context, servers.connections)
         elif word == "restart" and name.strip():
-            if context.conversation.is_read_only:
+            if context.conversation.session.is_read_only:
                 raise UsageError("This session is only read here; nothing is started.")
             _show_one(context, await servers.restart(name.strip()), servers.left_out)
         elif word == "restart":

@@ -71,14 +71,14 @@ class PermissionsCommand:
 
 def _listed(context: CommandContext) -> list[_Listed]:
     """All rules, the strongest first, as they are numbered."""
-    loaded, permits = context.conversation.loaded, context.conversation.permits
+    loaded, approvals = context.conversation.loaded, context.conversation.approvals
     listed = [_Listed(name, rule, loaded.origin(name)) for name in (DENY, ALLOW) for rule in loaded.value(name)]
-    return listed + [_Listed(ALLOW, rule, "this session") for rule in permits.session_rules]
+    return listed + [_Listed(ALLOW, rule, "this session") for rule in approvals.session_rules]
 
 
 def _show(context: CommandContext) -> None:
-    permits = context.conversation.permits
-    context.output.show(f"{permits.mode}: nca {_MODES[permits.mode]}.")
+    approvals = context.conversation.approvals
+    context.output.show(f"{approvals.mode}: nca {_MODES[approvals.mode]}.")
     rules = _listed(context)
     if not rules:
         context.output.show("No rules. They are made where you are asked, or in your own config.toml.")
@@ -108,7 +108,7 @@ def _remove(context: CommandContext, wanted: str) -> None:
     gone = rules[int(wanted) - 1]
     context.conversation.rules.forget(gone.name, gone.rule)
     if gone.name == ALLOW:
-        session = context.conversation.permits.session_rules
+        session = context.conversation.approvals.session_rules
         session[:] = [one for one in session if one != gone.rule]
     context.output.show(f"Gone: {gone.verb} {one_line(str(gone.rule), 200)}.")
 

@@ -18,8 +18,8 @@ class RenameCommand:
     async def run(self, context: CommandContext, argument: str) -> None:
         if not argument:
             raise UsageError("/rename needs a name, as in /rename the parser bug.")
-        context.conversation.rename(argument)
-        context.output.notice(f"This session is now “{one_line(context.conversation.info.name)}”.")
+        context.conversation.session.rename(argument)
+        context.output.notice(f"This session is now “{one_line(context.conversation.session.info.name)}”.")
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
         return ()

@@ -84,7 +84,7 @@ def _list(context: CommandContext) -> None:
     if not found:
         context.output.show("No sessions yet.")
         return
-    context.output.show(session_table(found, context.conversation.info.id))
+    context.output.show(session_table(found, context.conversation.session.info.id))
 
 
 async def _search(context: CommandContext, text: str) -> None:
@@ -96,7 +96,7 @@ async def _search(context: CommandContext, text: str) -> None:
     if not hits:
         context.output.show("Nothing found.")
         return
-    context.output.show(session_table([store.find(hit.session) for hit in hits], context.conversation.info.id))
+    context.output.show(session_table([store.find(hit.session) for hit in hits], context.conversation.session.info.id))
     for hit in hits:
         best = hit.hits[0]
         context.output.show(f"{short_id(hit.session)}  {best.role}: {one_line(best.snippet)}")
@@ -108,7 +108,7 @@ async def _delete(context: CommandContext, wanted: str) -> None:
     if not wanted:
         raise UsageError("/sessions delete needs an id or a name.", advice="/sessions list shows them.")
     info = store.find(wanted)
-    if info.id == context.conversation.info.id:
+    if info.id == context.conversation.session.info.id:
         raise UsageError("That is the session you are in.", advice="/new begins another one, then it can be deleted.")
     if context.ask is None:
         raise UsageError("There is nobody to ask here.", advice=f"nca sessions delete {info.id} --yes does not ask.")

@@ -44,7 +44,7 @@ class ShowCommand:
 
     async def run(self, context: CommandContext, argument: str) -> None:
         word = argument.strip().lower()
-        entries = context.conversation.entries
+        entries = context.conversation.context.entries
         if word in _THOUGHTS:
             _show_thoughts(context, entries)
             return
@@ -64,7 +64,7 @@ class ShowCommand:
             context.output.show(Group(*_whole(context, found)))
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        entries = context.conversation.entries
+        entries = context.conversation.context.entries
         for number, found in enumerate(islice(calls_backwards(entries), SUGGESTED), 1):
             if str(number).startswith(argument):
                 yield Suggestion(str(number), _about(found))

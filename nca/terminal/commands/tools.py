@@ -48,7 +48,7 @@ class ToolsCommand:
 
     def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
         # Names only: what they weigh takes a look through the whole log, and this comes at every key.
-        tools = [tool["function"] for tool in context.conversation.permits.toolbox.definitions()]
+        tools = [tool["function"] for tool in context.conversation.approvals.toolbox.definitions()]
         sources = _sources(context)
         named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]
         servers = dict.fromkeys(sources[tool["name"]] for tool in tools if tool["name"] in sources)
@@ -58,11 +58,11 @@ class ToolsCommand:
 
 def counted(context: CommandContext) -> list[ToolCount]:
     conversation = context.conversation
-    parts = conversation.stats().parts
+    parts = conversation.context.stats().parts
     return tool_counts(
-        conversation.permits.toolbox,
-        conversation.next_request().tools,
-        conversation.entries,
+        conversation.approvals.toolbox,
+        conversation.context.next_request().tools,
+        conversation.context.entries,
         definitions_tokens=parts["tool_definitions"] + parts["mcp_tools"],
         sources=_sources(context),
     )
@@ -94,7 +94,7 @@ def _show_all(context: CommandContext, counts: Sequence[ToolCount]) -> None:
                 f"{name}: {len(of)} tools, {tokens:,} tokens, {calls:,} calls; /tools {name} lists them."
             )
     weight = sum(one.definition_tokens for one in counts)
-    mode = context.conversation.permits.mode
+    mode = context.conversation.approvals.mode
     context.output.show(f"Together {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
 
 
@@ -126,13 +126,13 @@ def _table(context: CommandContext, counts: Sequence[ToolCount]) -> Table:
 
 
 def _decision(context: CommandContext, one: ToolCount) -> str:
-    return _DECISIONS[decide(context.conversation.permits.mode, one.permission)]
+    return _DECISIONS[decide(context.conversation.approvals.mode, one.permission)]
 
 
 def _show_one(context: CommandContext, one: ToolCount) -> None:
     told = f"{one.definition_tokens:,} tokens of each request" if one.is_offered else "not told to this model"
     refused = f" ({one.refused:,} not allowed)" if one.refused else ""
-    decision, mode = _decision(context, one), context.conversation.permits.mode
+    decision, mode = _decision(context, one), context.conversation.approvals.mode
     context.output.show(
         Group(
             Text(one_line(one.name), "accent"),

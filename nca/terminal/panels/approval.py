@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
+from nca.terminal.app import is_message
 from nca.terminal.panels.approval_panel import panel, rule_of
 from nca.terminal.panels.question import by_key, keys_line
 from nca.terminal.render.sanitize import one_line
@@ -23,7 +24,7 @@ _MOST_REASON_CHARS = 400
 
 
 class TerminalApprover:
-    """Asks in the chat, while the turn waits. `stop` interrupts the turn, as Ctrl-C does."""
+    """The person at the prompt: asked while the turn waits, and typing ahead. `stop` interrupts the turn, as Ctrl-C."""
 
     def __init__(self, draw: Draw, prompt: Prompt, stop: Callable[[], None]) -> None:
         self._draw = draw
@@ -43,6 +44,10 @@ class TerminalApprover:
         return await by_key(
             self._draw, self._prompt, show=lambda: self._draw.show(panel(asked)), line=question.line, take=take
         )
+
+    def typed_ahead(self) -> list[str]:
+        lines = self._prompt.take_lines(is_message)
+        return [line[1:] if line.startswith("//") else line for line in lines]
 
 
 class Question:

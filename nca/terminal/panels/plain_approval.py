@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from nca.agent.approvals import Answer
+from nca.agent.approvals import Answer, Nobody
 from nca.events import ApprovalAsked
 from nca.terminal.panels.approval_panel import panel, rule_of
 from nca.terminal.render.sanitize import one_line
@@ -19,7 +19,7 @@ _ONCE = {"y": Answer("once"), "yes": Answer("once")}
 _WITH_A_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
-class LineApprover:
+class LineApprover(Nobody):
     """Asks with lines, while the turn waits. Cancelled with the turn for Ctrl-C; the end of the input is a no."""
 
     def __init__(self, output: Output, reader: LineReader) -> None:

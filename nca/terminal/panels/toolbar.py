@@ -100,6 +100,6 @@ def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 def activity_of(conversation: Conversation) -> str:
     """What goes on while the prompt stands, in a few words; "" where nothing does."""
     starting = [one.server.name for one in conversation.servers.connections if one.state == "starting"]
-    parts = ["compacting in the background"] if conversation.is_preparing else []
+    parts = ["compacting in the background"] if conversation.context.is_preparing else []
     parts += [f"starting {', '.join(starting)}"] if starting else []
     return " · ".join(parts)

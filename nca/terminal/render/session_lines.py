@@ -72,13 +72,13 @@ def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
 
 def gone_on_lines(conversation: Conversation) -> list[str]:
     """Where one was in a session that is taken up again: its name, the last question, the beginning of the answer."""
-    info = conversation.info
-    doing = "Reading" if conversation.is_read_only else "Going on with"
+    info = conversation.session.info
+    doing = "Reading" if conversation.session.is_read_only else "Going on with"
     lines = [f"{doing} “{title(info)}” ({messages(info.messages)})."]
     if info.directory != str(conversation.directory):
         lines.append(f"It began in {place(info.directory)}; tools work in {place(str(conversation.directory))}.")
     for role, mark in (("user", "›"), ("assistant", "•")):
-        said = (entry.message for entry in reversed(conversation.entries) if entry.message.role == role)
+        said = (entry.message for entry in reversed(conversation.context.entries) if entry.message.role == role)
         text = next((message.text for message in said if message.text.strip()), "")
         if text:
             lines.append(f"{mark} {one_line(text, _SAID_CHARS)}")

@@ -45,7 +45,7 @@ def lost(home: Path, session: str, provider: Provider, raw: bytes) -> list[str]:
         )
         try:
             problems += refused(conversation._window.history)
-            problems += _unstored(conversation.entries, provider, raw)
+            problems += _unstored(conversation.context.entries, provider, raw)
         finally:
             asyncio.run(conversation.close())
     return problems

@@ -239,7 +239,7 @@ async def test_permissions_shows_and_changes_mode_and_rules(tmp_path: Path, monk
     monkeypatch.setenv("NCA_HOME", str(tmp_path / "nca"))
     deny, allow = PermissionRule("shell", "rm"), PermissionRule("write_file", "src/**")
     with a_stage(tmp_path, permissions__deny=[deny], permissions__allow=[allow]) as stage:
-        stage.conversation.permits.session_rules.append(PermissionRule("shell", "make"))
+        stage.conversation.approvals.session_rules.append(PermissionRule("shell", "make"))
         text = await stage.command("/permissions")
         assert text.startswith("ask: nca asks before")
         rows = [line.split()[:4] for line in text.splitlines() if line.strip()[:1].isdigit()]
@@ -249,10 +249,10 @@ async def test_permissions_shows_and_changes_mode_and_rules(tmp_path: Path, monk
             ["3", "allow", "shell", "make"],
         ]
         assert "plan: nca only reads" in await stage.command("/permissions plan")
-        assert stage.conversation.permits.mode == "plan"
+        assert stage.conversation.approvals.mode == "plan"
         await stage.command("/permissions remove 3")
         await stage.command("/permissions remove 1")
-        assert stage.conversation.permits.session_rules == []
+        assert stage.conversation.approvals.session_rules == []
         assert stage.conversation.loaded.value("permissions.deny") == ()
         for wrong in ("yolo", "remove 7", "remove x", "remove"):
             with pytest.raises(UsageError, match="Valid"):

@@ -1,0 +1,229 @@
+"""What the model sees of a session: how full it is, and everything that compacts, restores or protects messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nca.agent.archive import Archive, Scope
+from nca.agent.background import Background
+from nca.agent.compactor import CompactionOutcome, Compactor
+from nca.agent.instructions import Briefings
+from nca.agent.manual_edits import COLLAPSE, check_exists, check_shown, collapsed, expanded, named_ranges
+from nca.agent.preview import Preview
+from nca.agent.stats import ContextStats, stats_of
+from nca.agent.window import Window
+from nca.context.log import LogSoFar
+from nca.context.restore import block_of
+from nca.context.view import Range, Summary, View
+from nca.errors import UsageError
+from nca.messages import Entry, Message
+from nca.models.client import ModelRequest
+from nca.sessions.results import Hit
+from nca.sessions.views import CompactionRecord
+
+PINS_RATIO = 0.5
+"""The share of the budget that pins may take: half of it stays for the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A message that no compaction touches."""
+
+    seq: int
+    message: Message
+    tokens: int
+
+
+class Context:
+    """The context of one conversation (`Conversation.context`). Every change is on disk when its call returns."""
+
+    def __init__(
+        self,
+        window: Window,
+        compactor: Compactor,
+        archive: Archive,
+        briefings: Briefings,
+        background: Background | None = None,
+    ) -> None:
+        self._window = window
+        self._compactor = compactor
+        self._briefings = briefings
+        self._background = background
+        self.archive = archive
+
+    # How full it is
+
+    def stats(self, *, with_details: bool = True) -> ContextStats:
+        """`with_details=False` leaves out the parts and the largest items, which cost a look at every shown message."""
+        project = self._briefings.of(self._window.settings, self._window.facts).project
+        return stats_of(self._window, self._background, project=project, with_details=with_details)
+
+    def due(self) -> Literal["nothing", "compact"]:
+        """What happens before the next request, if nothing is added to it."""
+        return "compact" if self._compactor.ladder.is_due(self._window.measure()) else "nothing"
+
+    # Compaction
+
+    async def compact(self, focus: str = "", only: Range | None = None) -> CompactionOutcome:
+        """Compact now, or `only` these messages. Raises ContextDoesNotFit; StoreError for a reader."""
+        self._window.session.refuse_reader()
+        await self.stop_preparing()
+        return await self._compactor.compact("manual", focus=focus, only=only)
+
+    async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
+        """What `compact` would do; nothing changes (a model may be asked for the summary)."""
+        await self.stop_preparing()
+        return await self._compactor.preview(focus, only)
+
+    def accept(self, preview: Preview) -> CompactionOutcome:
+        """Put a preview in force. Raises UsageError where the view has changed since, or it would save nothing."""
+        return self._compactor.accept(preview)
+
+    @property
+    def is_preparing(self) -> bool:
+        """A compaction is being prepared in the background."""
+        return self._background is not None and self._background.is_running
+
+    async def stop_preparing(self) -> None:
+        """Drop the compaction that is being prepared in the background, if one is."""
+        if self._background is not None:
+            await self._background.close()
+
+    # Going back and forth
+
+    def undo(self) -> CompactionRecord | None:
+        """Back to the exact view before the last compaction; later messages stay. None where there is none."""
+        return self._window.undo()
+
+    def redo(self) -> CompactionRecord | None:
+        """Apply the compaction that was undone last once more; None where there is none."""
+        return self._window.redo()
+
+    def clear(self) -> CompactionRecord | None:
+        """An empty view; the log keeps everything, and `undo` brings it back. None where it is empty already."""
+        return self._window.clear()
+
+    def history(self) -> list[CompactionRecord]:
+        """Every compaction of the session, oldest first, undone ones too."""
+        return self._window.session.compactions()
+
+    # Single messages
+
+    def expand(self, wanted: str) -> CompactionRecord | None:
+        """Show the originals again of a summary or marker (by its id or the beginning of it), or of one message.
+
+        None where they are shown already. Raises UsageError where there is nothing of that name, or no room for it.
+        """
+        return self._show(named_ranges(self._window, wanted), "expand")
+
+    def collapse(self, seqs: Sequence[int]) -> CompactionRecord | None:
+        """Shorten these messages: a tool result to its placeholder, an earlier read of a file to a pointer to the
+        later one, anything else to its beginning. None where nothing becomes shorter.
+
+        Raises UsageError, and nothing has changed, where one of them is not shown or may not be touched.
+        """
+        return self._put_in_force(collapsed(self._window, seqs), COLLAPSE)
+
+    def part(self, seq: int, *, is_later: bool) -> Range:
+        """The messages from `seq` on, or those before it, for a compaction of only these.
+
+        Raises UsageError where there is no such message, or it is hidden already.
+        """
+        check_shown(self._window.history, seq)
+        return (seq, self._window.history.head) if is_later else (1, seq - 1)
+
+    def pins(self) -> list[Pin]:
+        """What is pinned, oldest first."""
+        history = self._window.history
+        return [Pin(seq, history.message(seq), self._tokens(seq)) for seq in sorted(history.pins)]
+
+    @property
+    def pins_budget_tokens(self) -> int:
+        """The most that all pins may take together."""
+        return int(PINS_RATIO * self._window.budget.budget_tokens)
+
+    def pin(self, seq: int) -> bool:
+        """Protect a message from compaction, and show its original; False where it was pinned already.
+
+        Raises UsageError where there is no such message, or the pins' budget has no room for it.
+        """
+        check_exists(self._window.history, seq)
+        if seq in self._window.history.pins:
+            return False
+        needed = self._tokens(seq) + sum(pin.tokens for pin in self.pins())
+        if needed > self.pins_budget_tokens:
+            raise UsageError(
+                f"There is no room for message {seq} among the pins: together they would be {needed:,} tokens,"
+                f" {self.pins_budget_tokens:,} at most.",
+                advice="Unpin another, or pin a shorter one.",
+            )
+        self._show([block_of(self._window.history, seq)], "pin")
+        self._window.session.pin(seq)
+        self._window.history.pins = self._window.session.pins()
+        return True
+
+    def unpin(self, seq: int) -> bool:
+        """False where it was not pinned. Raises UsageError where there is no such message."""
+        check_exists(self._window.history, seq)
+        if seq not in self._window.history.pins:
+            return False
+        self._window.session.unpin(seq)
+        self._window.history.pins = self._window.session.pins()
+        return True
+
+    # What there is
+
+    @property
+    def view(self) -> View:
+        """What the model sees of the log."""
+        return self._window.history.view
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The whole log, as it is now; messages outside of the view are read from disk when they are asked for."""
+        return LogSoFar(self._window.history.entries)
+
+    def summaries(self) -> list[Summary]:
+        """The summaries that the model sees now, oldest first."""
+        return [item for item in self.view.items if isinstance(item, Summary)]
+
+    def all_summaries(self) -> list[Summary]:
+        """Every summary there ever was, oldest first, those that later ones replaced too."""
+        return self._window.session.summaries()
+
+    def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
+        """What of the whole log answers a question, best first, compacted away or not; notes come last.
+
+        Any text is a question; `scope="all"` looks into every session of the store. Raises StoreError.
+        """
+        return self.archive.search(question, scope=scope, limit=limit)
+
+    def effective_history(self) -> list[dict[str, Any]]:
+        """The messages of the next request, OpenAI-shaped."""
+        return self._window.request_messages()
+
+    def next_request(self) -> ModelRequest:
+        """How the next request begins: everything in it but what the person has yet to type."""
+        return ModelRequest(self._window.next_messages(), self._window.tools)
+
+    def _show(self, ranges: Sequence[Range], cause: str) -> CompactionRecord | None:
+        view = expanded(self._window, ranges)
+        after = self._window.meter.used_again(self._window.history, view)
+        if view != self.view and after > self._window.budget.budget_tokens:
+            raise UsageError(
+                f"There is no room for that: {after:,} tokens would be used of {self._window.budget.budget_tokens:,}.",
+                advice="Compact first, or take a single message by its number.",
+            )
+        return self._put_in_force(view, cause)
+
+    def _put_in_force(self, view: View, cause: str) -> CompactionRecord | None:
+        window = self._window
+        if view == window.history.view:
+            return None
+        before, after = window.measure().used_tokens, window.meter.used_again(window.history, view)
+        return window.put_in_force(view, cause, before, after)
+
+    def _tokens(self, seq: int) -> int:
+        return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))
