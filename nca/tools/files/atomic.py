@@ -1,4 +1,4 @@
-"""Writing a file so that it is the old one or the new one, whatever happens meanwhile (reliability F5)."""
+"""Write a file atomically: after a crash it holds either the old content or the new."""
 
 from __future__ import annotations
 
@@ -11,57 +11,53 @@ from nca.tools.files.safe_open import Folder
 
 
 def write_file(folder: Folder, name: str, data: bytes, before: os.stat_result | None) -> None:
-    """Put `data` in the file `name`, durable on return; mode and owner stay. Raises OSError.
+    """Write `data` to the file `name`, durably; mode and owner are preserved. Raises OSError.
 
-    before  the facts of the file that it replaces; None: there is none, and FileExistsError if one appears meanwhile.
+    before  the status of the file that is replaced. None: the file is new, and FileExistsError if it exists by now.
     """
-    # Beside the file: only within one file system can a file take another's place in one go.
+    here = folder.handle
+    # In the same folder: a rename is atomic only within one file system.
     temporary = f".nca-{secrets.token_hex(8)}.tmp"
     handle = folder.create(temporary, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            if before is not None and hasattr(os, "fchmod"):
-                _keep_facts(handle, before)
+            if before is not None:
+                _preserve_owner_and_mode(handle, before)
             os.fsync(handle)
         if before is None:
-            _put_new(folder, temporary, name)
+            _publish_new(folder, temporary, name)
         else:
-            os.replace(folder.at(temporary), folder.at(name), src_dir_fd=folder.handle, dst_dir_fd=folder.handle)
+            os.replace(temporary, name, src_dir_fd=here, dst_dir_fd=here)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(folder.at(temporary), dir_fd=folder.handle)
+            os.unlink(temporary, dir_fd=here)
         raise
     folder.sync()
 
 
-def _keep_facts(handle: int, before: os.stat_result) -> None:
+def _preserve_owner_and_mode(handle: int, before: os.stat_result) -> None:
     now = os.fstat(handle)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
-        # Only an administrator may give files away; another's file that we may write becomes ours.
+        # Only an administrator may give files away. Another user's file that we may write becomes ours.
         with contextlib.suppress(PermissionError):
             os.fchown(handle, before.st_uid, before.st_gid)
     os.fchmod(handle, stat.S_IMODE(before.st_mode))
 
 
-def _put_new(folder: Folder, temporary: str, name: str) -> None:
-    """Under its name, unless there is something of that name by now."""
+def _publish_new(folder: Folder, temporary: str, name: str) -> None:
+    """Rename a new file to `name`. Raises FileExistsError if that name is taken by now."""
+    here = folder.handle
     try:
-        os.link(
-            folder.at(temporary),
-            folder.at(name),
-            src_dir_fd=folder.handle,
-            dst_dir_fd=folder.handle,
-            follow_symlinks=False,
-        )
+        os.link(temporary, name, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
     except FileExistsError:
         raise
     except OSError:
-        # No links on this file system.
+        # The file system has no hard links.
         with contextlib.suppress(FileNotFoundError):
             folder.stat(name)
             raise FileExistsError(17, "it exists by now", name) from None
-        os.replace(folder.at(temporary), folder.at(name), src_dir_fd=folder.handle, dst_dir_fd=folder.handle)
-        return
-    os.unlink(folder.at(temporary), dir_fd=folder.handle)
+        os.replace(temporary, name, src_dir_fd=here, dst_dir_fd=here)
+    else:
+        os.unlink(temporary, dir_fd=here)

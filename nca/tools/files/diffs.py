@@ -1,4 +1,4 @@
-"""A change to a file as a unified diff, in time that grows with the file and not with its square."""
+"""Unified diffs of changed files, computed in linear time for large changes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 CONTEXT_LINES = 3
 MAX_COMPARED_LINES = 4_000
-"""Changed stretches longer than this are shown as taken out and put in; comparing them takes quadratic time."""
+"""A longer changed stretch is shown as removed and added in whole: comparing it takes quadratic time."""
 _NO_END = "\n\\ No newline at end of file"
 
 
 def unified(before: str | None, after: str, name: str) -> str:
-    """The diff from `before` (None: there was no file) to `after`; "" where they are the same."""
+    """The diff from `before` (None: the file is new) to `after`; "" if they are the same."""
     if before == after:
         return ""
     old, new = _lines(before or ""), _lines(after)
@@ -21,14 +21,14 @@ def unified(before: str | None, after: str, name: str) -> str:
     middle = max(len(old), len(new)) - head - tail
     title = ["--- /dev/null" if before is None else f"--- a/{name}", f"+++ b/{name}"]
     if middle > MAX_COMPARED_LINES:
-        return "\n".join([*title, *_whole(old, new, head, tail)])
+        return "\n".join([*title, *_one_hunk(old, new, head, tail)])
     first, last = max(0, head - CONTEXT_LINES), max(0, tail - CONTEXT_LINES)
     compared = difflib.unified_diff(old[first : len(old) - last], new[first : len(new) - last], n=3, lineterm="")
-    return "\n".join([*title, *_moved(list(compared)[2:], first)])
+    return "\n".join([*title, *_renumbered(list(compared)[2:], first)])
 
 
 def counts(diff: str) -> str:
-    """ "+3 −1": lines put in and taken out."""
+    """The lines added and removed, such as "+3 −1"."""
     lines = diff.split("\n")[2:]
     return f"+{sum(line[:1] == '+' for line in lines)} −{sum(line[:1] == '-' for line in lines)}"
 
@@ -48,22 +48,22 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _whole(old: list[str], new: list[str], head: int, tail: int) -> list[str]:
+def _one_hunk(old: list[str], new: list[str], head: int, tail: int) -> list[str]:
     first = max(0, head - CONTEXT_LINES)
-    gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
-    before, behind = old[first:head], old[len(old) - tail : len(old) - tail + CONTEXT_LINES] if tail else []
-    around = len(before) + len(behind)
+    removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
+    before, after = old[first:head], old[len(old) - tail :][:CONTEXT_LINES]
+    context = len(before) + len(after)
     return [
-        f"@@ -{first + 1},{len(gone) + around} +{first + 1},{len(come) + around} @@",
+        f"@@ -{first + 1},{len(removed) + context} +{first + 1},{len(added) + context} @@",
         *(f" {line}" for line in before),
-        *(f"-{line}" for line in gone),
-        *(f"+{line}" for line in come),
-        *(f" {line}" for line in behind),
+        *(f"-{line}" for line in removed),
+        *(f"+{line}" for line in added),
+        *(f" {line}" for line in after),
     ]
 
 
-def _moved(lines: list[str], by: int) -> list[str]:
-    """Hunk headers count from the file's first line, not from that of the stretch that was compared."""
+def _renumbered(lines: list[str], by: int) -> list[str]:
+    """Count the lines in hunk headers from the start of the file, not of the stretch that was compared."""
     return [_header(line, by) if line.startswith("@@ ") else line for line in lines]
 
 

@@ -1,6 +1,6 @@
-"""Tools that change files: write_file and edit_file.
+"""The tools that change files: write_file and edit_file.
 
-Both only touch what was read in this session and has not changed since, and leave either the old file or the new one.
+Both change only a file that was read in this session and is unchanged since. A crash leaves the old file or the new.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import os
 import stat
 import threading
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -25,14 +25,14 @@ from nca.tools.files.workspace import NoSuchFile, Workspace, shown
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_OUTCOME_DIFF_LINES = 400
-"""What a person is shown of a change that was made; what they approve is shown in whole."""
+"""Lines of diff that a person sees after a change. Before it, for approval, they see the whole diff."""
 
 _REDACTED = REDACTED.rstrip("]")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a call will do. `before` and `facts` are None where the file is new."""
+    """What a call will write. `before` and `facts` (its status) are None for a new file; `said` is for the model."""
 
     name: str
     path: Path
@@ -40,25 +40,22 @@ class Change:
     facts: os.stat_result | None
     after: str
     said: str
-    """What the model is told when it is done."""
-
-    @property
-    def data(self) -> bytes:
-        return (self.before or TextFile("")).encode(self.after)
 
     def diff(self) -> str:
         return unified(self.before.text if self.before else None, self.after, self.name)
 
 
-class _ChangingTool(TypedTool, ABC):
-    """What both have in common: plan, approve, carry out."""
+class _ChangingTool(TypedTool):
+    """The steps that both tools share: plan, approve, write."""
 
     permission: ClassVar[Permission] = "write"
+    _plan: Callable[..., Change]
+    """Compute the change from the arguments of the call; nothing is written. Raises ToolError."""
 
     def __init__(self, workspace: Workspace, files_read: FilesRead) -> None:
         self._workspace = workspace
         self._files_read = files_read
-        # Calls of one step may run side by side; two edits of one file must not.
+        # Calls of one step may run in parallel, but not two edits of one file.
         self._lock = threading.Lock()
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
@@ -69,13 +66,14 @@ class _ChangingTool(TypedTool, ABC):
         return "execute" if self._workspace.is_run_by_others(path) else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        change = self._plan(self._signature.read(arguments))
+        change = self._plan(**self._signature.read(arguments))
         _check_redacted(change)
         warnings = []
-        if self._workspace.is_behind_link(str(arguments["path"]), change.path):
-            warnings.append(f"{shown(str(arguments['path']))} leads through a link; this is written: {change.name}")
+        name = str(arguments["path"])
+        if self._workspace.is_behind_link(name, change.path):
+            warnings.append(f"{shown(name)} leads through a link; this is written: {change.name}")
         if self._workspace.is_run_by_others(change.path):
-            warnings.append("other programs run what stands in this file without asking")
+            warnings.append("other programs run what is in this file without asking")
         return Approval(
             path=shown(str(change.path)),
             diff=clean_text(change.diff()),
@@ -83,15 +81,11 @@ class _ChangingTool(TypedTool, ABC):
             subject=change.name,
         )
 
-    @abstractmethod
-    def _plan(self, arguments: dict[str, Any]) -> Change:
-        """The change as it stands now; nothing is written. Raises ToolError."""
-
-    def _carry_out(self, arguments: dict[str, Any]) -> ToolOutcome:
+    def _carry_out(self, **arguments: Any) -> ToolOutcome:
         with self._lock:
-            change = self._plan(arguments)
+            change = self._plan(**arguments)
             _check_redacted(change)
-            data = change.data
+            data = (change.before or TextFile("")).encode(change.after)
             try:
                 with self._workspace.folder(change.path.parent, create=True) as folder:
                     if change.facts is not None and _changed(change.facts, folder.stat(change.path.name)):
@@ -107,7 +101,7 @@ class _ChangingTool(TypedTool, ABC):
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
 
     def _current(self, name: str) -> tuple[Path, TextFile | None, os.stat_result | None]:
-        """The file as it is, None where there is none. Raises ToolError where the model does not know it as it is."""
+        """The file as it is now, with None and None if it is new. Raises ToolError unless the model has read it."""
         path = self._workspace.resolve_to_write(name)
         try:
             with self._workspace.open(path, name) as file:
@@ -137,20 +131,19 @@ class WriteFile(_ChangingTool):
         content: Annotated[str, "All of its text."],
     ) -> ToolOutcome:
         """Create a file, or replace all of one that was read; edit_file changes parts."""
-        return await asyncio.to_thread(self._carry_out, {"path": path, "content": content})
+        return await asyncio.to_thread(self._carry_out, path=path, content=content)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"write {shown(str(arguments.get('path', '')))}"
 
-    def _plan(self, arguments: dict[str, Any]) -> Change:
-        name, content = arguments["path"], clean_text(arguments["content"])
-        _check(content, "content")
-        path, before, facts = self._current(name)
+    def _plan(self, path: str, content: str) -> Change:
+        content = _checked(content, "content")
+        file, before, facts = self._current(path)
         after = before.with_own_line_ends(content) if before else content
-        shown_name = self._workspace.relative(path)
-        what = "written" if before else "created"
-        lines = after.count("\n") + (not after.endswith("\n") and bool(after))
-        return Change(shown_name, path, before, facts, after, f"[{what} {shown_name}: {lines:,} lines]")
+        name = self._workspace.relative(file)
+        lines = len(after.removesuffix("\n").split("\n")) if after else 0
+        said = f"[{'written' if before else 'created'} {name}: {lines:,} lines]"
+        return Change(name, file, before, facts, after, said)
 
 
 class EditFile(_ChangingTool):
@@ -164,33 +157,35 @@ class EditFile(_ChangingTool):
         replace_all: Annotated[bool, "Everywhere."] = False,
     ) -> ToolOutcome:
         """Replace exact text in a file that was read."""
-        arguments = {"path": path, "old_text": old_text, "new_text": new_text, "replace_all": replace_all}
-        return await asyncio.to_thread(self._carry_out, arguments)
+        return await asyncio.to_thread(
+            self._carry_out, path=path, old_text=old_text, new_text=new_text, replace_all=replace_all
+        )
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"edit {shown(str(arguments.get('path', '')))}"
 
-    def _plan(self, arguments: dict[str, Any]) -> Change:
-        name, old, new = arguments["path"], clean_text(arguments["old_text"]), clean_text(arguments["new_text"])
-        _check(new, "new_text")
-        path, before, facts = self._current(name)
+    def _plan(self, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Change:
+        new_text = _checked(new_text, "new_text")
+        file, before, facts = self._current(path)
         if before is None:
-            raise ToolError(f"there is no file {shown(name)}; write_file creates one")
-        shown_name = self._workspace.relative(path)
-        after, places = replaced(before, old, new, shown_name, everywhere=bool(arguments.get("replace_all")))
+            raise ToolError(f"there is no file {shown(path)}; write_file creates one")
+        name = self._workspace.relative(file)
+        after, places = replaced(before, clean_text(old_text), new_text, name, everywhere=replace_all)
         where = f"line {places[0]}" if len(places) == 1 else f"{len(places)} places"
-        return Change(shown_name, path, before, facts, after, f"[edited {shown_name}: {where}]")
+        return Change(name, file, before, facts, after, f"[edited {name}: {where}]")
 
 
-def _check(text: str, argument: str) -> None:
+def _checked(text: str, argument: str) -> str:
+    """The text as it can be written. Raises ToolError."""
     if "\0" in text:
         raise ToolError(f"argument {argument} holds a NUL character; only text can be written")
     if len(text) > MAX_CHANGED_BYTES:
         raise ToolError(f"argument {argument} is too large ({len(text):,} characters)")
+    return clean_text(text)
 
 
 def _check_redacted(change: Change) -> None:
-    """What stands for a key must not take the key's place (nca.redact)."""
+    """The placeholder for a redacted key (nca.redact) must not replace the key in the file."""
     before = change.before.text if change.before else ""
     if change.after.count(_REDACTED) > before.count(_REDACTED):
         raise ToolError(

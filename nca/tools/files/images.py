@@ -1,4 +1,4 @@
-"""Images for models that see: known by their first bytes, not by their name."""
+"""Recognize images by their first bytes, check them against providers' limits, and encode them for a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import base64
 from nca.messages import MediaPart
 
 MAX_IMAGE_BYTES = 5 * 1024 * 1024 * 3 // 4
-"""Anthropic's limit for one image, the smallest of the large providers': 5 MiB of its base64."""
+"""Anthropic's limit for one image, 5 MiB of base64. It is the smallest among the large providers."""
 MAX_IMAGE_PIXELS = 8_000
 """Anthropic's limit for an image's width and height."""
 _JPEG_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
@@ -20,14 +20,14 @@ _KINDS = (
 
 
 def image_kind(raw: bytes) -> str:
-    """The media type of an image that models take; "" for everything else."""
+    """The media type of an image that models accept; "" for everything else."""
     if raw[:4] == b"RIFF" and raw[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _KINDS if raw.startswith(start)), "")
 
 
 def image_size(raw: bytes) -> tuple[int, int]:
-    """Width and height in pixels as the header states them; (0, 0) where there is no such header."""
+    """Width and height in pixels, from the header; (0, 0) if it has none."""
     kind = image_kind(raw)
     if kind == "image/png" and raw[12:16] == b"IHDR":
         return int.from_bytes(raw[16:20], "big"), int.from_bytes(raw[20:24], "big")
@@ -39,7 +39,7 @@ def image_size(raw: bytes) -> tuple[int, int]:
 
 
 def image_problem(raw: bytes) -> str:
-    """Why a provider would refuse the image, and with it every request that holds it; "" where nothing is wrong."""
+    """Why a provider would refuse every request with this image; "" if nothing is wrong."""
     width, height = image_size(raw)
     if not (width and height):
         return "is broken"
@@ -49,7 +49,7 @@ def image_problem(raw: bytes) -> str:
 
 
 def _jpeg_size(raw: bytes) -> tuple[int, int]:
-    """From the first frame header; segments are walked by their lengths."""
+    """The size in the first frame header, found by walking the segments by their lengths."""
     at = 2
     while at + 9 <= len(raw) and raw[at] == 0xFF:
         if raw[at + 1] in _JPEG_FRAMES:
@@ -71,6 +71,6 @@ def _webp_size(raw: bytes) -> tuple[int, int]:
 
 
 def image_part(raw: bytes, kind: str) -> MediaPart:
-    """The image as a request holds it (OpenAI's shape)."""
+    """The image as a part of a request, in OpenAI's shape."""
     address = f"data:{kind};base64,{base64.b64encode(raw).decode()}"
     return MediaPart("image", {"type": "image_url", "image_url": {"url": address}})

@@ -1,4 +1,4 @@
-"""Tools that look at files: read_file and list_directory. Both read only as much as they show."""
+"""The tools read_file and list_directory. Both read no more from disk than they show."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_LINES = 2_000
 MAX_BYTES = 256 * 1024
-"""One answer of read_file. Admission cuts further for the view; this only bounds the memory."""
+"""The most that read_file returns at once. It bounds the memory; admission cuts further for the view."""
 MAX_SKIPPED_BYTES = 1 << 30
 MAX_COUNTED_BYTES = 8 << 20
-"""A file up to this size is read to its end, so that the answer can say how many lines it has."""
+"""A file up to this size is read to its end to count its lines."""
 MAX_UTF16_BYTES = 8 << 20
 MAX_ENTRIES = 500
 MAX_LISTED = 100_000
@@ -39,7 +39,7 @@ class ReadFile(TypedTool):
     def __init__(
         self, workspace: Workspace, files_read: FilesRead | None = None, can_see: Callable[[], bool] = lambda: False
     ) -> None:
-        """`files_read` learns what was read; `can_see`: whether the model takes images now."""
+        """`files_read` records what is read. `can_see` says whether the model takes images now."""
         self._workspace = workspace
         self._files_read = files_read or FilesRead()
         self._can_see = can_see
@@ -70,7 +70,7 @@ class ReadFile(TypedTool):
                 return self._image(file, kind, shown(name))
             source: BinaryIO = file
             if size <= MAX_CHANGED_BYTES:
-                # What is shown and what is remembered must be the same bytes, whoever writes meanwhile.
+                # What is shown and what is recorded must be the same bytes, even if somebody writes meanwhile.
                 source = io.BytesIO(file.read(MAX_CHANGED_BYTES + 1))
                 self._files_read.note(path, source.getvalue())
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -81,7 +81,7 @@ class ReadFile(TypedTool):
         if page.last < offset and page.total is None:
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
-            raise ToolError(f"{shown(name)} has {page.seen:,} lines; line {offset:,} is past its end")
+            raise ToolError(f"{shown(name)} has {page.reached:,} lines; line {offset:,} is past its end")
         return _answer(self._workspace.relative(path), page)
 
     def _image(self, file: BinaryIO, kind: str, name: str) -> ToolOutcome:
@@ -100,18 +100,22 @@ class ReadFile(TypedTool):
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Lines `first` to `last` of a file. `total` is None where it was not counted; `cut`: the last is not whole."""
+    """Lines `first` to `last` of a file, which was read up to line `reached`.
+
+    total   the number of lines, or None if they were not counted
+    is_cut  the last line is not whole
+    """
 
     raw: bytes
     first: int
     last: int
-    seen: int
+    reached: int
     total: int | None
     is_cut: bool
 
 
 def _page(file: BinaryIO, offset: int, limit: int, *, count: bool) -> _Page:
-    """Read from the file's start; a line of any length goes by in pieces. Not counting, stop where all is known."""
+    """Read the page in pieces, so lines may have any length. With `count`, read on to the end to count the lines."""
     kept: list[bytes] = []
     room, read_bytes = MAX_BYTES, 0
     line, last, is_cut, is_new_line = 0, offset - 1, False, True
@@ -119,37 +123,38 @@ def _page(file: BinaryIO, offset: int, limit: int, *, count: bool) -> _Page:
         read_bytes += len(piece)
         line += is_new_line
         is_new_line = piece.endswith(b"\n")
+        is_beyond = False
         if offset <= line < offset + limit and room:
             kept.append(piece[:room])
             room -= len(kept[-1])
             last, is_cut = line, len(kept[-1]) < len(piece)
         elif kept and line == last:
             is_cut = True
-        elif not count and (line > offset or read_bytes > MAX_SKIPPED_BYTES):
-            return _Page(b"".join(kept), offset, last, line, None, is_cut)
-        if is_cut and not count:
+        else:
+            is_beyond = line > offset or read_bytes > MAX_SKIPPED_BYTES
+        if not count and (is_beyond or is_cut):
             return _Page(b"".join(kept), offset, last, line, None, is_cut)
     return _Page(b"".join(kept), offset, last, line, line, is_cut)
 
 
 def _answer(name: str, page: _Page) -> ToolOutcome:
-    # The mark at a file's start is no text; a character that was cut at the end is left out.
+    # Leave out the byte-order mark, and a character that was cut at the end.
     decoder = codecs.getincrementaldecoder("utf-8-sig" if page.first == 1 else "utf-8")("replace")
     text = decoder.decode(page.raw, final=not page.is_cut)
     lines = page.last - page.first + 1
     if not text:
         return ToolOutcome(f"[{name} is empty]", summary="empty")
-    remarks = []
+    notes = []
     if page.first > 1 or page.last != page.total:
         of = f" of {page.total:,}" if page.total is not None else ""
-        remarks.append(f"lines {page.first}-{page.last}{of}")
+        notes.append(f"lines {page.first}-{page.last}{of}")
     if page.is_cut:
-        remarks.append(f"line {page.last} is longer than shown; the rest of it was left out")
+        notes.append(f"line {page.last} is longer than shown; the rest of it was left out")
     if page.last != page.total:
-        remarks.append(f"continue with offset={page.last + 1}")
+        notes.append(f"continue with offset={page.last + 1}")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in page.raw:
-        remarks.append("not UTF-8: what could not be decoded is shown as \ufffd")
-    header = f"[{name}: {'; '.join(remarks)}]\n" if remarks else ""
+        notes.append("not UTF-8: what could not be decoded is shown as \ufffd")
+    header = f"[{name}: {'; '.join(notes)}]\n" if notes else ""
     return ToolOutcome(header + text, summary=f"{lines:,} line{'s' if lines != 1 else ''}")
 
 
@@ -162,17 +167,14 @@ class ListDirectory(TypedTool):
 
     async def call(self, path: Annotated[str, "Relative to the working directory."] = ".") -> ToolOutcome:
         """List a directory: directories with a slash, files with their size."""
-        return await asyncio.to_thread(self._list, path)
+        return await asyncio.to_thread(lambda: listing(self._workspace, self._workspace.resolve(path), path))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"list {shown(str(arguments.get('path') or '.'))}"
 
-    def _list(self, name: str) -> ToolOutcome:
-        return listing(self._workspace, self._workspace.resolve(name), name)
-
 
 def listing(workspace: Workspace, path: Path, name: str) -> ToolOutcome:
-    """What is in a directory under the workspace's root, a line each. Raises ToolError with `name` in it."""
+    """List a directory under the workspace's root, one line an entry. Raises ToolError, which mentions `name`."""
     try:
         with workspace.folder(path) as folder, folder.entries() as scan:
             entries = sorted(islice(scan, MAX_LISTED), key=lambda entry: entry.name)
@@ -195,9 +197,9 @@ def _entry(folder: Folder, entry: os.DirEntry[str]) -> str:
     try:
         facts = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(facts.st_mode):
-            return f"{name} -> {shown(os.readlink(folder.at(entry.name), dir_fd=folder.handle))}"
+            return f"{name} -> {shown(os.readlink(entry.name, dir_fd=folder.handle))}"
     except OSError:
-        # It vanished between listing and looking, or its folder may be read but not searched.
+        # It vanished meanwhile, or its folder may be listed but not entered.
         return name
     if stat.S_ISDIR(facts.st_mode):
         return f"{name}/"

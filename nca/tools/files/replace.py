@@ -1,22 +1,24 @@
-"""Exact replacement in a text, and where the closest lines are when the text is not there."""
+"""Replace exact text in a file. If the text is not found, report the closest lines."""
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
 from nca.tools.files.text_file import TextFile
 from nca.tools.tool import ToolError
 
 _NAMED_PLACES = 5
-_COMPARED_LINES, _COMPARED_CHARS = 3_000, 200
-"""Where no line is the same, that many are compared with the longest one that was asked for."""
-_LIKENESS = 0.6
+_COMPARED_LINES, _COMPARED_CHARS = 3_000, 199
+"""Bounds for the search of a similar line. From 200 characters on, difflib ignores characters that are frequent."""
+_COMPARED_PLACES = 1_000
 _SHOWN_CHARS = 80
 
 
 def replaced(file: TextFile, old: str, new: str, name: str, *, everywhere: bool) -> tuple[str, list[int]]:
-    """The text after the replacement, and the lines where it happened. Raises ToolError in one line."""
+    """The text after the replacement, and the line numbers of the places. Raises ToolError in one line."""
     if not old:
         raise ToolError("old_text is empty; give the text to replace, or use write_file for a whole file")
     text, found = file.text, old
@@ -27,26 +29,22 @@ def replaced(file: TextFile, old: str, new: str, name: str, *, everywhere: bool)
     if "\r\n" in found or "\n" not in found:
         new = file.with_own_line_ends(new)
     if found == new:
-        raise ToolError("old_text and new_text are the same; nothing would change")
+        raise ToolError("old_text and new_text are the same")
     places = _places(text, found)
     if len(places) > 1 and not everywhere:
         shown = ", ".join(map(str, places[:_NAMED_PLACES])) + (", …" if len(places) > _NAMED_PLACES else "")
         raise ToolError(
-            f"old_text is there {len(places)} times in {name} (lines {shown});"
+            f"old_text occurs {len(places)} times in {name} (lines {shown});"
             " give more of the lines around it, or set replace_all"
         )
     return text.replace(found, new), places
 
 
 def _places(text: str, found: str) -> list[int]:
-    """The line of each occurrence, from 1."""
-    places: list[int] = []
-    at, line, seen = text.find(found), 1, 0
-    while at >= 0:
-        line += text.count("\n", seen, at)
-        places.append(line)
-        seen, at = at, text.find(found, at + len(found))
-    return places
+    """The line number of each occurrence, from 1."""
+    inside = found.count("\n")
+    ends = accumulate(piece.count("\n") + inside for piece in text.split(found)[:-1])
+    return [line - inside + 1 for line in ends]
 
 
 def _near_miss(text: str, old: str, name: str) -> str:
@@ -66,38 +64,28 @@ def _near_miss(text: str, old: str, name: str) -> str:
 
 
 def _best_window(there: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
-    """Where most of the wanted lines stand in their order, and how many; (0, 0) where none does."""
-    counts: dict[int, int] = {}
+    """The index where most of the wanted lines are found in their order, and how many; (0, 0) if none is found."""
     places: dict[str, list[int]] = {}
     for at, line in enumerate(there):
-        if line:
-            places.setdefault(line, []).append(at)
-    blank = 0
+        places.setdefault(line, []).append(at)
+    counts: Counter[int] = Counter()
     for offset, line in enumerate(wanted):
-        blank += not line
-        for at in places.get(line, [])[:1_000] if line else []:
-            counts[at - offset] = counts.get(at - offset, 0) + 1
-    counts = {first: count for first, count in counts.items() if first >= 0}
+        # Blank lines are everywhere, so they say nothing about the place.
+        for at in places.get(line, [])[:_COMPARED_PLACES] if line else []:
+            if at >= offset:
+                counts[at - offset] += 1
     if not counts:
         return 0, 0
     first = min(counts, key=lambda one: (-counts[one], one))
-    return first, counts[first] + sum(
-        not line and there[first + at : first + at + 1] == [""] for at, line in enumerate(wanted)
-    )
+    same = sum(line == other for line, other in zip(wanted, there[first:], strict=False))
+    return first, same
 
 
 def _similar(text: str, wanted: Sequence[str]) -> str:
     longest = max(wanted, key=len)[:_COMPARED_CHARS]
-    lines = text.split("\n")[:_COMPARED_LINES]
-    matcher = difflib.SequenceMatcher(b=longest, autojunk=False)
-    best, place = _LIKENESS, -1
-    for at, line in enumerate(lines):
-        matcher.set_seq1(line.strip()[:_COMPARED_CHARS])
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, place = ratio, at
-    if place < 0:
-        return "no line is like it"
-    return f"line {place + 1} is like it: {_clip(lines[place])}"
+    lines = [line.strip()[:_COMPARED_CHARS] for line in text.split("\n")[:_COMPARED_LINES]]
+    best = difflib.get_close_matches(longest, lines, n=1)
+    return f"line {lines.index(best[0]) + 1} is similar: {_clip(best[0])}" if best else "no line is similar"
 
 
 def _clip(line: str) -> str:

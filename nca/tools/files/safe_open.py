@@ -1,7 +1,8 @@
-"""Files inside a folder, opened component by component, so that a link put in place meanwhile leads nowhere.
+"""Open files inside a folder without following links.
 
-Names come from a resolved path: no component is a link, or it was put there since, and then opening fails. Only the
-standard library is imported here: the search's own process loads this too.
+A path is opened component by component, each one relative to the folder before it. If somebody replaces a component by
+a link after the path was checked, opening it fails. The search process loads this module too, so it imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -10,101 +11,68 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-HAS_HANDLES = {os.open, os.mkdir, os.stat, os.unlink, os.rename, os.link} <= os.supports_dir_fd and hasattr(
-    os, "O_NOFOLLOW"
-)
-"""Whether names can be looked up inside an open folder (not on Windows; there the whole path is checked again)."""
-
-
-def _flags(*names: str) -> int:
-    flags = 0
-    for name in names:
-        flags |= getattr(os, name, 0)
-    return flags
-
-
-_FOLDER = _flags("O_DIRECTORY", "O_CLOEXEC")
-# O_PATH: a folder on the way may be one that can be entered but not listed.
-_ON_THE_WAY = _FOLDER | _flags("O_PATH")
-# O_NONBLOCK: a pipe would wait for its writer for ever.
-READING = os.O_RDONLY | _flags("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _flags("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
+_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
+# O_PATH (Linux): a folder on the way may be one that can be entered but not listed.
+_TRAVERSED = _FOLDER | getattr(os, "O_PATH", 0)
+# O_NONBLOCK: opening a pipe would wait for its writer.
+READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """An open folder. `handle`: its descriptor, None where the system has none; then names go by `path`."""
+    """An open folder. Use `handle` as `dir_fd` for the names in it."""
 
-    path: str
-    handle: int | None
-
-    def at(self, name: str) -> str:
-        """What to call the entry `name` by, with `dir_fd=handle`."""
-        return name if self.handle is not None else f"{self.path}{os.sep}{name}"
+    handle: int
 
     def open(self, name: str) -> int:
-        """A descriptor for reading, of whatever there is but a link. Raises OSError."""
-        return os.open(self.at(name), READING, dir_fd=self.handle)
+        """Open anything but a link for reading, and return its descriptor. Raises OSError."""
+        return os.open(name, READ_FLAGS, dir_fd=self.handle)
 
     def create(self, name: str, mode: int) -> int:
-        """A descriptor for writing a new file. Raises FileExistsError, OSError."""
-        return os.open(self.at(name), _CREATE, mode, dir_fd=self.handle)
+        """Create a file and return a descriptor for writing. Raises FileExistsError, OSError."""
+        return os.open(name, _CREATE_FLAGS, mode, dir_fd=self.handle)
 
     def stat(self, name: str) -> os.stat_result:
-        """Of the entry itself, not of what a link leads to. Raises OSError."""
-        return os.stat(self.at(name), dir_fd=self.handle, follow_symlinks=False)
+        """The status of the entry itself, not of what a link leads to. Raises OSError."""
+        return os.stat(name, dir_fd=self.handle, follow_symlinks=False)
 
     @contextlib.contextmanager
     def entries(self) -> Iterator[Iterator[os.DirEntry[str]]]:
-        """What is in it; the entries can be asked for their facts while it is open. Raises OSError."""
-        if self.handle is None:
-            with os.scandir(self.path) as scan:
-                yield scan
-            return
+        """The entries of the folder; their status can be read inside the block. Raises OSError."""
+        with self._readable() as handle, os.scandir(handle) as scan:
+            yield scan
+
+    def sync(self) -> None:
+        """Make a new or renamed entry durable, if the file system can."""
+        with contextlib.suppress(OSError), self._readable() as handle:
+            os.fsync(handle)
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[int]:
         handle = os.open(".", _FOLDER, dir_fd=self.handle)
         try:
-            with os.scandir(handle) as scan:
-                yield scan
+            yield handle
         finally:
             os.close(handle)
 
-    def sync(self) -> None:
-        """Make a new or renamed entry durable, where the system can."""
-        if self.handle is None:
-            return
-        with contextlib.suppress(OSError):
-            handle = os.open(".", _FOLDER, dir_fd=self.handle)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-
 
 @contextlib.contextmanager
-def opened(root: str, parts: Sequence[str], *, create: bool = False) -> Iterator[Folder]:
-    """The folder `parts` below `root`, a real path; with `create`, made where it is missing.
+def open_folder(root: str, parts: Sequence[str], *, create: bool = False) -> Iterator[Folder]:
+    """Open the folder `parts` below `root`, which is a real path; with `create`, make the folders that are missing.
 
-    Raises OSError: NotADirectoryError (on some systems ELOOP) where a component is a link or a file.
+    Raises OSError: NotADirectoryError (ELOOP on some systems) if a component is a link or a file.
     """
-    path = str(Path(root, *parts))
-    if not HAS_HANDLES:
-        if create:
-            os.makedirs(path, exist_ok=True)  # noqa: PTH103  this module knows paths as text only
-        if os.path.realpath(path) != path:
-            raise NotADirectoryError(20, "a link is in the way", path)
-        yield Folder(path, None)
-        return
-    handle = os.open(root, _ON_THE_WAY)
+    handle = os.open(root, _TRAVERSED)
     try:
         for part in parts:
             if create:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(part, dir_fd=handle)
-            inner = os.open(part, _ON_THE_WAY | os.O_NOFOLLOW, dir_fd=handle)
+            inner = os.open(part, _TRAVERSED | os.O_NOFOLLOW, dir_fd=handle)
             os.close(handle)
             handle = inner
-        yield Folder(path, handle)
+        yield Folder(handle)
     finally:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""A text file's bytes as text and back: encoding, byte-order mark and line endings stay what they were."""
+"""Decode a text file and encode it again with the same encoding, byte-order mark and line endings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_binary(raw: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """`text` keeps its line endings. Bytes that are no UTF-8 are lone surrogates in it, and go back as they came."""
+    """`text` keeps its line endings. Bytes that are not UTF-8 become lone surrogates and are written back as they were."""
 
     text: str
     mark: bytes = b""
@@ -29,7 +29,7 @@ class TextFile:
 
     @classmethod
     def of(cls, raw: bytes, name: str) -> TextFile:
-        """Raises ToolError for a binary file."""
+        """Decode a file. Raises ToolError for a binary file."""
         mark, codec = next(((mark, codec) for mark, codec in _MARKS if raw.startswith(mark)), (b"", "utf-8"))
         body = raw[len(mark) :]
         try:
@@ -42,16 +42,16 @@ class TextFile:
 
     @property
     def line_end(self) -> str:
-        """The line ending that most lines have."""
+        """The line ending of most lines."""
         windows = self.text.count("\r\n")
         return "\r\n" if 2 * windows > self.text.count("\n") else "\n"
 
     def encode(self, text: str) -> bytes:
-        """Another text as this file's bytes."""
+        """Encode a new text for this file."""
         return self.mark + text.encode(self.codec, "surrogateescape" if self.codec == "utf-8" else "strict")
 
     def with_own_line_ends(self, text: str) -> str:
-        """A text that has only plain line endings, with those of this file; another one as it is."""
+        """Convert the line endings of a text to those of this file; a text that has `\\r\\n` is left alone."""
         if "\r\n" in text or self.line_end == "\n":
             return text
         return text.replace("\n", "\r\n")

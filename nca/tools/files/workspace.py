@@ -1,8 +1,8 @@
-"""The folder that tools may touch: names become paths inside it, or a refusal that says why.
+"""The folder that tools may access. Resolves names to paths inside it and refuses everything outside.
 
-A link is followed and then judged by where it leads, so neither `..`, nor an absolute path, nor a link inside the
-project reaches a file outside. Files are then opened component by component, following no link at all: one that was put
-in place since the check leads nowhere (nca.tools.files.safe_open).
+Links are resolved before the check, so neither `..`, nor an absolute path, nor a link inside the project reaches a file
+outside. Files are then opened component by component without following links (nca.tools.files.safe_open), so a link
+that was created since the check leads nowhere.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
-from nca.tools.files.safe_open import READING, Folder, opened
+from nca.tools.files.safe_open import READ_FLAGS, Folder, open_folder
 from nca.tools.tool import ToolError
 
 RUN_BY_OTHERS = frozenset(
     {".git", ".hg", ".svn", ".husky", ".vscode", ".idea", ".devcontainer", ".envrc", ".mcp.json", ".claude", ".cursor"}
 )
-"""Files whose content other programs run without being asked (hooks, tasks, servers): to write one is to execute."""
+"""Other programs run what is in these without asking (hooks, tasks, servers), so writing one needs `execute`."""
 
 
 class Workspace:
-    """Everything under `root`. `protected`: further folders in which nothing may be written."""
+    """Everything under `root`. In the folders `protected` nothing may be written."""
 
     def __init__(self, root: Path, protected: Sequence[Path] = ()) -> None:
         self.root = Path(os.path.realpath(root))
         self._protected = [_plain(Path(os.path.realpath(path)).parts) for path in protected]
 
     def resolve(self, name: str) -> Path:
-        """The real path behind a name, relative to the root or absolute. Raises ToolError outside of the root."""
+        """The real path of a name, relative to the root or absolute. Raises ToolError if it is outside of the root."""
         if not name.strip() or "\0" in name:
             raise ToolError(f"{name!r} is not a path")
         try:
@@ -45,68 +45,64 @@ class Workspace:
         return path
 
     def resolve_to_write(self, name: str) -> Path:
-        """As `resolve`; raises ToolError for nca's own settings and data too, whether they exist or not."""
+        """As `resolve`, but also raises ToolError for nca's own settings and data, whether they exist or not."""
         path = self.resolve(name)
         if path == self.root:
             raise ToolError(f"{shown(name)} is a directory")
         inside = _plain(path.relative_to(self.root).parts)
         whole = _plain(path.parts)
-        if PROJECT_FOLDER in inside or any(whole[: len(one)] == one for one in self._protected):
+        if PROJECT_FOLDER in inside or any(whole[: len(folder)] == folder for folder in self._protected):
             raise ToolError(f"{shown(name)} belongs to nca's own settings and data, which tools may not write")
         return path
 
     def is_run_by_others(self, path: Path) -> bool:
-        """Whether to write the file would make another program run what it says."""
+        """Whether another program would run what is written to the file."""
         return not RUN_BY_OTHERS.isdisjoint(_plain(path.relative_to(self.root).parts))
 
     def is_behind_link(self, name: str, path: Path) -> bool:
-        """Whether a name leads elsewhere than it says."""
+        """Whether a link makes a name lead to another path."""
         return Path(os.path.normpath(self.root / name)) != path
 
     def relative(self, path: Path) -> str:
-        """A path under the root as a person and a model call it, with forward slashes."""
+        """A path relative to the root, with forward slashes, for a person and the model."""
         return shown(path.relative_to(self.root).as_posix())
 
-    @contextmanager
-    def folder(self, path: Path, *, create: bool = False) -> Iterator[Folder]:
-        """A folder under the root, opened without following links. Raises OSError."""
-        with opened(str(self.root), path.relative_to(self.root).parts, create=create) as folder:
-            yield folder
+    def folder(self, path: Path, *, create: bool = False) -> AbstractContextManager[Folder]:
+        """Open a folder under the root without following links. Raises OSError."""
+        return open_folder(str(self.root), path.relative_to(self.root).parts, create=create)
 
     def open(self, path: Path, name: str) -> BinaryIO:
-        """An ordinary file, opened for reading. Raises ToolError with `name` in it for everything else."""
+        """Open a regular file for reading. Raises ToolError, which mentions `name`, for anything else."""
+        if path == self.root:
+            raise ToolError(f"{shown(name)} is a directory; use list_directory")
         try:
-            if path == self.root:
-                raise IsADirectoryError
             with self.folder(path.parent) as folder:
                 handle = folder.open(path.name)
-        except IsADirectoryError:
-            raise ToolError(f"{shown(name)} is a directory; use list_directory") from None
         except OSError as error:
             raise _refusal(name, error) from error
         return _as_file(handle, name)
 
 
 def open_own(path: Path, name: str) -> BinaryIO:
-    """A file that the person named themselves, wherever its links lead. Raises ToolError with `name` in it."""
+    """Open a file that the person named, wherever its links lead. Raises ToolError, which mentions `name`."""
     try:
-        handle = os.open(os.path.realpath(path), READING)
+        handle = os.open(os.path.realpath(path), READ_FLAGS)
     except (OSError, ValueError) as error:
         raise _refusal(name, error if isinstance(error, OSError) else OSError(22, "not a path")) from error
     return _as_file(handle, name)
 
 
 class NoSuchFile(ToolError):
-    """There is nothing of that name."""
+    """No file has that name."""
 
 
 def shown(name: str) -> str:
-    """A file's name on one line: what is not printable, and bytes that are not UTF-8, are written as escapes."""
+    """A file's name on one line, with escapes for bytes that are not UTF-8 and characters that are not printable."""
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def _as_file(handle: int, name: str) -> BinaryIO:
-    """The ordinary file behind a descriptor, which is closed where it is none. Raises ToolError."""
+    """The regular file behind a descriptor. Closes it and raises ToolError if it is anything else."""
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(handle, "rb")
@@ -117,10 +113,10 @@ def _as_file(handle: int, name: str) -> BinaryIO:
 
 
 def _plain(parts: Sequence[str]) -> tuple[str, ...]:
-    """Names as file systems compare them that are lax about it.
+    """Path components as lax file systems compare them.
 
-    They may ignore case, characters without width, dots and blanks at the end, and a stream's name behind a colon
-    (what git calls its protection of HFS and NTFS).
+    HFS and NTFS may ignore case, characters without width, trailing dots and blanks, and a stream name after a colon
+    (git protects its own folder against the same).
     """
     plain = []
     for part in parts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pathspec
 
-from nca.tools.files.safe_open import Folder, opened
+from nca.tools.files.safe_open import Folder, open_folder
 
 SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__"})
 _MAX_IGNORE_BYTES = 1 << 20
@@ -57,7 +57,7 @@ def walk(root: str, start: str, *, with_facts: bool = False, nearest_first: bool
     """
     parts = [] if start == "." else start.split("/")
     if parts and not _is_folder(root, parts):
-        with contextlib.suppress(OSError), opened(root, parts[:-1]) as folder:
+        with contextlib.suppress(OSError), open_folder(root, parts[:-1]) as folder:
             own = folder.stat(parts[-1])
             if stat.S_ISREG(own.st_mode):
                 yield Found(start, folder, own)
@@ -67,7 +67,7 @@ def walk(root: str, start: str, *, with_facts: bool = False, nearest_first: bool
         name, above = waiting.popleft() if nearest_first else waiting.pop()
         inner = []
         # Suppressed: it may not be entered, is gone, or is a link now; there is nothing to find in it.
-        with contextlib.suppress(OSError), opened(root, name.split("/") if name else []) as folder:
+        with contextlib.suppress(OSError), open_folder(root, name.split("/") if name else []) as folder:
             ignored = above.below(folder, name)
             for path, is_folder, facts in _entries(folder, name, with_facts=with_facts):
                 if ignored.matches(path, is_folder=is_folder):
@@ -81,7 +81,7 @@ def walk(root: str, start: str, *, with_facts: bool = False, nearest_first: bool
 
 def _is_folder(root: str, parts: Sequence[str]) -> bool:
     try:
-        with opened(root, parts):
+        with open_folder(root, parts):
             return True
     except OSError:
         return False
@@ -91,7 +91,7 @@ def _above(root: str, parts: Sequence[str]) -> Ignored:
     """What the folders above the start say of what is below it; nothing where they ignore the start itself."""
     ignored = Ignored()
     for depth in range(len(parts)):
-        with contextlib.suppress(OSError), opened(root, parts[:depth]) as folder:
+        with contextlib.suppress(OSError), open_folder(root, parts[:depth]) as folder:
             ignored = ignored.below(folder, "/".join(parts[:depth]))
     return Ignored() if parts and ignored.matches("/".join(parts), is_folder=True) else ignored
 

@@ -1,4 +1,4 @@
-"""A file is the old one or the new one, also where the process that writes it is killed (reliability F5)."""
+"""A file holds the old content or the new, even if the process that writes it is killed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from nca.tools.files.atomic import write_file
-from nca.tools.files.safe_open import opened
+from nca.tools.files.safe_open import open_folder
 
 KILLS = 30
 SIZE = 4 << 20
 _WRITER = """
 import sys
 from nca.tools.files.atomic import write_file
-from nca.tools.files.safe_open import opened
+from nca.tools.files.safe_open import open_folder
 root, size = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
-with opened(root, []) as folder:
+with open_folder(root, []) as folder:
     for round in range(1_000_000):
         write_file(folder, "f", bytes([65 + round % 26]) * size, folder.stat("f"))
 """
@@ -52,7 +52,7 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path: Path) -> None:
 
 def test_what_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("old")
-    with opened(str(tmp_path), []) as folder:
+    with open_folder(str(tmp_path), []) as folder:
         with pytest.raises(FileExistsError):
             write_file(folder, "f", b"new", None)
         (tmp_path / "folder").mkdir()

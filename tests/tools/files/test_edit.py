@@ -75,7 +75,7 @@ async def test_an_edit_replaces_exactly_and_shows_its_diff(tools: Tools) -> None
 async def test_several_places_only_where_it_is_said(tools: Tools) -> None:
     (tools.root / "f").write_text("a\nb\na\na\n")
     await tools.reader.call("f")
-    with pytest.raises(ToolError, match=r"old_text is there 3 times in f \(lines 1, 3, 4\); give more of the lines"):
+    with pytest.raises(ToolError, match=r"old_text occurs 3 times in f \(lines 1, 3, 4\); give more of the lines"):
         await tools.edit("f", "a", "c")
     outcome = await tools.edit("f", "a", "c", everywhere=True)
     assert outcome.text == "[edited f: 3 places]"
@@ -182,8 +182,8 @@ async def test_what_cannot_be_changed(tools: Tools) -> None:
         ("\tx = 1\n", "    x = 1", "lines 1-1 differ from it only in indentation"),
         ("a\nb\nc\nd\n", "b\nX\nd", "the closest is at line 2, where line 3 reads: c"),
         ("a\nb\n", "b\nc", "the closest is at line 2, where line 3 reads:"),
-        ("value = compute(1)\n", "value = compute(2)", "line 1 is like it: value = compute(1); read it again"),
-        ("a\n", "something else entirely", "no line is like it; read it again"),
+        ("value = compute(1)\n", "value = compute(2)", "line 1 is similar: value = compute(1); read it again"),
+        ("a\n", "something else entirely", "no line is similar; read it again"),
         ("a\n", "\n\n\n", "it is only white space"),
         ("a\n", "", "old_text is empty"),
     ],
