@@ -6,6 +6,7 @@ Whatever a model sends and whatever a tool raises ends as one outcome; only canc
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -174,8 +175,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.files.read import ListDirectory, ReadFile
     from nca.tools.files.read_files import FilesRead
     from nca.tools.files.workspace import Workspace
+    from nca.tools.programs import find_program
     from nca.tools.recall import Recall
-    from nca.tools.search import ripgrep
     from nca.tools.search.grep_and_glob import Glob, Grep
     from nca.tools.shell.tool import Shell
     from nca.tools.skill import Skill
@@ -189,7 +190,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
         ReadFile(workspace, files_read, context.can_see),
         EditFile(workspace, files_read),
         WriteFile(workspace, files_read),
-        Grep(workspace, ripgrep.locate(workspace.root)),
+        Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),
         Glob(workspace),
         ListDirectory(workspace),
         Shell(context.runner) if context.runner is not None else None,

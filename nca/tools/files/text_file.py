@@ -21,7 +21,7 @@ def is_binary(raw: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """`text` keeps its line endings. Bytes that are not UTF-8 become lone surrogates and are written back as they were."""
+    """`text` keeps the line endings, and bytes that are not UTF-8 as lone surrogates."""
 
     text: str
     mark: bytes = b""

@@ -1,6 +1,6 @@
 """Glob patterns: `*.py` in any folder, `src/**/*.ts` from where the search starts, `*.{ts,tsx}`.
 
-Matched component by component, so that no pattern takes long (gitignore rules and plain fnmatch can).
+Patterns are matched component by component, so that none takes exponential time (as gitignore rules and fnmatch can).
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ MOST_OPTIONS = 64
 MAX_PATTERN_CHARS = 1_000
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _Component = Callable[[str], object] | None
-"""Whether a name fits; None stands for `**`, any number of folders."""
+"""Matches one name; None stands for `**`, any number of folders."""
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path with slashes fits. Raises ValueError for what is no pattern."""
+    """A function that tests a path with slashes. Raises ValueError for an invalid pattern."""
     cleaned = pattern.strip().removeprefix("./")
     if not cleaned or cleaned.startswith(("!", "/")) or len(cleaned) > MAX_PATTERN_CHARS:
-        raise ValueError(f"{pattern[:60]!r} is not a pattern; write such as *.py or src/**/*.ts")
+        raise ValueError(f"{pattern[:60]!r} is not a pattern; patterns look like *.py or src/**/*.ts")
     options = [_components(option) for option in _options(cleaned)]
     return lambda path: any(_fits(option, path.split("/")) for option in options)
 
 
 def _options(pattern: str) -> list[str]:
-    """The pattern once for each way through its braces."""
+    """Expand the braces: one pattern for each combination of alternatives."""
     done: list[str] = []
     waiting = [pattern]
     while waiting:
@@ -51,7 +51,7 @@ def _components(pattern: str) -> list[_Component]:
 
 
 def _fits(components: Sequence[_Component], names: Sequence[str]) -> bool:
-    """Dynamic programming: after each component, how many of the names may have gone by."""
+    """Dynamic programming: `reached` holds how many names the components so far can have matched."""
     reached = {0}
     for component in components:
         if component is None:

@@ -1,4 +1,4 @@
-"""The files below a folder that a search looks at: without links, folders of tools and what .gitignore excludes."""
+"""Walk the files that a search looks at: no links, no folders of tools, and nothing that .gitignore excludes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ _MAX_IGNORE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file: its name from the root with slashes, its folder (open until the next one is asked for) and its facts."""
+class FoundFile:
+    """A file: its path from the root with slashes, and its folder, which is open until the next file is asked for."""
 
     name: str
     folder: Folder
-    facts: os.stat_result | None
-    """None where they were not wanted."""
 
     def open(self) -> int:
         return self.folder.open(self.name.rpartition("/")[2])
 
+    def stat(self) -> os.stat_result:
+        return self.folder.stat(self.name.rpartition("/")[2])
+
 
 @dataclass(slots=True)
 class Ignored:
-    """What .gitignore files say: of each folder from the root down, the deepest that has an opinion counts."""
+    """The .gitignore files from the root down. The deepest one with a matching rule decides."""
 
     specs: list[tuple[str, pathspec.GitIgnoreSpec]] = field(default_factory=list)
 
     def below(self, folder: Folder, name: str) -> Ignored:
-        """With the folder's own .gitignore added; `name` is relative with slashes, "" for the root."""
+        """Add the .gitignore of a folder; `name` is relative with slashes, "" for the root."""
         spec = _read_spec(folder)
         return Ignored([*self.specs, (name, spec)]) if spec is not None else self
 
@@ -50,32 +51,31 @@ class Ignored:
         return False
 
 
-def walk(root: str, start: str, *, with_facts: bool = False, nearest_first: bool = False) -> Iterator[Found]:
-    """Files from `start` on ("." for all), in the order of names. What is named itself counts even if it is ignored.
+def walk(root: str, start: str, *, nearest_first: bool = False) -> Iterator[FoundFile]:
+    """The files at or below `start` ("." for all), ordered by name. `start` itself is walked even if it is ignored.
 
-    nearest_first  folder by folder from the top down, for who will not take all of them
+    nearest_first  breadth first, for callers that stop early
     """
     parts = [] if start == "." else start.split("/")
     if parts and not _is_folder(root, parts):
         with contextlib.suppress(OSError), open_folder(root, parts[:-1]) as folder:
-            own = folder.stat(parts[-1])
-            if stat.S_ISREG(own.st_mode):
-                yield Found(start, folder, own)
+            if stat.S_ISREG(folder.stat(parts[-1]).st_mode):
+                yield FoundFile(start, folder)
         return
     waiting = deque([("/".join(parts), _above(root, parts))])
     while waiting:
         name, above = waiting.popleft() if nearest_first else waiting.pop()
         inner = []
-        # Suppressed: it may not be entered, is gone, or is a link now; there is nothing to find in it.
+        # A folder that may not be entered, is gone, or is a link by now is skipped.
         with contextlib.suppress(OSError), open_folder(root, name.split("/") if name else []) as folder:
             ignored = above.below(folder, name)
-            for path, is_folder, facts in _entries(folder, name, with_facts=with_facts):
+            for path, is_folder in _entries(folder, name):
                 if ignored.matches(path, is_folder=is_folder):
                     continue
                 if is_folder:
                     inner.append((path, ignored))
                 else:
-                    yield Found(path, folder, facts)
+                    yield FoundFile(path, folder)
         waiting += inner if nearest_first else reversed(inner)
 
 
@@ -88,7 +88,7 @@ def _is_folder(root: str, parts: Sequence[str]) -> bool:
 
 
 def _above(root: str, parts: Sequence[str]) -> Ignored:
-    """What the folders above the start say of what is below it; nothing where they ignore the start itself."""
+    """The rules of the folders above the start; none if they exclude the start itself."""
     ignored = Ignored()
     for depth in range(len(parts)):
         with contextlib.suppress(OSError), open_folder(root, parts[:depth]) as folder:
@@ -96,16 +96,14 @@ def _above(root: str, parts: Sequence[str]) -> Ignored:
     return Ignored() if parts and ignored.matches("/".join(parts), is_folder=True) else ignored
 
 
-def _entries(folder: Folder, name: str, *, with_facts: bool) -> Iterator[tuple[str, bool, os.stat_result | None]]:
-    """Path, whether it is a folder, facts; of files and folders that a search looks at, sorted by name."""
+def _entries(folder: Folder, name: str) -> Iterator[tuple[str, bool]]:
+    """The path of each file and folder to look at, and whether it is a folder; sorted by name."""
     prefix = f"{name}/" if name else ""
     with folder.entries() as scan:
         for entry in sorted(scan, key=lambda one: one.name):
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in SKIPPED_FOLDERS:
-                    yield prefix + entry.name, True, None
-            elif entry.is_file(follow_symlinks=False):
-                yield prefix + entry.name, False, entry.stat(follow_symlinks=False) if with_facts else None
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name not in SKIPPED_FOLDERS if is_folder else entry.is_file(follow_symlinks=False):
+                yield prefix + entry.name, is_folder
 
 
 def _read_spec(folder: Folder) -> pathspec.GitIgnoreSpec | None:
@@ -117,15 +115,9 @@ def _read_spec(folder: Folder) -> pathspec.GitIgnoreSpec | None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
         lines = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "replace").splitlines()
-    try:
-        return pathspec.GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return pathspec.GitIgnoreSpec.from_lines(line for line in lines if _is_usable(line))
-
-
-def _is_usable(line: str) -> bool:
-    try:
-        pathspec.GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+    spec = pathspec.GitIgnoreSpec([])
+    for line in lines:
+        # git ignores lines that it does not understand.
+        with contextlib.suppress(ValueError):
+            spec += pathspec.GitIgnoreSpec.from_lines([line])
+    return spec

@@ -1,14 +1,15 @@
-"""The searches behind grep and glob, run as a process of their own (nca.tools.search.worker_process).
+"""The searches behind grep and glob, which run in a process of their own (nca.tools.search.worker_process).
 
-A regular expression can take years, cannot be interrupted and holds Python's lock meanwhile; only a process can be
-stopped. It reads one JSON request from stdin and writes one JSON object a line: what it finds, as it finds it, and at
-the end either {"end": "done" | "results" | "deadline", …} or {"error": …}.
+A regular expression can take years and cannot be interrupted, and it holds Python's lock meanwhile. Only a process can
+be stopped. This one reads a JSON request from stdin and writes one JSON object per line to stdout: each result as it is
+found, and at the end {"end": "done" | "results" | "deadline", …} or {"error": …}.
 
-Left out: what `nca.tools.search.walk` leaves out, binary files, and all but the first 2,000 characters of a line.
+It skips what `nca.tools.search.walk` skips, binary files, and all but the first 2,000 characters of a line.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nca.tools.search.patterns import matcher
-from nca.tools.search.walk import Found, walk
+from nca.tools.search.walk import FoundFile, walk
 
 MAX_LINE_CHARS = 2_000
 SHOWN_CHARS = 300
@@ -29,8 +30,12 @@ _LAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """`start` is relative to `root` ("." for all of it); both are real paths. `glob` counts from the root."""
+class SearchRequest:
+    """A search for lines that match `pattern`, or for files if `pattern` is empty.
+
+    start  relative to `root` ("." for all of it); both are real paths
+    glob   the names of the files: from the root in a search for lines, from the start in a search for files
+    """
 
     root: str
     start: str
@@ -40,19 +45,8 @@ class Request:
     deadline_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class FilesRequest:
-    """The files below `start` whose path from there fits `glob`; the newest `max_results`."""
-
-    root: str
-    start: str
-    glob: str
-    max_results: int
-    deadline_seconds: float
-
-
-def search(request: Request) -> Iterator[dict[str, Any]]:
-    """Matches in the order of the files' names, then one record of how it ended."""
+def search(request: SearchRequest) -> Iterator[dict[str, Any]]:
+    """The matches, ordered by file name, then one record of how the search ended."""
     end = time.monotonic() + request.deadline_seconds
     try:
         pattern = re.compile(request.pattern)
@@ -85,22 +79,24 @@ def search(request: Request) -> Iterator[dict[str, Any]]:
     yield {"end": "done", "files": files, "long_lines": long_lines}
 
 
-def list_files(request: FilesRequest) -> Iterator[dict[str, Any]]:
-    """Names, the newest first, then one record of how it ended with how many there are."""
-    end = time.monotonic() + request.deadline_seconds
+def list_files(request: SearchRequest) -> Iterator[dict[str, Any]]:
+    """The newest files, newest first, then one record of how the search ended and how many files it found."""
+    deadline = time.monotonic() + request.deadline_seconds
     fits = matcher(request.glob)
     prefix = "" if request.start == "." else f"{request.start}/"
     found: list[tuple[int, str]] = []
-    how = "done"
-    for file in walk(request.root, request.start, with_facts=True):
-        if time.monotonic() > end:
-            how = "deadline"
+    end = "done"
+    for file in walk(request.root, request.start):
+        if time.monotonic() > deadline:
+            end = "deadline"
             break
-        if file.facts is not None and fits(file.name.removeprefix(prefix)):
-            found.append((-file.facts.st_mtime_ns, file.name))
+        if fits(file.name.removeprefix(prefix)):
+            # It may be gone by now.
+            with contextlib.suppress(OSError):
+                found.append((-file.stat().st_mtime_ns, file.name))
     for _, name in sorted(found)[: request.max_results]:
         yield {"path": name}
-    yield {"end": how, "files": len(found)}
+    yield {"end": end, "files": len(found)}
 
 
 def around(line: str, at: int) -> str:
@@ -112,8 +108,8 @@ def around(line: str, at: int) -> str:
     return ("…" if first else "") + line[first:last] + ("…" if last < len(line) else "")
 
 
-def _lines(found: Found) -> Iterator[tuple[int, str, bool]]:
-    """Number, text up to the limit, whether there was more; nothing of a binary file or one that cannot be read."""
+def _lines(found: FoundFile) -> Iterator[tuple[int, str, bool]]:
+    """Each line's number, its text up to the limit, and whether it is longer; none of a binary or unreadable file."""
     try:
         handle = found.open()
     except OSError:
@@ -123,7 +119,7 @@ def _lines(found: Found) -> Iterator[tuple[int, str, bool]]:
             return
         file.seek(0)
         number = 0
-        # Four bytes are the longest character.
+        # A character has at most four bytes.
         while piece := file.readline(4 * MAX_LINE_CHARS):
             number += 1
             line = piece.decode("utf-8", "replace").rstrip("\r\n")
@@ -134,16 +130,14 @@ def _lines(found: Found) -> Iterator[tuple[int, str, bool]]:
 
 
 def main() -> None:
-    """One request from stdin, its records to stdout as they come."""
+    """Read a request from stdin and write its records to stdout as they come."""
     try:
-        asked = json.load(sys.stdin)
-        if hasattr(signal, "setitimer"):
-            # Nobody is left to stop it where nca itself was killed; the alarm's default action ends the process.
-            signal.setitimer(signal.ITIMER_REAL, asked["deadline_seconds"] + _LAST_SECONDS)
-        records = search(Request(**asked)) if "pattern" in asked else list_files(FilesRequest(**asked))
-        for record in records:
+        request = SearchRequest(**json.load(sys.stdin))
+        # If nca was killed, nobody else stops this process. The alarm's default action ends it.
+        signal.setitimer(signal.ITIMER_REAL, request.deadline_seconds + _LAST_SECONDS)
+        for record in search(request) if request.pattern else list_files(request):
             sys.stdout.write(json.dumps(record) + "\n")
             sys.stdout.flush()
     except ValueError as error:
-        # Such as a glob that is no pattern.
+        # For example, the glob is not a valid pattern.
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")

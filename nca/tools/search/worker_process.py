@@ -1,4 +1,4 @@
-"""Programs that search files: started without keys, stopped at a deadline, gone when the answer is no longer wanted."""
+"""Run the search process: without keys in its environment, stopped at a deadline, killed when cancelled."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nca.tools.search.worker import FilesRequest, Request
+from nca.tools.search.worker import SearchRequest
 from nca.tools.tool import ToolError
 
 DEADLINE_SECONDS = 10.0
 _GRACE_SECONDS = 3.0
-"""What the search may need beyond its deadline to start, and to stop by itself."""
+"""Time beyond the deadline for the process to start, and to stop by itself."""
 _BOOT = "import sys; sys.path += sys.argv[1:]; from nca.tools.search.worker import main; main()"
-_KEPT = ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TMPDIR", "TEMP")
-"""What a search needs of the environment. Keys stand in others, and PYTHON… variables change what is imported."""
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+"""The variables that a search needs. Others may hold keys, and PYTHON… variables change what is imported."""
 
 
-async def run_search(request: Request | FilesRequest) -> list[dict[str, Any]]:
-    """The records of a search; one that had to be stopped ends with a record that says so."""
+async def run_search(request: SearchRequest) -> list[dict[str, Any]]:
+    """The records of a search. The last one says how it ended. Raises ToolError."""
     records: list[dict[str, Any]] = []
-    # -I: neither the project's folder nor the environment says what is imported.
+    # -I: neither the working directory nor the environment can add modules.
     command = (sys.executable, "-I", "-c", _BOOT, *_import_folders())
     try:
         async with asyncio.timeout(request.deadline_seconds + _GRACE_SECONDS):
@@ -48,7 +48,7 @@ async def run_search(request: Request | FilesRequest) -> list[dict[str, Any]]:
 
 @contextlib.asynccontextmanager
 async def started(command: Sequence[str], sent: bytes = b"", cwd: str | None = None) -> AsyncIterator[Process]:
-    """A running program, killed on leaving. Raises ToolError where it does not start."""
+    """Start a program, send it `sent`, and kill it at the end of the block. Raises ToolError if it does not start."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     try:
         process = await asyncio.create_subprocess_exec(
@@ -57,27 +57,20 @@ async def started(command: Sequence[str], sent: bytes = b"", cwd: str | None = N
     except OSError as error:
         raise ToolError(f"the search could not be started ({error.strerror})") from error
     try:
-        await _send(process, sent)
+        assert process.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            process.stdin.write(sent)
+            await process.stdin.drain()
+            process.stdin.close()
         yield process
     finally:
-        # Whatever it had to say is said.
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.communicate()
 
 
-async def _send(process: Process, raw: bytes) -> None:
-    assert process.stdin is not None
-    try:
-        process.stdin.write(raw)
-        await process.stdin.drain()
-        process.stdin.close()
-    except ConnectionError as error:
-        raise ToolError("the search could not be started") from error
-
-
 def _import_folders() -> list[str]:
-    """Where nca and pathspec lie, for a Python that is told nothing by its surroundings."""
+    """The folders of nca and pathspec, for an isolated Python."""
     own = str(Path(__file__).resolve().parents[3])
     spec = importlib.util.find_spec("pathspec")
     other = str(Path(spec.origin).resolve().parents[1]) if spec and spec.origin else own

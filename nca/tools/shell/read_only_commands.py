@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
+from nca.tools.programs import find_program
 from nca.tools.shell.command_words import plain_words, word_set
-from nca.tools.shell.programs import find_program
 from nca.tools.shell.read_only_git import git_words
 from nca.tools.tool import ToolError
 

@@ -14,10 +14,10 @@ from nca.config.schema import AdmissionSettings, ToolSettings
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
+from nca.tools.programs import find_shell
 from nca.tools.shell.environment import command_environment
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
-from nca.tools.shell.programs import find_shell
 from nca.tools.shell.sandbox import sandboxed
 from nca.tools.tool import ToolError
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from nca.tools.shell.programs import find_program
+from nca.tools.programs import find_program
 from nca.tools.tool import ToolError
 
 _PROBE_SECONDS = 10

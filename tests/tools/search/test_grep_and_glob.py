@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from nca.tools.files.workspace import Workspace
+from nca.tools.programs import find_program
 from nca.tools.search.grep_and_glob import MAX_FILES, Glob, Grep
-from nca.tools.search.ripgrep import locate
-from nca.tools.search.worker import Request, search
+from nca.tools.search.worker import SearchRequest, search
 from nca.tools.tool import ToolError
 
 
@@ -161,12 +161,12 @@ async def test_without_any_match_a_stopped_search_is_an_error(root: Path) -> Non
 
 
 def test_the_search_stops_by_itself_at_its_deadline(root: Path) -> None:
-    records = list(search(Request(str(root), ".", "needle", "", 100, -1.0)))
+    records = list(search(SearchRequest(str(root), ".", "needle", "", 100, -1.0)))
     assert records == [{"end": "deadline", "files": 1, "long_lines": 0}]
 
 
 def test_the_search_in_this_process_is_the_same(root: Path) -> None:
-    records = list(search(Request(str(root), "src", "needle", "*.py", 100, 60.0)))
+    records = list(search(SearchRequest(str(root), "src", "needle", "*.py", 100, 60.0)))
     assert records == [
         {"path": "src/c.py", "line": 3, "text": "needle"},
         {"end": "done", "files": 1, "long_lines": 0},
@@ -197,7 +197,7 @@ async def test_glob_finds_the_newest_first(root: Path) -> None:
     assert await glob(root, "deep/*", "src") == ["src/deep/d.tsx"]
     assert await glob(root, "*.py", "build") == ["build/out.py"]
     assert await glob(root, "a.py", "a.py") == ["a.py"]
-    assert await glob(root, "*.nothing") == ["[no file fits *.nothing]"]
+    assert await glob(root, "*.nothing") == ["[no file matches *.nothing]"]
     outcome = await Glob(Workspace(root)).call("*.py")
     assert outcome.summary == "2 files"
     assert Glob(Workspace(root)).summarize({"pattern": "*.py"}) == "glob *.py in ."
@@ -287,10 +287,8 @@ def test_only_the_persons_own_ripgrep_is_used(root: Path, monkeypatch: pytest.Mo
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent))
-    assert locate(root) is None
-    assert locate(root / "src") == program
+    assert find_program("rg", str(program.parent), outside=root) is None
+    assert find_program("rg", str(program.parent), outside=root / "src") == program
     monkeypatch.chdir(program.parent)
     for path in ("", ".", "../bin"):
-        monkeypatch.setenv("PATH", path)
-        assert locate(root / "src") is None
+        assert find_program("rg", path, outside=root / "src") is None
