@@ -1,18 +1,32 @@
-"""A tool's typed signature as a JSON schema, and a model's arguments checked against it.
+"""The JSON schema of a tool, read from its signature, and the check of a model's arguments against it.
 
-Understood: str, int, float, bool, Literal of texts, list of these, and `| None`; `Annotated[str, "…"]` describes.
+Supported types: str, int, float, bool, Literal of strings, lists of these, and `| None`. `Annotated[str, "…"]` adds a
+description.
 """
 
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-_NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+import msgspec
+
+_NAMES: dict[Any, tuple[str, str]] = {
+    str: ("string", "a string"),
+    int: ("integer", "a whole number"),
+    float: ("number", "a number"),
+    bool: ("boolean", "true or false"),
+}
+"""Each type's name in a schema, and in an error."""
+_BOUNDED: dict[Any, Any] = {
+    int: Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)],
+    float: Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)],
+}
+"""Numbers of 64 bits, neither infinite nor NaN."""
 _MISSING = inspect.Parameter.empty
 
 
@@ -43,18 +57,20 @@ class Signature:
             kind, about = hints[name], ""
             if get_origin(kind) is Annotated:
                 kind, about = get_args(kind)[:2]
+            if get_origin(kind) in (Union, types.UnionType):
+                kind = next(one for one in get_args(kind) if one is not types.NoneType)
             _schema(kind)
             parameters.append(Parameter(name, kind, about, parameter.default))
         return cls(tuple(parameters))
 
     def schema(self) -> dict[str, Any]:
-        """A JSON schema object; a new one each time. `read` refuses unknown arguments without a word of it here."""
+        """A new JSON schema object. It does not mention that `read` refuses unknown arguments."""
         properties = {}
         for parameter in self.parameters:
             entry = _schema(parameter.kind)
             if parameter.about:
                 entry["description"] = parameter.about
-            # An empty default says nothing that "not required" does not, and costs tokens in every request.
+            # An empty default adds nothing to "not required", and would cost tokens in every request.
             if not parameter.is_required and parameter.default not in (None, "", False):
                 entry["default"] = parameter.default
             properties[parameter.name] = entry
@@ -62,9 +78,9 @@ class Signature:
         return {"type": "object", "properties": properties, "required": required}
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Typed arguments for the call. Raises ValueError with one line that says which argument is wrong.
+        """Typed arguments for the call. Raises ValueError with one line that names the wrong argument.
 
-        Lenient where models are loose and the meaning is plain: "10" and 10.0 for 10, null for "not given".
+        Accepts what models often send if the meaning is clear: "10" and 10.0 for 10, null for an omitted argument.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         if unknown := [name for name in arguments if name not in known]:
@@ -77,45 +93,23 @@ class Signature:
                     raise ValueError(f"missing argument {name} ({_words(parameter.kind)})")
                 continue
             try:
-                typed[name] = _read(parameter.kind, value)
-            except (ValueError, OverflowError):
+                # Lax conversion would take 1 for true.
+                is_strict = parameter.kind is bool and not isinstance(value, str)
+                typed[name] = msgspec.convert(value, _BOUNDED.get(parameter.kind, parameter.kind), strict=is_strict)
+            except (msgspec.ValidationError, ValueError):
                 raise ValueError(f"argument {name} must be {_words(parameter.kind)}, not {_shown(value)}") from None
         return typed
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    if kind in _NAMES:
-        return {"type": _NAMES[kind]}
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return {"type": "string", "enum": list(inner)}
     if origin is list:
         return {"type": "array", "items": _schema(inner[0])}
-    if origin in (Union, types.UnionType) and len(inner) == 2 and type(None) in inner:
-        return _schema(_not_none(inner))
-    raise TypeError(f"no JSON schema for {kind!r}")
-
-
-def _read(kind: Any, value: Any) -> Any:
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return _read(_not_none(inner), value)
-    if origin is list and isinstance(value, list):
-        return [_read(inner[0], item) for item in value]
-    if origin is Literal and isinstance(value, str) and value in inner:
-        return value
-    if kind is str and isinstance(value, str):
-        return value
-    if kind is bool and isinstance(value, bool):
-        return value
-    if kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    if kind in (int, float) and not isinstance(value, bool) and isinstance(value, int | float | str):
-        number = float(value)
-        if not math.isfinite(number) or (kind is int and number != int(number)):
-            raise ValueError("not valid")
-        return kind(value) if isinstance(value, int) else kind(number)
-    raise ValueError("not valid")
+    if kind not in _NAMES:
+        raise TypeError(f"no JSON schema for {kind!r}")
+    return {"type": _NAMES[kind][0]}
 
 
 def _words(kind: Any) -> str:
@@ -124,13 +118,7 @@ def _words(kind: Any) -> str:
         return "one of " + ", ".join(map(str, inner))
     if origin is list:
         return f"a list ({_words(inner[0])} each)"
-    if origin in (Union, types.UnionType):
-        return _words(_not_none(inner))
-    return {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[kind]
-
-
-def _not_none(inner: tuple[Any, ...]) -> Any:
-    return next(one for one in inner if one is not type(None))
+    return _NAMES[kind][1]
 
 
 def _shown(value: Any) -> str:

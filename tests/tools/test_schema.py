@@ -57,6 +57,8 @@ def test_what_is_plain_is_read() -> None:
         ({"path": "x", "count": "many"}, "argument count must be a whole number, not 'many'"),
         ({"path": "x", "count": float("inf")}, "argument count must be a whole number, not inf"),
         ({"path": "x", "count": 10**400}, "argument count must be a whole number, not 1" + "0" * 78 + "…"),
+        ({"path": "x", "share": "nan"}, "argument share must be a number, not 'nan'"),
+        ({"path": "x", "share": float("inf")}, "argument share must be a number, not inf"),
         ({"path": "x", "deep": 1}, "argument deep must be true or false, not 1"),
         ({"path": "x", "mode": "other"}, "argument mode must be one of fast, slow, not 'other'"),
         ({"path": "x", "names": "a"}, "argument names must be a list (a string each), not 'a'"),
