@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nca import process_groups
+from nca.tools.shell.process import has_ended
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -28,7 +29,6 @@ UNASKED_SECONDS = 60.0
 STDERR_BYTES = 8_192
 CLOSE_SECONDS = 0.5
 """How long a server has to end by itself once its input is closed, and again once it was asked to."""
-_POLL_SECONDS = 0.01
 _PAUSE_SECONDS = 0.005
 _READ_BYTES = 65_536
 
@@ -152,24 +152,14 @@ class ServerProcess:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
-        """As the protocol asks: close its input, then ask its group to end, then end it."""
-        if process.stdin is not None:
-            process.stdin.close()
-        if not await _gone(process.pid, process):
-            process_groups.send(process.pid, signal.SIGTERM)
-            if not await _gone(process.pid, process):
-                process_groups.send(process.pid, signal.SIGKILL)
-                await _gone(process.pid, process)
-
-
-async def _gone(pid: int, process: asyncio.subprocess.Process) -> bool:
-    """Whether the whole group has ended within CLOSE_SECONDS."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            while process.returncode is None or process_groups.is_alive(pid):  # noqa: ASYNC110  no event tells of a group's end
-                await asyncio.sleep(_POLL_SECONDS)
-            return True
-    return False
+        """As the protocol demands: close its input, then ask its group to end, then kill it."""
+        assert process.stdin is not None
+        process.stdin.close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if await has_ended(process, CLOSE_SECONDS):
+                return
+            process_groups.send(process.pid, number)
+        await has_ended(process, CLOSE_SECONDS)
 
 
 def _how_it_ended(code: int | None) -> str:

@@ -1,7 +1,7 @@
-"""One program, run to its end: in a group of its own, without input, its output taken as it comes, within a time.
+"""Run a program to its end, in its own process group, without input and within a time limit.
 
-POSIX only. The program gets a session of its own: no signal meant for nca reaches it, it has no terminal to write to or
-to read a password from, and one signal to its group ends it with what it started. What moved into yet another session
+The program gets a session of its own: it receives no signal meant for nca, has no terminal to write to or to read a
+password from, and one signal to its group ends it and all that it started. A process that moved to yet another session
 (a daemon) is out of reach; the sandbox ends that too.
 """
 
@@ -12,20 +12,21 @@ import codecs
 import contextlib
 import os
 import signal
+from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from nca import process_groups
 from nca.tools.shell.output_capture import OutputCapture
 
-READ_BYTES = 65_536
 GRACE_SECONDS = 2.0
-"""How long a program that is out of time has to end by itself."""
+"""How long a program has to end by itself after a timeout."""
 INTERRUPT_GRACE_SECONDS = 0.1
-"""The same after Ctrl-C: the prompt is to be back within 0.2 s (spec 8)."""
+"""The same after Ctrl-C, where the prompt should be back within 0.2 s."""
 DRAIN_SECONDS = 0.5
-"""How long output is waited for once the program has ended; who still holds the pipe then works in the background."""
+"""How long to wait for output after the program has ended. A process that still holds the pipe is in the background."""
 _POLL_SECONDS = 0.01
 _NOTE_BYTES = 8_192
 
@@ -34,7 +35,7 @@ OnOutput = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is run. `argv[0]` is an absolute path, `environment` is all that the program gets."""
+    """What to run. `argv[0]` is an absolute path; `environment` is the whole environment of the program."""
 
     argv: Sequence[str]
     directory: Path
@@ -43,13 +44,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How it ended.
+    """How a program ended.
 
     exit_code     negative: the signal that ended it
-    is_timeout    it was out of time and was stopped
-    left_running  something of it was still running in the background, and was stopped
-    is_detached   something of it goes on in a session of its own
-    note          what it wrote to the descriptor for notes
+    is_timeout    it ran out of time and was stopped
+    left_running  some of its processes still ran in the background, and were stopped
+    is_detached   some of its processes run on in another session
+    note          what it wrote to the note descriptor
     """
 
     exit_code: int
@@ -59,6 +60,30 @@ class Ended:
     note: bytes
 
 
+class _Output(asyncio.Protocol):
+    """Receives a program's output from the event loop, so that no thread waits for a pipe that nobody closes."""
+
+    def __init__(self, captured: OutputCapture, on_output: OnOutput | None) -> None:
+        self._captured = captured
+        self._on_output = on_output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.ended = asyncio.Event()
+        """Nobody holds the other end of the pipe any more."""
+
+    def data_received(self, data: bytes) -> None:
+        self._captured.feed(data)
+        if self._on_output is not None and (text := self._decoder.decode(data)):
+            self._on_output(text)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ended.set()
+
+    async def drained(self, seconds: float) -> None:
+        """Wait for the end of the output, but not longer than `seconds`."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.ended.wait(), seconds)
+
+
 async def run_process(
     start: Callable[[int], Start],
     *,
@@ -66,37 +91,39 @@ async def run_process(
     captured: OutputCapture,
     on_output: OnOutput | None = None,
 ) -> Ended:
-    """Run it. Output of both kinds goes to `captured`, and decoded to `on_output` as it comes.
+    """Run the program. Its output and errors go to `captured`, and decoded to `on_output`, as they come.
 
-    start  is handed the number of a descriptor to which the program may write a note
+    start  is called with the number of a descriptor to which the program may write a note
 
-    Raises OSError or ValueError where it cannot be started. Cancelled, it ends the group before it lets go.
+    Raises OSError or ValueError if it cannot be started. If cancelled, it ends the group first.
     """
-    output, note = _Pipe(_taking(captured, on_output)), _Pipe(None)
-    try:
-        wanted = start(note.write_end)
+    with contextlib.ExitStack() as stack:
+        reader, writer = _pipe(stack)
+        note_reader, note_writer = _pipe(stack)
+        os.set_blocking(note_reader.fileno(), False)
+        # Connected before the program starts: from then on nothing may wait without attending to it.
+        loop = asyncio.get_running_loop()
+        transport, output = await loop.connect_read_pipe(lambda: _Output(captured, on_output), reader)
+        stack.callback(transport.close)
+        wanted = start(note_writer.fileno())
         process = await asyncio.create_subprocess_exec(
             *wanted.argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output.write_end,
-            stderr=output.write_end,
+            stdin=DEVNULL,
+            stdout=writer,
+            stderr=writer,
             cwd=wanted.directory,
             env=dict(wanted.environment),
             start_new_session=True,
-            pass_fds=(note.write_end,),
+            pass_fds=(note_writer.fileno(),),
         )
         process_groups.began(process.pid)
-        output.begin()
-        try:
-            return await _attend(process, timeout_seconds, output, note)
-        finally:
-            process_groups.ended(process.pid)
-    finally:
-        output.close()
-        note.close()
+        stack.callback(process_groups.ended, process.pid)
+        # Only the program holds this end now; otherwise the output would never end.
+        writer.close()
+        return await _attend(process, timeout_seconds, output, note_reader)
 
 
-async def _attend(process: asyncio.subprocess.Process, timeout_seconds: float, output: _Pipe, note: _Pipe) -> Ended:
+async def _attend(process: Process, timeout_seconds: float, output: _Output, note: BinaryIO) -> Ended:
     is_timeout = False
     grace = INTERRUPT_GRACE_SECONDS
     try:
@@ -109,102 +136,35 @@ async def _attend(process: asyncio.subprocess.Process, timeout_seconds: float, o
             await output.drained(DRAIN_SECONDS)
         left_running = not is_timeout and process_groups.is_alive(process.pid)
     finally:
-        # On every way out, an interrupt's too, nothing of the group is left behind.
+        # However this ends, even by an interrupt, nothing of the group is left behind.
         await _end_group(process, grace)
     await output.drained(INTERRUPT_GRACE_SECONDS)
-    code = process.returncode
-    return Ended(-signal.SIGKILL if code is None else code, is_timeout, left_running, not output.is_ended, note.take())
+    code = -signal.SIGKILL if process.returncode is None else process.returncode
+    return Ended(code, is_timeout, left_running, not output.ended.is_set(), note.read(_NOTE_BYTES) or b"")
 
 
-async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
-    """Ask the group to end, then end it; the group is not asked twice where it is gone."""
+async def _end_group(process: Process, grace: float) -> None:
+    """Ask the group to end, then kill it."""
     if not process_groups.is_alive(process.pid):
         return
     try:
         process_groups.send(process.pid, signal.SIGTERM)
-        async with asyncio.timeout(grace):
-            while process_groups.is_alive(process.pid):  # noqa: ASYNC110  no event tells when the last of a group has gone
-                await asyncio.sleep(_POLL_SECONDS)
-    except TimeoutError:
-        pass
+        await has_ended(process, grace)
     finally:
         process_groups.send(process.pid, signal.SIGKILL)
+    await has_ended(process, grace)
+
+
+async def has_ended(process: Process, seconds: float) -> bool:
+    """Wait for the process and its whole group; whether they have ended within `seconds`."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(grace):
-            await process.wait()
+        async with asyncio.timeout(seconds):
+            while process.returncode is None or process_groups.is_alive(process.pid):  # noqa: ASYNC110  a group has no event
+                await asyncio.sleep(_POLL_SECONDS)
+            return True
+    return False
 
 
-def _taking(captured: OutputCapture, on_output: OnOutput | None) -> Callable[[bytes], None]:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def take(data: bytes) -> None:
-        captured.feed(data)
-        if on_output is not None and (text := decoder.decode(data)):
-            on_output(text)
-
-    return take
-
-
-class _Pipe:
-    """A pipe whose end for writing is the program's. Read by the loop, so that no thread waits for who never closes."""
-
-    def __init__(self, take: Callable[[bytes], None] | None) -> None:
-        self._read_end, self.write_end = os.pipe()
-        os.set_blocking(self._read_end, False)
-        self._take = take
-        self._ended = asyncio.Event()
-        self._is_read = False
-
-    def begin(self) -> None:
-        """The program has its end; ours for writing is closed, or the pipe would never be at its end."""
-        self._close_write_end()
-        self._is_read = True
-        asyncio.get_running_loop().add_reader(self._read_end, self._read)
-
-    async def drained(self, seconds: float) -> None:
-        """Wait for the pipe's end, but not longer."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._ended.wait()
-
-    @property
-    def is_ended(self) -> bool:
-        """Nobody holds the other end any more."""
-        return self._ended.is_set()
-
-    def take(self) -> bytes:
-        """What stands in it now."""
-        try:
-            return os.read(self._read_end, _NOTE_BYTES)
-        except OSError:
-            return b""
-
-    def close(self) -> None:
-        self._stop()
-        self._close_write_end()
-        if self._read_end >= 0:
-            os.close(self._read_end)
-            self._read_end = -1
-
-    def _read(self) -> None:
-        try:
-            data = os.read(self._read_end, READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._stop()
-            self._ended.set()
-        elif self._take is not None:
-            self._take(data)
-
-    def _stop(self) -> None:
-        if self._is_read:
-            self._is_read = False
-            asyncio.get_running_loop().remove_reader(self._read_end)
-
-    def _close_write_end(self) -> None:
-        if self.write_end >= 0:
-            os.close(self.write_end)
-            self.write_end = -1
+def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    reader, writer = os.pipe()
+    return stack.enter_context(os.fdopen(reader, "rb", 0)), stack.enter_context(os.fdopen(writer, "wb", 0))
