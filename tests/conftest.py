@@ -1,9 +1,11 @@
-"""What all tests share: how properties are tried."""
+"""What all tests share: how properties are tried, and what is told of tests that were skipped."""
 
 from __future__ import annotations
 
 import signal
+from collections import Counter
 
+import pytest
 from hypothesis import settings
 
 # No test asserts timing: how long an example takes depends on what else the machine does.
@@ -14,3 +16,11 @@ settings.load_profile("nca")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What each skipped test needs, one line for each reason, above pytest's last line."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")

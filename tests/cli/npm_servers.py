@@ -19,7 +19,7 @@ NAMES = ("everything", "filesystem", "memory")
 def programs() -> dict[str, Path]:
     """Each server's program; skips where node or one of them is not here."""
     if shutil.which("node") is None:
-        pytest.skip("node is not installed")
+        pytest.skip("node is not installed (apt-get install nodejs npm)")
     folder = Path(os.environ.get(TEST_SERVERS, "")) / "node_modules" / "@modelcontextprotocol"
     found = {name: folder / f"server-{name}" / "dist" / "index.js" for name in NAMES}
     if not os.environ.get(TEST_SERVERS) or not all(path.is_file() for path in found.values()):

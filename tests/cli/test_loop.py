@@ -252,7 +252,7 @@ def test_the_prompt_needs_neither_litellm_nor_the_engine_of_the_embedded_model()
 HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 
 
-@pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed")
+@pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed (pip install 'nca[local]')")
 def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
     code = (
         "from nca.cli.first_start import with_weights; from nca.models.choose import Choice;"

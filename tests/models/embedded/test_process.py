@@ -26,7 +26,7 @@ def server_of(tmp_path: Path) -> EmbeddedServer:
     return EmbeddedServer(SMOLLM, weights, window_tokens=512, log_path=tmp_path / "llama.log")
 
 
-@pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed")
+@pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed (pip install 'nca[local]')")
 async def test_weights_that_cannot_be_loaded_are_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     server = server_of(tmp_path)
     with pytest.raises(ModelUnavailable) as caught:

@@ -302,7 +302,7 @@ def test_terminals_and_locales(start: Callable[..., Tty], environment: dict[str,
     assert tty.ends() == 0
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="job control needs a shell")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="job control needs a shell (apt-get install bash)")
 def test_ctrl_z_stops_and_fg_goes_on_at_the_prompt_and_at_work() -> None:
     script = json.dumps({"replies": ["One."]})
     program = shlex.join([sys.executable, "-m", "tests.terminal.chat_program", script])

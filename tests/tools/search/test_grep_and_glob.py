@@ -220,7 +220,7 @@ async def test_glob_is_bounded_and_says_so(root: Path) -> None:
 RIPGREP = shutil.which("rg", path=f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}")
 
 
-@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
+@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed (pip install ripgrep)")
 @pytest.mark.parametrize(
     ("pattern", "path", "glob"),
     [
@@ -259,7 +259,7 @@ async def test_ripgrep_finds_the_same(root: Path, pattern: str, path: str, glob:
     assert other.summary == one.summary
 
 
-@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
+@pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed (pip install ripgrep)")
 async def test_ripgrep_is_bounded_and_a_long_line_is_shown_around_its_match(root: Path) -> None:
     assert RIPGREP is not None
     tool = Grep(Workspace(root), Path(RIPGREP))
