@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +11,12 @@ import pytest
 
 from nca.sessions import Store
 from nca.testing.provider import Provider
-from tests.cli.command import environment, nca
+from tests.cli.command import environment
 from tests.sessions.samples import said
 from tests.sessions.test_lock import other_process
 from tests.terminal.tty import ROOT, Tty
+from tests.testing.forked_tty import ForkedTty
+from tests.testing.forks import forked
 
 CTRL_D = "\x04"
 
@@ -40,7 +41,7 @@ def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
 
     def begin(*arguments: str) -> Tty:
         env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
-        tty = Tty([sys.executable, "-m", "nca", "loop", "-m", "openai/test-model", *arguments], environment=env)
+        tty = ForkedTty(["nca", "loop", "-m", "openai/test-model", *arguments], environment=env)
         started.append(tty)
         return tty
 
@@ -63,7 +64,7 @@ def held(tmp_path: Path) -> Iterator[tuple[str, int]]:
 def test_without_a_terminal_it_is_one_line(provider: Provider, tmp_path: Path) -> None:
     with held(tmp_path) as (name, pid):
         for arguments in (["loop", "--resume", name], ["run", "--session", name, "hello"]):
-            done = nca(*arguments, home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+            done = forked(*arguments, home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
             assert (done.returncode, done.stdout) == (1, "")
             assert f"session {name} is already open in process {pid}, since 20" in done.stderr
             assert f"nca sessions fork {name}" in done.stderr

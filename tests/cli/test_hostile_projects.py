@@ -14,6 +14,7 @@ from tests.cli.command import environment, nca
 from tests.cli.hostile import MARK, PROJECTS, where
 from tests.cli.hostile_program import COMMANDS
 from tests.terminal.tty import ROOT, Tty
+from tests.testing.forks import forked
 
 
 class Done(NamedTuple):
@@ -157,7 +158,7 @@ def test_what_the_person_saves_through_nca_is_trusted_and_the_flag_is_for_one_ru
 
     def ran(*more: str) -> str:
         base = "http://127.0.0.1:9/v1"
-        return nca("run", "Hi", *more, home=tmp_path, cwd=project, OPENAI_API_KEY="k", OPENAI_API_BASE=base).stderr
+        return forked("run", "Hi", *more, home=tmp_path, cwd=project, OPENAI_API_KEY="k", OPENAI_API_BASE=base).stderr
 
     assert "not trusted" in ran()
     assert "not trusted" not in ran("--trust")

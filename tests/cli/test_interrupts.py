@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,9 +19,10 @@ from nca.testing.faults.fault import BEGUN
 from nca.testing.faults.rates import limited
 from nca.testing.provider import Provider
 from tests.cli.command import environment
-from tests.terminal.tty import ROOT, Tty
+from tests.terminal.tty import ROOT
 from tests.testing.fault_runs import ANSWER, TALK_TURNS, answered, database, write_talk
-from tests.testing.forks import WAIT_SECONDS, Child, Forks
+from tests.testing.forked_tty import ForkedTty
+from tests.testing.forks import WAIT_SECONDS, Child, Forks, shared
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 OWN = {"waits-half-a-minute": Fault("a wait between two tries", limited(retry_after="30"))}
@@ -36,9 +36,8 @@ WAITS = {
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with Forks() as running:
-        yield running
+def forks() -> Forks:
+    return shared()
 
 
 @pytest.fixture
@@ -127,7 +126,7 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
 ) -> None:
     shutil.copytree(talk[0] / "nca", tmp_path / "nca")
     env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, PYTHONPATH=str(ROOT))
-    tty = Tty([sys.executable, "-m", "nca", "--resume", talk[1], "--model", "openai/plain"], environment=env)
+    tty = ForkedTty(["nca", "--resume", talk[1], "--model", "openai/plain"], environment=env)
     try:
         tty.sees("Going on with")
         for number, (wait, name) in enumerate(WAITS.items(), 1):

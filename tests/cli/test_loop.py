@@ -15,6 +15,8 @@ from nca.sessions import Store
 from nca.testing.provider import Provider
 from tests.cli.command import environment, nca
 from tests.terminal.tty import ROOT, Tty
+from tests.testing.forked_tty import ForkedTty
+from tests.testing.forks import forked
 
 CTRL_D = "\x04"
 
@@ -31,12 +33,12 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
-    """Starts `nca` with arguments in a terminal and waits for its prompt."""
+    """Starts `nca` with arguments in a terminal and waits for its prompt; `first` starts it as a shell does."""
     started: list[Tty] = []
 
     def begin(*arguments: str, until: str = " · window ", **extra: str) -> Tty:
         env = {**environment(tmp_path, **keys(provider), **extra), "PYTHONPATH": str(ROOT)}
-        tty = Tty([sys.executable, "-m", "nca", *arguments], environment=env)
+        tty = ForkedTty(["nca", *arguments], environment=env)
         started.append(tty)
         tty.sees(until)
         if until == "›":
@@ -134,7 +136,7 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
 
 
 def test_resume_without_an_id_lists_where_nobody_can_choose(provider: Provider, tmp_path: Path) -> None:
-    done = nca("run", "the only question", home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
+    done = forked("run", "the only question", home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
     assert done.returncode == 0
     done = nca("loop", "--resume", home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
     assert done.returncode == 2
@@ -150,7 +152,7 @@ def test_continue_goes_on_with_the_chat_and_not_with_what_run_asked(
     tty.sees("You said: the chat")
     assert leave(tty) == 0
     base = provider.url
-    done = nca("run", "asked once", home=tmp_path, cwd=Path.cwd(), OPENAI_API_BASE=base, OPENAI_API_KEY="k")
+    done = forked("run", "asked once", home=tmp_path, cwd=Path.cwd(), OPENAI_API_BASE=base, OPENAI_API_KEY="k")
     assert done.returncode == 0
     tty = start("loop", "--continue")
     assert "Going on with “the chat”" in tty.text()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nca.config.example import toml_value
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order
-from tests.cli.command import environment, nca
+from tests.cli.command import nca
+from tests.testing.forks import forked, shared
 from tests.tools.test_mcp import ROOT, is_running
 
 CALL = Answer(tool_calls=[("mcp__test__child", {})])
@@ -39,16 +42,20 @@ def write(file: Path, text: str) -> None:
     file.write_text(text)
 
 
-def run(provider: Provider, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    provider: Provider, home: Path, *arguments: str, by: Callable[..., Any] = forked
+) -> subprocess.CompletedProcess[str]:
+    """`by=nca`: a process that a shell would start."""
     given = ("run", "Go.", "-m", "openai/test-model", "--context-window", "32000", *arguments)
-    return nca(*given, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+    done: subprocess.CompletedProcess[str] = by(*given, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+    return done
 
 
 def test_one_message_has_the_tools_and_leaves_no_process(provider: Provider, tmp_path: Path) -> None:
     mark = tmp_path / "started"
     write(tmp_path / "nca" / "config.toml", server_table(mark))
     provider.script = in_order(CALL, "Done.")
-    done = run(provider, tmp_path, "--permission", "auto")
+    done = run(provider, tmp_path, "--permission", "auto", by=nca)
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
     child = provider.requests[1]["messages"][-1]["content"]
     for pid in (int(mark.read_text()), int(child)):
@@ -83,26 +90,12 @@ def test_a_run_that_is_ended_takes_its_servers_along(
     mark = tmp_path / "started"
     write(tmp_path / "nca" / "config.toml", server_table(mark))
     provider.script = in_order(Answer(tool_calls=[("mcp__test__slow", {"seconds": 600})]), "Done.")
-    command = [
-        sys.executable,
-        "-m",
-        "nca",
-        "run",
-        "Go.",
-        "-m",
-        "openai/test-model",
-        "--permission",
-        "auto",
-        "--stream",
-        "ndjson",
-    ]
-    env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
-    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if b'"tool_started"' in line:
-            break
-    process.send_signal(number)
-    process.communicate()
+    words = ("run", "Go.", "-m", "openai/test-model", "--permission", "auto", "--stream", "ndjson")
+    child = shared().start(*words, home=tmp_path, cwd=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+    while '"tool_started"' not in child.text("stdout"):
+        assert not child.ended.is_set()
+        time.sleep(0.01)
+    os.kill(child.pid, number)
+    child.wait()
     while is_running(int(mark.read_text())):
         time.sleep(0.01)

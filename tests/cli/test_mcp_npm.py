@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,8 @@ from nca.testing.provider import Provider
 from nca.testing.script import Answer, is_summary_request, prose, text_of
 from tests.cli.command import environment
 from tests.cli.npm_servers import TEST_SERVERS, processes, programs, tables
-from tests.terminal.tty import ROOT, Tty
+from tests.terminal.tty import ROOT
+from tests.testing.forked_tty import ForkedTty
 
 TAB = "\t"
 CTRL_C = "\x03"
@@ -40,7 +40,7 @@ def as_told(request: dict[str, Any]) -> Answer | str:
     return f"Heard: {said[:300]!r}"
 
 
-class Chat(Tty):
+class Chat(ForkedTty):
     """`nca loop` with the three servers; `home` is its home, and the project beside it."""
 
     def __init__(self, provider: Provider, home: Path, *, window: int, config: str) -> None:
@@ -50,8 +50,8 @@ class Chat(Tty):
         (home / "project").mkdir(exist_ok=True)
         keys = {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k", "NCA_MODEL__CONTEXT_WINDOW": str(window)}
         env = {**environment(home, **keys), "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "nca", "loop", "-m", "openai/test-model", "--permission", "auto"]
-        super().__init__(["sh", "-c", f'cd {home}/project && exec "$@"', "sh", *command], rows=50, environment=env)
+        command = ["nca", "loop", "-m", "openai/test-model", "--permission", "auto"]
+        super().__init__(command, rows=50, environment=env, cwd=home / "project")
         self.sees("›")
         self.settle()
 
@@ -235,7 +235,9 @@ def test_started_by_npx_its_children_end_too(start: Callable[..., Chat], tmp_pat
 def test_a_list_that_changes_is_read_again(start: Callable[..., Chat]) -> None:
     chat = start()
     chat.call("everything__gzip-file-as-resource", name="new.gz", data="data:text/plain,hello")
-    chat.says("/mcp everything", "@everything:demo://resource/session/new.gz")
+    # A server that was read a moment ago is read again a second later.
+    while "@everything:demo://resource/session/new.gz" not in chat.says("/mcp everything", "everything: ready"):
+        pass
     chat.send("@everything:session")
     chat.sees("everything:demo://resource/session/new.gz  new.gz")
     chat.send(TAB + CTRL_C)

@@ -11,7 +11,7 @@ from typing import Any
 
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, is_summary_request, prose
-from tests.cli.command import nca
+from tests.testing.forks import forked
 
 WINDOW_TOKENS = 8_000
 CHAPTERS = 20
@@ -88,7 +88,7 @@ def test_a_task_of_many_steps_is_carried_out_while_the_context_is_compacted(tmp_
     worker = Worker()
     with Provider(worker, window_tokens=WINDOW_TOKENS) as provider:
         keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
-        done = nca(
+        done = forked(
             *("run", "The tests fail; find out why, mend it, and report.", "-m", "openai/test-model"),
             *(
                 "--context-window",
@@ -122,7 +122,7 @@ def test_without_a_permission_nothing_is_changed_and_the_exit_code_says_so(tmp_p
     with Provider(Worker(), window_tokens=32_000) as provider:
         keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": provider.url}
         words = ("run", "Mend it.", "-m", "openai/test-model", "--context-window", "32000", "--max-steps", "40")
-        done = nca(*words, home=tmp_path, cwd=root, **keys)
+        done = forked(*words, home=tmp_path, cwd=root, **keys)
     assert done.returncode == 1
     assert "--permission" in done.stderr
     assert (root / "shop.py").read_text() == PROGRAM

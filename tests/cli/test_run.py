@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from nca.context.validate import validate_request
 from nca.testing.provider import Provider
 from nca.testing.script import Answer
 from tests.cli.command import environment, nca
+from tests.testing.forks import forked
 
 
 def check(request: dict[str, Any]) -> list[str]:
@@ -30,21 +31,27 @@ def provider() -> Iterator[Provider]:
         assert running.violations == []
 
 
-def run(provider: Provider, home: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+def run(
+    provider: Provider, home: Path, *arguments: str, by: Callable[..., Any] = forked, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """`by=nca`: a process that a shell would start."""
     model = more.pop("model", "openai/test-model")
-    return nca("run", *arguments, "-m", model, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, **more)
+    done: subprocess.CompletedProcess[str] = by(
+        *("run", *arguments, "-m", model), home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, **more
+    )
+    return done
 
 
 def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: Path) -> None:
     provider.script = lambda _: "Forty-two."
-    done = run(provider, tmp_path, "What is it?", "--context-window", "4000")
+    done = run(provider, tmp_path, "What is it?", "--context-window", "4000", by=nca)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Forty-two.\n", "")
     assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "What is it?"}
 
 
 def test_stdin_is_added_and_json_is_one_object(provider: Provider, tmp_path: Path) -> None:
     provider.script = lambda _: "Short."
-    done = run(provider, tmp_path, "Summarize:", "--json", "--context-window", "4000", stdin="a long text")
+    done = run(provider, tmp_path, "Summarize:", "--json", "--context-window", "4000", stdin="a long text", by=nca)
     result = json.loads(done.stdout)
     assert result["text"] == "Short."
     assert result["reason"] == "answered"
@@ -97,7 +104,7 @@ def test_failures_are_one_line_with_what_to_do_and_exit_3(
 
 
 def test_an_unreachable_endpoint_is_named(tmp_path: Path) -> None:
-    done = nca(
+    done = forked(
         "run",
         "Hello",
         "-m",

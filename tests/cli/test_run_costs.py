@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from nca.testing.provider import Provider
-from tests.cli.command import nca
+from tests.testing.forks import forked
 
 
 def run(provider: Provider, home: Path, *arguments: str, model: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return nca("run", *arguments, "-m", model, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, **more)
+    return forked("run", *arguments, "-m", model, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, **more)
 
 
 def test_json_has_what_the_turn_cost_and_the_limit_ends_with_its_own_code(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ from nca.testing.provider import Provider
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
 from tests.testing.fault_runs import database
+from tests.testing.forks import Child, shared
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 FULL = "The output cannot be written (no space left on device)."
 RUN = "run hello -m openai/any"
+UNREAD = "Interrupted; what came so far is kept.\n"
 
 
 @pytest.fixture(scope="module")
@@ -71,24 +74,52 @@ def test_closed_streams_are_as_if_nothing_were_there(home: Path) -> None:
     assert shell("$NCA loop -m openai/any <&- >&- 2>&-; echo $?", home) == ("0\n", "")
 
 
-def test_a_turn_whose_answer_nobody_reads_ends(home: Path, provider: Provider) -> None:
-    for flags in ("", "--stream ndjson"):
-        said, beside = shell(
-            f"$NCA {RUN} {flags} </dev/null | head -c 100 >/dev/null; echo ${{PIPESTATUS[0]}}", home, provider.url
-        )
-        assert said == "141\n"
-        assert beside in ("", "Interrupted; what came so far is kept.\n")
+def turn(words: str, home: Path, provider: Provider, *, stdin: str = "", **streams: str | None) -> Child:
+    """As `shell`, forked from a process that has litellm; `streams` are other files for its standard streams."""
+    return shared().start(
+        *words.split(),
+        home=home,
+        cwd=home,
+        stdin=stdin,
+        streams=streams,
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE=provider.url,
+    )
+
+
+def ended(child: Child) -> tuple[int, str]:
+    """The exit code, and what it said on standard error."""
+    done = child.wait()
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Exception" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+def test_a_turn_whose_answer_nobody_reads_ends(home: Path, provider: Provider, tmp_path: Path) -> None:
+    said, beside = shell(f"$NCA {RUN} </dev/null | head -c 100 >/dev/null; echo ${{PIPESTATUS[0]}}", home, provider.url)
+    assert said == "141\n"
+    assert beside in ("", UNREAD)
+    os.mkfifo(tmp_path / "pipe")
+    child = turn(f"{RUN} --stream ndjson", home, provider, stdout=str(tmp_path / "pipe"))
+    with (tmp_path / "pipe").open("rb") as pipe:
+        assert pipe.read(100)
+    code, beside = ended(child)
+    assert code == 141
+    assert beside in ("", UNREAD)
 
 
 def test_a_turn_whose_answer_the_disk_does_not_take_says_so(home: Path, provider: Provider) -> None:
-    for flags in ("", "--stream ndjson", "--json"):
-        said, beside = shell(f"$NCA {RUN} {flags} </dev/null >/dev/full; echo $?", home, provider.url)
-        assert (said, beside.count(FULL)) == ("1\n", 1)
-    said, beside = shell("echo hello | $NCA loop -m openai/any >/dev/full; echo $?", home, provider.url)
+    said, beside = shell(f"$NCA {RUN} --json </dev/null >/dev/full; echo $?", home, provider.url)
     assert (said, beside.count(FULL)) == ("1\n", 1)
+    for words in (RUN, f"{RUN} --stream ndjson", f"{RUN} --json", "loop -m openai/any"):
+        code, beside = ended(
+            turn(words, home, provider, stdin="hello\n" * words.startswith("loop"), stdout="/dev/full")
+        )
+        assert (code, beside.count(FULL)) == (1, 1)
 
 
-def test_a_turn_without_standard_error_answers_all_the_same(home: Path, provider: Provider) -> None:
-    for gone in ("2>&-", "2>/dev/full"):
-        said, _ = shell(f"$NCA {RUN} </dev/null {gone} | wc -w", home, provider.url)
-        assert said.strip() == "5000"
+@pytest.mark.parametrize("gone", [None, "/dev/full"])
+def test_a_turn_without_standard_error_answers_all_the_same(gone: str | None, home: Path, provider: Provider) -> None:
+    child = turn(RUN, home, provider, stderr=gone)
+    child.wait()
+    assert len(child.text("stdout").split()) == 5_000

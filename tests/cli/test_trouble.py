@@ -14,6 +14,7 @@ from nca.sessions import Store, schema
 from nca.testing.provider import Provider
 from tests.cli.command import environment, nca
 from tests.sessions.samples import filled
+from tests.testing.forks import forked
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 def asked(provider: Provider, home: Path, command: str) -> subprocess.CompletedProcess[str]:
     """One question, by `nca run` or through the chat without a terminal."""
     words = ("run", "Are you there?") if command == "run" else ("loop",)
-    return nca(
+    return forked(
         *(*words, "-m", "openai/m", "--context-window", "8000"),
         home=home,
         stdin="" if command == "run" else "Are you there?\n",

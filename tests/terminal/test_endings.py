@@ -10,7 +10,7 @@ import os
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ import pytest
 
 from tests.terminal.endings.chat import Event, Start
 from tests.terminal.endings.run import LIMIT_SECONDS, Place, Run
-from tests.testing.forks import Forks
+from tests.testing.forks import shared
 
 IS_WHOLE = bool(os.environ.get("NCA_ENDINGS"))
 AT_ONCE = 4
@@ -57,9 +57,8 @@ class Case:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with Forks() as forks:
-        yield Place.make(tmp_path_factory.mktemp("endings"), forks)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place.make(tmp_path_factory.mktemp("endings"), shared())
 
 
 def every(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,10 +34,14 @@ class Tty:
         self.raw = b""
         self.screen = pyte.HistoryScreen(columns, rows, history=5_000)
         self._stream = pyte.ByteStream(self.screen)
-        self.process = pexpect.spawn(
+        self.process = self._spawn(command, rows, columns, env)
+
+    def _spawn(self, command: list[str], rows: int, columns: int, env: Mapping[str, str]) -> Any:
+        process = pexpect.spawn(
             command[0], command[1:], dimensions=(rows, columns), env=env, timeout=WAIT_SECONDS, echo=True
         )
-        self.process.delaybeforesend = None
+        process.delaybeforesend = None
+        return process
 
     def send(self, keys: str) -> None:
         self.process.send(keys)
@@ -99,5 +102,7 @@ class Tty:
 
 def chat(*replies: Any, columns: int = 100, rows: int = 30, env: dict[str, str] | None = None, **script: Any) -> Tty:
     """The chat program in a terminal; see chat_program for what a script may hold."""
-    command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
-    return Tty(command, columns=columns, rows=rows, environment=env)
+    from tests.testing.forked_tty import ForkedTty
+
+    command = ["tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
+    return ForkedTty(command, columns=columns, rows=rows, environment=env)

@@ -25,7 +25,7 @@ from nca.testing.provider import Provider
 from nca.testing.script import Answer, is_summary_request, prose
 from nca.testing.tokens import count_request_tokens
 from tests.cli.command import nca
-from tests.testing.forks import Forks
+from tests.testing.forks import forked
 
 ANSWER = "A whole answer."
 TALK_TURNS = 14
@@ -97,15 +97,13 @@ class FaultRuns:
         self._command = command
         self._faults = faults
         self._provider = Provider(answered, faults=faults)
-        self._forks = None if is_separate else Forks()
+        self._run_nca: Callable[..., subprocess.CompletedProcess[str]] = nca if is_separate else forked
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._outcomes: dict[str, Future[Outcome]] = {}
 
     def __enter__(self) -> Self:
         self._talk = self._folder / "talk"
         self._session = write_talk(self._talk)
-        if self._forks:
-            self._forks.__enter__()
         self._provider.__enter__()
         return self
 
@@ -113,8 +111,6 @@ class FaultRuns:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.shutdown(cancel_futures=True)
-        if self._forks:
-            self._forks.__exit__(kind, error, trace)
         self._provider.__exit__(kind, error, trace)
 
     def start(self, names: Iterable[str]) -> None:
@@ -136,8 +132,7 @@ class FaultRuns:
         (work / "b").write_text(TEXT_B)
         if fault.needs_talk:
             shutil.copytree(self._talk / "nca", home / "nca")
-        run: Callable[..., subprocess.CompletedProcess[str]] = self._forks.run if self._forks else nca
-        done = run(
+        done = self._run_nca(
             *self._arguments(name, fault),
             home=home,
             cwd=work,

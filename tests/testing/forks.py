@@ -3,29 +3,38 @@
 A child process imports everything and forks one process for each order, which then is what `nca` is from a shell:
 its own arguments, environment, directory, standard streams and signals.
 
-    with Forks() as forks:
-        done = forks.run("run", "Hello", home=..., cwd=...)
+    done = forked("run", "Hello", home=...)
+
+All tests of a process have one such child together (`shared`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import gc
 import importlib
 import json
 import os
+import pkgutil
+import runpy
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import certifi
+
+import nca
 from nca.models.catalog import describe
 from nca.models.litellm_import import load
 from tests.cli.command import environment
@@ -33,7 +42,10 @@ from tests.terminal.tty import ROOT
 
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
+STREAMS = ("stdin", "stdout", "stderr")
 _POLL_SECONDS = 0.01
+_END_OF_ONE = "-----END CERTIFICATE-----\n"
+"""To read a single certificate and not all of certifi's is a fifth of what a short command takes."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -56,10 +68,10 @@ class Child:
         if not self.ended.wait(WAIT_SECONDS):
             os.kill(self.pid, signal.SIGKILL)
             self.ended.wait(WAIT_SECONDS)
-            raise AssertionError(f"the command did not end; it wrote:\n{self._text('stdout')}\n{self._text('stderr')}")
-        return subprocess.CompletedProcess([], self.exit_code, self._text("stdout"), self._text("stderr"))
+            raise AssertionError(f"the command did not end; it wrote:\n{self.text('stdout')}\n{self.text('stderr')}")
+        return subprocess.CompletedProcess([], self.exit_code, self.text("stdout"), self.text("stderr"))
 
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
         path = self.folder / name
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
@@ -72,6 +84,9 @@ class Forks:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="nca-forks-")
+        self._certificate = Path(self._folder.name) / "one.pem"
+        self._certificate.write_text(certifi.contents().partition(_END_OF_ONE)[0] + _END_OF_ONE)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.testing.forks"],
             stdin=subprocess.PIPE,
@@ -92,24 +107,53 @@ class Forks:
         self._process.wait()
         self._reader.join()
         self._process.stdout.close()
+        self._folder.cleanup()
 
     def start(
-        self, *arguments: str, home: Path, cwd: Path, stdin: str = "", terminal: str = "", **variables: str
+        self,
+        *arguments: str,
+        home: Path,
+        cwd: Path,
+        stdin: str | bytes = "",
+        terminal: str = "",
+        streams: Mapping[str, str | None] | None = None,
+        **variables: str,
     ) -> Child:
-        """Run `nca ARGUMENTS`; its streams are files in a folder of its own under `home`, or the device `terminal`."""
+        """Run `nca ARGUMENTS`.
+
+        terminal  a device that is all its streams; without one they are files in a folder of its own
+        streams   other files, by name ("stdin", "stdout", "stderr"); None: closed
+        """
+        child = self._child()
+        (child.folder / "stdin").write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
+        files = {name: str(child.folder / name) for name in STREAMS}
+        return self._fork(
+            child,
+            program="nca",
+            arguments=arguments,
+            files=files | dict(streams or {}),
+            terminal=terminal,
+            cwd=str(cwd),
+            env={"SSL_CERT_FILE": str(self._certificate), **environment(home, **variables)},
+        )
+
+    def start_module(
+        self, module: str, *arguments: str, terminal: str, env: Mapping[str, str], cwd: Path = ROOT
+    ) -> Child:
+        """Run `python -m MODULE ARGUMENTS` in a terminal; the environment is `env` and nothing else."""
+        return self._fork(
+            self._child(), program=module, arguments=arguments, terminal=terminal, cwd=str(cwd), env=dict(env)
+        )
+
+    def _child(self) -> Child:
         with self._lock:
             key = str(len(self._children))
-            child = self._children[key] = Child(home / f"run-{key}")
-        child.folder.mkdir(parents=True)
-        (child.folder / "stdin").write_text(stdin, "utf-8")
-        order = {
-            "key": key,
-            "arguments": arguments,
-            "folder": str(child.folder),
-            "terminal": terminal,
-            "cwd": str(cwd),
-            "env": environment(home, **variables),
-        }
+            child = self._children[key] = Child(Path(self._folder.name) / key)
+        child.folder.mkdir()
+        return child
+
+    def _fork(self, child: Child, **order: Any) -> Child:
+        order["key"] = child.folder.name
         assert self._process.stdin is not None
         with self._lock:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
@@ -134,6 +178,21 @@ class Forks:
                 child.ended.set()
 
 
+@cache
+def shared() -> Forks:
+    """The one of this test process: there until its end."""
+    forks = Forks().__enter__()
+    atexit.register(forks.__exit__, None, None, None)
+    return forks
+
+
+def forked(
+    *arguments: str, home: Path, stdin: str | bytes = "", cwd: Path | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """`tests.cli.command.nca` for what takes litellm's import and is not about it; see `Forks.start` for more."""
+    return shared().run(*arguments, home=home, stdin=stdin, cwd=cwd or home, **more)
+
+
 def _serve() -> None:
     """Fork for each order; end when there are no more and all children have ended."""
     _import()
@@ -141,7 +200,7 @@ def _serve() -> None:
     running: dict[int, str] = {}
     buffer, is_open = b"", True
     while is_open or running:
-        if is_open and select.select([0], [], [], _POLL_SECONDS)[0]:
+        if is_open and select.select([0], [], [], _POLL_SECONDS if running else None)[0]:
             data = os.read(0, 65_536)
             is_open = bool(data)
             buffer += data
@@ -172,6 +231,10 @@ def _tell(to: int, **values: object) -> None:
 
 def _import() -> None:
     """All that a command comes to import, while there is only one thread."""
+    load()
+    for module in pkgutil.walk_packages(nca.__path__, "nca."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     reading, writing = os.pipe()
     if os.fork() == 0:
         # litellm and openai import parts of themselves at the first request, and start threads.
@@ -184,7 +247,6 @@ def _import() -> None:
     with os.fdopen(reading) as names:
         wanted = names.read().split("\n")
     os.wait()
-    load()
     for name in wanted:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -195,11 +257,6 @@ def _import() -> None:
 
 
 async def _ask_once() -> None:
-    import nca.agent.conversation
-    import nca.cli.loop
-    import nca.cli.opening
-    import nca.cli.run
-    import nca.terminal.app  # noqa: F401
     from nca.config.schema import ModelSettings
     from nca.models.client import LitellmModel, ModelRequest
     from nca.testing.provider import Provider
@@ -220,22 +277,28 @@ def _become(order: Mapping[str, Any], told: int) -> None:
         if order["terminal"]:
             _take_terminal(order["terminal"])
         else:
-            _take_files(Path(order["folder"]))
+            _take_files(order["files"])
         os.chdir(order["cwd"])
         os.environ.clear()
         os.environ.update(order["env"])
-        sys.argv = ["nca", *order["arguments"]]
+        sys.argv = [order["program"], *order["arguments"]]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        _main()
+        if order["program"] == "nca":
+            _main()
+        else:
+            runpy.run_module(order["program"], run_name="__main__")
 
     os._exit(_code_of(work))
 
 
-def _take_files(folder: Path) -> None:
-    for number, (name, flags) in enumerate(
-        (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY | os.O_CREAT), ("stderr", os.O_WRONLY | os.O_CREAT))
-    ):
-        opened = os.open(folder / name, flags, 0o600)
+def _take_files(files: Mapping[str, str | None]) -> None:
+    for number, name in enumerate(STREAMS):
+        path = files[name]
+        if path is None:
+            os.close(number)
+            setattr(sys, name, None)
+            continue
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY, 0o600)
         os.dup2(opened, number)
         os.close(opened)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import pyte
 
@@ -79,7 +79,7 @@ class Chat:
         self._modes = termios.tcgetattr(self._slave)
         session = ("--resume", self._begin.session) if self._begin.session else ()
         arguments = (*session, "--model", f"openai/{MODEL}", "--context-window", str(WINDOW_TOKENS))
-        keys = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": self.provider.url, "TERM": "xterm-256color"}
+        keys: dict[str, Any] = {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": self.provider.url, "TERM": "xterm-256color"}
         keys |= self._begin.variables
         work, where = self._home / "work", os.ttyname(self._slave)
         if self._begin.is_real:
