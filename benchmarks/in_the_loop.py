@@ -22,6 +22,7 @@ from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, run
+from nca.context.policy import is_due, target_tokens
 from nca.context.request import request_messages
 from nca.context.summary_writer import BY_CODE
 from nca.library.compaction import asking
@@ -137,7 +138,7 @@ class Session:
 
     def _before_a_request(self) -> None:
         history, budget, settings = self._history, self._budget, ContextSettings()
-        if self._meter.used(history) <= settings.compact_threshold * budget.budget_tokens:
+        if not is_due(self._meter.measure(history, budget), settings):
             return
         planning = compact(history, self._meter, budget, settings, has_summarizer=self._ask is not None)
         proposal = run(planning, asking(self._summary if self._ask is not None else None))
@@ -153,7 +154,7 @@ class Session:
 
 def _newest(rows: list[Row]) -> list[Row]:
     """As many of the newest messages as the target has room for."""
-    target = Budget.of(WINDOW_TOKENS).target_tokens(0, ContextSettings().target_ratio)
+    target = target_tokens(Budget.of(WINDOW_TOKENS), 0, ContextSettings().target_ratio)
     for keep in range(len(rows), 0, -1):
         strategy = nca.SlidingWindow(keep, max_tokens=target)
         kept = strategy.compact(rows)

@@ -12,8 +12,8 @@ import time
 
 from nca.agent.compactor import Compactor
 from nca.agent.window import Window
-from nca.context.budget import REARM_RATIO
 from nca.context.plan import Proposal
+from nca.context.policy import is_worth_it
 from nca.errors import NcaError
 
 MOVED_ON = "The conversation moved on before it was ready."
@@ -39,12 +39,8 @@ class Background:
         return self._task is not None and self._task.done() and is_current
 
     def consider(self) -> None:
-        """After a turn: begin, where the usage is at the idle threshold and compaction may happen by itself."""
-        measured = self._window.measure()
-        settings = self._window.context
-        if self._task is not None or settings.auto != "on" or self._window.provider_compacts_at:
-            return
-        if measured.used_tokens < max(measured.budget.idle_tokens(settings), self._window.quiet_below):
+        """Begin a preparation after a turn, where the policy says so."""
+        if self._task is not None or self._window.decide("idle").action != "prepare":
             return
         self._planned_on = self._now()
         self._compactor.say_starting("idle")
@@ -65,10 +61,10 @@ class Background:
                 raise error
             return
         proposal, seconds = task.result()
-        if proposal.tokens_saved < REARM_RATIO * proposal.budget_tokens:
-            # Not worth it yet: what fills the window may not be touched. The threshold decides later.
+        if proposal.compacted and not is_worth_it(proposal.tokens_saved, self._window.budget):
+            # What fills the window may not be touched yet. The threshold decides later.
             self._compactor.say_skipped("idle", "")
-            self._window.settle()
+            self._window.rearm()
             return
         self._compactor.finish(proposal, "idle", seconds)
 

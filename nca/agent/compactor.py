@@ -6,13 +6,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from nca.agent.ladder import Ladder
+from nca.agent.context_notices import context_warning, does_not_fit
 from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
 from nca.agent.window import Window
 from nca.context.plan import Proposal, compact
+from nca.context.policy import aim_ratio, has_too_many_turns
 from nca.context.stages.custom import StageRequest
-from nca.context.turns import has_too_many_turns
 from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener
@@ -22,8 +22,6 @@ from nca.sessions.views import CompactionRecord
 
 Trigger = str
 """manual, threshold, idle, overflow, turns, model or provider, as events.ContextCompaction has it."""
-HELPLESS_TRIES = 2
-"""After so many automatic compactions in a row that saved nothing, one `insufficient` event and no further try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +53,36 @@ class Compactor:
         keep_trimmed: Callable[[str], None],
     ) -> None:
         self.window = window
-        self.ladder = Ladder(window, emit)
         self.summarizer = Summarizer(window, model, open_summarizer)
         self._emit = emit
         self._keep_trimmed = keep_trimmed
-        self._helpless = 0
-        self._next: Trigger = "threshold"
 
     def use(self, model: Model) -> None:
-        """Go on with another model, whose window counts from now on: what is due with it is said anew."""
+        """Go on with another model, whose window counts from now on."""
         self.summarizer.model, self.summarizer.refused_tokens = model, 0
-        self._helpless, self._next = 0, "model"
-        self.ladder.rearm()
+
+    def after_turn(self, *, is_preparing: bool = False) -> None:
+        """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
+        follows = "A compaction is being prepared." if is_preparing else "Compaction follows before the next request."
+        if notice := self.window.decide("after turn").notice:
+            self._emit(context_warning(self.window, notice, follows))
 
     async def before_turn(self) -> None:
         """Trim where there are more turns than `context.max_turns`; what is too full is the next check's matter."""
-        if self.ladder.is_automatic and has_too_many_turns(self.window.history, self.window.context.max_turns):
+        context = self.window.context
+        if context.auto != "off" and has_too_many_turns(self.window.history, context.max_turns):
             await self.compact("turns", target_tokens=self.window.budget.budget_tokens)
 
     async def before_request(self) -> None:
         """Warn, compact where it is due, and refuse what does not fit. Raises ContextDoesNotFit."""
-        measured = self.window.measure()
-        if self.ladder.is_due(measured):
-            self.ladder.warn(measured, "Compacting now.")
-            if self.ladder.is_automatic:
-                await self.compact(self._next)
-                measured = self.window.measure()
-        self._next = "threshold"
-        if not measured.fits:
-            raise self.ladder.does_not_fit(measured)
+        decision = self.window.decide("before request")
+        if decision.notice:
+            self._emit(context_warning(self.window, decision.notice, "Compacting now."))
+        if decision.action == "compact":
+            await self.compact(decision.trigger)
+            decision = self.window.decide("compaction tried")
+        if decision.action == "refuse":
+            raise does_not_fit(self.window.measure(), self.window.context.auto)
 
     async def recover(self, failure: ProviderFailure, *, share: float) -> bool:
         """After an overflow that the provider reported: learn its limit, aim below it.
@@ -134,6 +133,7 @@ class Compactor:
         started = time.monotonic()
         if self.window.context.auto == "preview" and trigger != "manual":
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
+            self.window.rearm()
             return self._close(proposal, trigger, "preview", time.monotonic() - started)
         self.say_starting(trigger)
         try:
@@ -155,7 +155,7 @@ class Compactor:
             self.window.context,
             focus=focus,
             target_tokens=target_tokens,
-            target_ratio=self.window.budget.aim_ratio(self.window.context),
+            target_ratio=aim_ratio(self.window.budget, self.window.context),
             is_manual=trigger == "manual",
             has_summarizer=self.summarizer.may_be_asked,
             summarizer_window=self.summarizer.window_tokens,
@@ -216,7 +216,6 @@ class Compactor:
         self.window.commit(proposal, record)
         if proposal.trimmed_text:
             self._keep_trimmed(proposal.trimmed_text)
-        self.ladder.rearm()
 
     def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:
         """The closing event of every `starting`, and the outcome with the same numbers."""
@@ -251,14 +250,12 @@ class Compactor:
         if mode == "preview":
             return "preview", f"Would compact {numbers}." if proposal.compacted else "Nothing would be compacted."
         if proposal.compacted:
-            self._helpless = 0
             kept = f", kept {proposal.kept_facts} of {proposal.total_facts} facts" if proposal.total_facts else ""
             return "completed", f"Compacted {numbers} ({', '.join(proposal.stages_used)}{kept})."
-        self.window.settle()
         if trigger == "manual":
+            self.window.rearm()
             return "skipped", f"Nothing to compact: {proposal.tokens_before:,} tokens are used."
-        self._helpless += 1
-        if self._helpless == HELPLESS_TRIES:
+        if trigger != "turns" and self.window.compacted_in_vain():
             advice = "Unpin messages, shorten the input, or use a model with a larger window."
             return "insufficient", f"Compaction does not help any more at {proposal.tokens_before:,} tokens. {advice}"
         return "skipped", "Nothing could be compacted."

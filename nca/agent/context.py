@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
@@ -15,6 +15,7 @@ from nca.agent.preview import Preview
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.window import Window
 from nca.context.log import LogSoFar
+from nca.context.policy import Action
 from nca.context.restore import block_of
 from nca.context.view import Range, Summary, View
 from nca.errors import UsageError
@@ -60,9 +61,9 @@ class Context:
         project = self._briefings.of(self._window.settings, self._window.facts).project
         return stats_of(self._window, self._background, project=project, with_details=with_details)
 
-    def due(self) -> Literal["nothing", "compact"]:
-        """What happens before the next request, if nothing is added to it."""
-        return "compact" if self._compactor.ladder.is_due(self._window.measure()) else "nothing"
+    def due(self) -> Action:
+        """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
+        return self._window.due()
 
     # Compaction
 
@@ -161,7 +162,7 @@ class Context:
             )
         self._show([block_of(self._window.history, seq)], "pin")
         self._window.session.pin(seq)
-        self._window.history.pins = self._window.session.pins()
+        self._window.take_pins()
         return True
 
     def unpin(self, seq: int) -> bool:
@@ -170,7 +171,7 @@ class Context:
         if seq not in self._window.history.pins:
             return False
         self._window.session.unpin(seq)
-        self._window.history.pins = self._window.session.pins()
+        self._window.take_pins()
         return True
 
     # What there is

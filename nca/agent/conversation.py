@@ -197,7 +197,7 @@ class Conversation:
                 raise
         if self._background is not None and finished.reason == "answered":
             self._background.consider()
-        self._compactor.ladder.after_turn(is_preparing=self.context.is_preparing)
+        self._compactor.after_turn(is_preparing=self.context.is_preparing)
         is_unanswered = bool(self.approvals.unanswered)
         finished = msgspec.structs.replace(
             finished,
@@ -245,7 +245,7 @@ class Conversation:
             self.session.set_model(model.facts.name)
         self._tell()
         # What is due with this model's window is said now and not only when the person has typed.
-        self._compactor.ladder.after_turn()
+        self._compactor.after_turn()
         await old.close()
 
     async def close(self, *, keeps_model: bool = False) -> None:

@@ -9,6 +9,7 @@ from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, Weights, weights
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.parts import parts_of, view_parts
+from nca.context.policy import Rung, aim_ratio, is_due, target_tokens, thresholds
 from nca.context.tokens import text_tokens, tools_tokens
 from nca.context.view import Marker, Stub, Summary
 from nca.models.costs import request_cost, saved_cost
@@ -35,6 +36,7 @@ class Prices:
 class ContextStats:
     """Counts in tokens unless they say otherwise. `model` is the one that answers.
 
+    is_high           the usage is at the compaction threshold
     breakdown, parts  used_tokens in the measurement's five parts, and by kind (`nca.context.parts.KINDS`)
     """
 
@@ -61,6 +63,7 @@ class ContextStats:
     by_file: tuple[tuple[str, int], ...]
     repeated: tuple[RepeatedReads, ...]
     is_estimate: bool
+    is_high: bool = False
     prices: Prices = field(default_factory=Prices)
 
 
@@ -87,7 +90,7 @@ def stats_of(
         budget_tokens=budget.budget_tokens,
         window_tokens=budget.window_tokens,
         reserve_tokens=budget.reserve_tokens,
-        target_tokens=budget.target_tokens(fixed, budget.aim_ratio(window.context)),
+        target_tokens=target_tokens(budget, fixed, aim_ratio(budget, window.context)),
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
         parts=_parts(window, measured, project) if with_details else {},
@@ -99,14 +102,15 @@ def stats_of(
         stubbed_messages=sum(isinstance(item, Stub) for item in items),
         summaries=sum(isinstance(item, Summary) for item in items),
         pinned_messages=len(history.pins),
-        compact_at_tokens=budget.trigger_tokens(window.context),
+        compact_at_tokens=thresholds(budget, window.context).compact,
         auto=window.context.auto,
-        next_rung=_next_rung(window, measured.used_tokens, background),
+        next_rung=_next_rung(window, background),
         heaviest=weights.heaviest,
         by_tool=weights.by_tool,
         by_file=weights.by_file,
         repeated=weights.repeated,
         is_estimate=measured.is_estimate,
+        is_high=is_due(measured, window.context),
         prices=_prices(window, measured.used_tokens),
     )
 
@@ -138,27 +142,26 @@ def _parts(window: Window, measured: Measurement, project: str) -> dict[str, int
     return parts_of(measured.breakdown, fixed, view_parts(window.history))
 
 
-def _next_rung(window: Window, used_tokens: int, background: Background | None) -> str:
+def _next_rung(window: Window, background: Background | None) -> str:
     """What happens next as the context fills, in words: each rung that is still ahead, lowest first."""
     context, budget = window.context, window.budget
     if context.auto == "off":
         return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"
-    if window.provider_compacts_at and used_tokens < budget.budget_tokens:
+    if window.provider_compacts_at and window.measure().fits:
         return f"compaction by the provider at {window.provider_compacts_at:,} tokens"
-    # Neither rung is at work before the context has grown again; what does not fit is compacted in any case.
-    compacts_at = min(max(budget.trigger_tokens(context), window.quiet_below), budget.budget_tokens + 1)
-    prepares_at = max(budget.idle_tokens(context), window.quiet_below)
-    info = int(context.info_threshold * budget.budget_tokens)
-    what = "compaction" if context.auto == "on" else "a report of what compaction would do (context.auto = preview)"
     if background is not None and (background.is_running or background.is_ready):
         how = "is ready and is put in force" if background.is_ready else "is being prepared; where it is ready it comes"
         return f"a compaction {how} before the next request"
-    if used_tokens >= compacts_at:
-        return f"{what} before the next request"
-    rungs = [f"a notice above {info:,} tokens"] if used_tokens <= info < compacts_at else []
-    if background is not None and context.auto == "on" and prepares_at < compacts_at:
-        is_ahead = used_tokens < prepares_at
-        rungs.append(
-            f"compaction is prepared from {prepares_at:,} on" if is_ahead else "compaction is prepared after a turn"
-        )
-    return ", ".join([*rungs, f"{what} at {compacts_at:,} tokens"])
+    return ", ".join(_in_words(rung, context.auto) for rung in window.rungs_ahead(prepares=background is not None))
+
+
+def _in_words(rung: Rung, auto: str) -> str:
+    match rung.action:
+        case "notice":
+            return f"a notice above {rung.tokens:,} tokens"
+        case "prepare":
+            return f"compaction is prepared {'after a turn' if rung.is_reached else f'from {rung.tokens:,} on'}"
+        case "compact":
+            report = "a report of what compaction would do (context.auto = preview)"
+            when = "before the next request" if rung.is_reached else f"at {rung.tokens:,} tokens"
+            return f"{'compaction' if auto == 'on' else report} {when}"

@@ -10,13 +10,14 @@ from typing import Any
 
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
-from nca.context.budget import REARM_RATIO, Budget, Measurement
+from nca.context.budget import Budget, Measurement
 from nca.context.calibration import Calibration
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.log import Log
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
+from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, rungs_ahead, thresholds
 from nca.context.repair_cost import overheads
 from nca.context.request import request_messages
 from nca.context.stages.condense import keep_text
@@ -56,8 +57,7 @@ class Window:
         self.system_prompt = system_prompt
         self._offer = offer
         self.history = History(Log(session), session.view(), session.pins())
-        self.quiet_below = 0
-        """No automatic compaction while `used` is below this: one has just happened, or a person undid one."""
+        self._policy = FRESH
         self.is_cut_told = False
         """The person knows that the provider leaves out a part of what it is sent."""
         self._standing: tuple[int, float | None] | None = None
@@ -83,7 +83,8 @@ class Window:
         unlearned = Calibration.unlearned(facts.provider, count_as=settings.context.count_as)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
         anchor = None
-        is_same = self.meter.model == facts.name
+        is_same, has_model = self.meter.model == facts.name, bool(self.meter.model)
+        self._policy = self._policy.reconfigured()
         if is_same:
             calibration, anchor = self.meter.calibration, self.meter.anchor
         else:
@@ -97,7 +98,7 @@ class Window:
         )
         self.meter.anchor = anchor
         if not is_same:
-            self.quiet_below = 0
+            self._policy = self._policy.model_changed() if has_model else self._policy
             self.is_cut_told = False
             self._most_answer_tokens = 0
             self._take_up_reports()
@@ -108,6 +109,35 @@ class Window:
 
     def measure(self) -> Measurement:
         return self.meter.measure(self.history, self.budget)
+
+    def decide(self, moment: Moment) -> Decision:
+        """What is to be done now; the notice that goes with it counts as shown."""
+        decision = self._decided(moment)
+        self._policy = decision.state
+        return decision
+
+    def due(self) -> Action:
+        """What is to be done before the next request, if nothing is added to it."""
+        return self._decided("before request").action
+
+    def rearm(self) -> None:
+        """From here, usage must grow before the next automatic compaction."""
+        self._policy = self._policy.rearmed(self.measure())
+
+    def compacted_in_vain(self) -> bool:
+        """An automatic compaction saved nothing. True where it was the one after which no further one is tried."""
+        self._policy = self._policy.compacted_in_vain(self.measure())
+        return self._policy.gives_up_now
+
+    def take_pins(self) -> None:
+        """Take up the session's pins, after they have changed."""
+        self.history.pins = self.session.pins()
+        self._policy = self._policy.reconfigured()
+
+    def rungs_ahead(self, *, prepares: bool) -> list[Rung]:
+        """What happens by itself as the context fills from here, lowest first."""
+        by_provider = self.provider_compacts_at > 0
+        return rungs_ahead(self.measure(), self._policy, self.context, prepares=prepares, by_provider=by_provider)
 
     def append(self, *messages: Message) -> list[Entry]:
         """Durable on return, then in the view's tail."""
@@ -138,13 +168,15 @@ class Window:
         """Tokens of a request from which on the provider compacts by itself; 0: it is not asked to."""
         if not self.context.provider_side or self.provider_side_refusal:
             return 0
-        return max(self.budget.trigger_tokens(self.context), self.quiet_below)
+        return thresholds(self.budget, self.context, self._policy).compact
 
     @property
     def provider_side_refusal(self) -> str:
         """Why `context.provider_side` has no effect with this model; "" where it has, or is not wanted."""
         wanted = self.context.provider_side
-        return provider_compaction.refusal(self.facts, self.budget.trigger_tokens(self.context)) if wanted else ""
+        if not wanted:
+            return ""
+        return provider_compaction.refusal(self.facts, thresholds(self.budget, self.context).compact)
 
     def notices(self) -> Iterator[str]:
         """What a person should know of this model's window, one line each."""
@@ -237,7 +269,7 @@ class Window:
         self._stands(committed)
         self.meter.forget(proposal.view)
         self.history.view = proposal.view
-        self.settle()
+        self._policy = self._policy.compacted(self.measure())
         return committed
 
     def clear(self) -> CompactionRecord | None:
@@ -266,18 +298,18 @@ class Window:
     def redo(self) -> CompactionRecord | None:
         return self._moved(self.session.redo(), self.session.undo)
 
-    def settle(self) -> None:
-        """From here, usage must grow by a share of the budget before the next automatic compaction."""
-        self.quiet_below = self.measure().used_tokens + int(REARM_RATIO * self.budget.budget_tokens)
-
     def put_in_force(self, view: View, stage: str, before: int, after: int) -> CompactionRecord:
         """A view that a person asked for, on disk first."""
         record = CompactionRecord(trigger="manual", stages=(stage,), tokens_before=before, tokens_after=after)
         committed = self.session.commit_view(view, record, expected_head=self.history.head)
         self._stands(committed)
         self.history.view = view
-        self.settle()
+        self._policy = self._policy.edited(self.measure())
         return committed
+
+    def _decided(self, moment: Moment) -> Decision:
+        by_provider = self.provider_compacts_at > 0
+        return decide(self.measure(), self._policy, self.context, moment, by_provider=by_provider)
 
     def _stands(self, record: CompactionRecord) -> None:
         """One compaction more that stands: the others need not be added up anew."""
@@ -300,7 +332,7 @@ class Window:
                 raise
             self._standing = None
             self.history.view = view
-            self.settle()
+            self._policy = self._policy.edited(self.measure())
         return record
 
     def _take_up_reports(self) -> None:

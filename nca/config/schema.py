@@ -32,6 +32,7 @@ STAGES = ("prune", "deduplicate", "summarize", "truncate")
 """The default stages in their default order."""
 MORE_STAGES = ("condense", "trim")
 """CowAgent's stages, off by default: reduce finished turns to question and answer; summarize the older half."""
+INFO_THRESHOLD = 0.60
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.config.profiles has their values."""
 
@@ -152,9 +153,16 @@ class ContextSettings:
         stage_names((*STAGES, *MORE_STAGES), {"clear_results": "prune", "sliding_window": "truncate"}),
         "Compaction stages to run, in this order.",
     )
-    info_threshold: float = setting(0.60, ratio(), "Above this usage, a grey line after each turn shows it.")
+    info_threshold: float = setting(
+        INFO_THRESHOLD,
+        ratio(),
+        "Above this usage, a grey line after a turn shows it. The default gives way to a lower compact_threshold.",
+    )
     idle_threshold: float = setting(
-        0.75, ratio(), "From this usage on, a compaction is prepared in the background while you type."
+        0.0,
+        ratio(zero=True),
+        "From this usage on, a compaction is prepared in the background while you type."
+        " 0: 0.05 below compact_threshold.",
     )
     compact_threshold: float = setting(
         0.80, ratio(), "From this usage on, the context is compacted before the next request."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from nca.config.schema import ContextSettings
+from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.draft import Draft
 from nca.context.fit import fit_or_refuse, land, marker_id, truncate_to
@@ -27,7 +28,6 @@ from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import FEWEST_TURNS, trim
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
-from nca.context.turns import has_too_many_turns
 from nca.context.view import Range, View
 
 INPUT_RATIO = 0.6
@@ -160,7 +160,7 @@ class _Planning:
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
         fixed = self.draft.fixed_tokens()
-        target = target_tokens or self.budget.target_tokens(fixed, target_ratio or self.settings.target_ratio)
+        target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio or self.settings.target_ratio)
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
         # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
@@ -175,7 +175,7 @@ class _Planning:
             mend_pointers(self.draft)
             self.draft.settle()
             return
-        if has_too_many_turns(self.history, self.settings.max_turns):
+        if policy.has_too_many_turns(self.history, self.settings.max_turns):
             yield from self._measured("trim", self._trim(most=self.settings.max_turns))
         elif self.draft.tokens <= self.target:
             return

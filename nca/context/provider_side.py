@@ -19,6 +19,7 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
+from nca.context.policy import aim_ratio
 from nca.context.retention import KeptFacts
 from nca.context.stages.summarize import compose, newest_steps, sizes
 from nca.context.summary import Written, clean_prose
@@ -40,7 +41,7 @@ def adopt(
 ) -> Proposal:
     """A proposal with the provider's summary in it; not compacted where nothing may go or nothing is saved."""
     draft = Draft(history, meter)
-    before, target = meter.used(history), int(budget.aim_ratio(settings) * budget.budget_tokens)
+    before, target = meter.used(history), int(aim_ratio(budget, settings) * budget.budget_tokens)
     gone = _gone(draft, settings, target)
     numbers = (before, before, budget.budget_tokens, target)
     unchanged = Proposal(history.view, False, history.head, (), *numbers)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from nca.config.tables import Injection
+from nca.context.policy import reminder_is_reached
 from nca.messages import Message, TextPart, clean_text
 
 
@@ -23,7 +24,7 @@ class Reminders:
     def observe(self, injections: Sequence[Injection], *, used_tokens: int, usage_ratio: float) -> None:
         """Arm again what lies above the present usage; call it after a compaction, and at any other time."""
         self.crossed = frozenset(
-            one for one in self.crossed if one in injections and is_over(one, used_tokens, usage_ratio)
+            one for one in self.crossed if one in injections and reminder_is_reached(one, used_tokens, usage_ratio)
         )
 
     def due(
@@ -34,7 +35,7 @@ class Reminders:
         used_tokens, usage_ratio  of the next request, as everything else shows them
         """
         self.observe(injections, used_tokens=used_tokens, usage_ratio=usage_ratio)
-        over = [one for one in injections if is_over(one, used_tokens, usage_ratio)]
+        over = [one for one in injections if reminder_is_reached(one, used_tokens, usage_ratio)]
         due = [
             one
             for one in dict.fromkeys(injections)
@@ -42,13 +43,6 @@ class Reminders:
         ]
         self.crossed |= frozenset(over)
         return tuple(one.text for one in due)
-
-
-def is_over(injection: Injection, used_tokens: int, usage_ratio: float) -> bool:
-    """Whether a threshold is reached; never for one that counts turns."""
-    if injection.over_tokens:
-        return used_tokens >= injection.over_tokens
-    return bool(injection.over_usage) and usage_ratio >= injection.over_usage
 
 
 def with_reminders(message: Message, texts: Sequence[str]) -> Message:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nca.config.schema import ContextSettings
+from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
@@ -50,7 +51,7 @@ def near_raw(
         return 0
     staying = {seq for seq in (history.newest_user, *history.pins) if seq and seq <= history.head}
     fixed = meter.fixed_raw + sum(history.run_tokens(seq, seq) for seq in staying)
-    target = max(target_tokens, budget.target_tokens(meter.total(fixed), target_ratio))
+    target = max(target_tokens, policy.target_tokens(budget, meter.total(fixed), target_ratio))
     return int(NEAR_SHARE * target / meter.calibration.ratio)
 
 

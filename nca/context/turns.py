@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from nca.context.history import History
 from nca.messages import Entry, Message
 
 
@@ -23,11 +22,3 @@ def complete_turns(shown: Iterable[Entry], pins: Set[int] = frozenset()) -> list
     if begun and last is not None and (last.role != "assistant" or last.tool_calls):
         begun.pop()
     return [seq for seq in begun if seq not in pins]
-
-
-def has_too_many_turns(history: History, max_turns: int) -> bool:
-    """Whether the oldest half of the complete turns is to be trimmed (seed 3); 0 means no limit.
-
-    Costs a look at every message that is shown, so ask once a turn.
-    """
-    return max_turns > 0 and len(complete_turns(history.visible(), history.pins)) > max_turns

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
+from nca.context.policy import is_due
 from nca.context.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, request_tokens
 from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, text_tokens
 from nca.errors import UsageError
@@ -91,13 +92,13 @@ def check_context_budget(
     if read_text(current_prompt, "current_prompt"):
         read.append(Message("user", clean_text(current_prompt)))
     measured = meter.measure(history_of(read), budget)
-    used = measured.used_tokens + attached
+    measured = replace(measured, used_tokens=measured.used_tokens + attached)
     return BudgetCheck(
-        within_budget=used <= budget.budget_tokens,
-        estimated_input_tokens=used,
+        within_budget=measured.fits,
+        estimated_input_tokens=measured.used_tokens,
         available_input_tokens=budget.budget_tokens,
-        usage_ratio=used / budget.budget_tokens,
-        should_compact=used >= budget.trigger_tokens(loaded.settings.context),
+        usage_ratio=measured.usage_ratio,
+        should_compact=is_due(measured, loaded.settings.context),
         breakdown={**measured.breakdown, "attachments": measured.breakdown["attachments"] + attached},
     )
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from nca.config.extensions import is_built_in, load_stage
 from nca.config.loaded import LoadedSettings
-from nca.context.budget import REARM_RATIO, Budget
+from nca.context.budget import Budget, Measurement
 from nca.context.calibration import Calibration
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact, run
+from nca.context.policy import FRESH, aim_ratio, decide, thresholds
 from nca.context.request import repair, resolve
 from nca.context.retention import KeptFacts
 from nca.context.tokens import message_tokens
@@ -161,7 +162,7 @@ class _Replaying:
         self._raw = self._without_before = self._with_before = 0
         self._mended_raw = 0
         """What the repair of a log that came broken adds to a request that shows all of it."""
-        self._quiet_below = 0
+        self._policy = FRESH
         self._kept_prefix: int | None = None
         """Tokens that the next request begins with as the last did, where a compaction has come between them."""
         self._with, self._without = _Tally(facts, budget), _Tally(facts, budget)
@@ -188,7 +189,7 @@ class _Replaying:
             window_tokens=budget.window_tokens,
             window_is_assumed=self._facts.window_is_assumed,
             budget_tokens=budget.budget_tokens,
-            trigger_tokens=budget.trigger_tokens(self._context),
+            trigger_tokens=thresholds(budget, self._context).compact,
             messages=history.head,
             turns=len(said),
             requests=self._requests,
@@ -210,9 +211,11 @@ class _Replaying:
         used = self._check()
         if not self._compactions:
             self._mended_raw = meter.raw(history) - meter.fixed_raw - history.view_tokens
-        if self._context.auto == "on" and (used > self._budget.budget_tokens or self._is_due(used)):
-            self._compact(used)
-            used = meter.used(history)
+        if self._context.auto == "on":
+            decision = decide(Measurement(used, self._budget), self._policy, self._context, "before request")
+            if decision.action == "compact":
+                self._compact()
+                used = meter.used(history)
         # Between two compactions a request only grows at its end; over one, it begins alike as far as both do.
         cached = self._with_before if self._kept_prefix is None else self._kept_prefix
         self._with.add(head, used, min(cached, used), answer_tokens)
@@ -227,17 +230,14 @@ class _Replaying:
         self._longest["check"] = max(self._longest["check"], time.perf_counter() - started)
         return used
 
-    def _is_due(self, used: int) -> bool:
-        return used >= max(self._budget.trigger_tokens(self._context), self._quiet_below)
-
-    def _compact(self, used: int) -> None:
+    def _compact(self) -> None:
         history, before = self._history, self._history.view
         planning = compact(
             history,
             self._meter,
             self._budget,
             self._context,
-            target_ratio=self._budget.aim_ratio(self._context),
+            target_ratio=aim_ratio(self._budget, self._context),
             summarizer_window=self._summarizer_window,
             has_summarizer=self._summarizer is not None,
         )
@@ -255,8 +255,12 @@ class _Replaying:
             self._compactions.append(
                 ReplayedCompaction(history.head, proposal.stages_used, *numbers, proposal.made_by, seconds)
             )
-            used = self._meter.used(history)
-        self._quiet_below = used + int(REARM_RATIO * self._budget.budget_tokens)
+            self._policy = self._policy.compacted(self._measured())
+        else:
+            self._policy = self._policy.compacted_in_vain(self._measured())
+
+    def _measured(self) -> Measurement:
+        return Measurement(self._meter.used(self._history), self._budget)
 
     def _prefix(self, view: View) -> int:
         """Tokens of the messages with which a request with this view and one with the view in force both begin."""

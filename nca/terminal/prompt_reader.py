@@ -115,7 +115,6 @@ class PromptReader:
 def status_of(conversation: Conversation) -> Status:
     """What the toolbar says about a conversation."""
     stats = conversation.context.stats(with_details=False)
-    settings = conversation.loaded.settings.context
     return Status(
         model=stats.model,
         usage_ratio=stats.usage_ratio,
@@ -127,6 +126,5 @@ def status_of(conversation: Conversation) -> Status:
         is_estimate=stats.is_estimate,
         permission=conversation.approvals.mode,
         activity=activity_of(conversation),
-        info_threshold=settings.info_threshold,
-        compact_threshold=settings.compact_threshold,
+        is_high=stats.is_high,
     )

@@ -94,7 +94,8 @@ async def test_it_is_dropped_when_the_conversation_moved_on(tmp_path: Path, move
 
 async def test_the_warning_and_the_next_rung_tell_of_the_preparation(tmp_path: Path) -> None:
     events: list[Event] = []
-    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER), {"context.compact_threshold": 0.5}, MIDDLE)
+    settings = {"context.compact_threshold": 0.5, "context.idle_threshold": 0.5, "context.info_threshold": 0.55}
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER), settings, MIDDLE)
     budget = conversation.context.stats().budget_tokens
     assert conversation.context.stats().next_rung == f"compaction at {budget // 2:,} tokens"
     await until_prepared(conversation, events)

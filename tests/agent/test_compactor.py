@@ -1,4 +1,4 @@
-"""The compactor on its own: what it asks the model for a summary."""
+"""The compactor on its own: what it asks the model for a summary, and when it stops trying."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from nca.agent.compactor import Compactor
 from nca.agent.window import Window
 from nca.config.loaded import defaults
 from nca.context.tokens import message_tokens
+from nca.events import ContextCompaction, Event
 from nca.models.catalog import ModelFacts
 from nca.models.client import Model
 from nca.sessions.store import Store
@@ -36,3 +37,33 @@ async def test_a_question_fits_the_window_as_it_is_known_by_now(learned: int, su
     for request in model.requests:
         tokens = sum(message_tokens(message_from_dict(row)) for row in request.messages)
         assert 1_000 < window.meter.scaled(tokens) <= limit
+
+
+async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_tried() -> None:
+    store, events = Store.open(None), list[Event]()
+    loaded = defaults().with_values({"context.stages": ["deduplicate"], "model.context_window": 8_000}, "the test")
+    window = Window(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, system_prompt="")
+
+    async def opened(_: str) -> Model:
+        raise AssertionError("nobody asked for a summarizer")
+
+    compactor = Compactor(window, ScriptedModel([""], facts=FACTS), events.append, opened, lambda _: None)
+
+    async def grow_to(share: float) -> list[str]:
+        """The phases of the compactions before the request at this usage. Nothing here can be deduplicated."""
+        while window.measure().usage_ratio < share:
+            window.append(*talk(1))
+        events.clear()
+        await compactor.before_request()
+        return [event.phase for event in events if isinstance(event, ContextCompaction)]
+
+    assert await grow_to(0.80) == ["starting", "skipped"]
+    assert await grow_to(0.82) == []
+    assert window.due() == "nothing"
+    assert await grow_to(0.87) == ["starting", "insufficient"]
+    assert await grow_to(0.97) == []
+    assert window.due() == "nothing"
+    # A stage more may help.
+    window.use(loaded.with_value("context.stages", ["truncate"], "the test"), FACTS)
+    assert window.due() == "compact"
+    assert await grow_to(0.97) == ["starting", "completed"]

@@ -83,7 +83,9 @@ def test_the_seeds_own_samples_load(tmp_path: Path) -> None:
     assert loaded.settings.model.summarizer == "cerebras/llama3.1-8b"
     assert loaded.settings.context.max_tokens == 32_000
     changed = {key for key in KEYS if loaded.value(key) != KEYS[key].default}
-    assert changed == {"model.summarizer", "context.max_tokens", "context.max_messages"}
+    # A threshold of 75 is a number of its own: it does not follow the compaction threshold as the default does.
+    assert changed == {"model.summarizer", "context.max_tokens", "context.max_messages", "context.idle_threshold"}
+    assert loaded.settings.context.idle_threshold == 0.75
 
 
 def test_the_environment_of_seed_two(tmp_path: Path) -> None:

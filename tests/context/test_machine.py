@@ -250,7 +250,7 @@ class SessionMachine(Hands):
         self.append(self.calling(text, wanted) if wanted else Message("assistant", text))
         if bias is not None:
             window.learn(raw, calls, head, Usage(round(raw * bias * 1.2), 10))
-        self.compactor.ladder.after_turn()
+        self.compactor.after_turn()
         return True
 
     @rule(share=st.sampled_from([0.7, 0.5]), limit=st.sampled_from([None, 2_000, 6_000]), mood=moods)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nca.config.tables import Injection
 from nca.context.ledger import USER_WORDS, extract
-from nca.context.reminders import Reminders, is_over, told, with_reminders
+from nca.context.policy import reminder_is_reached
+from nca.context.reminders import Reminders, told, with_reminders
 from nca.context.request import request_messages
 from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import history_of
@@ -76,7 +77,7 @@ def test_it_is_told_exactly_once_for_each_crossing(steps: list[tuple[str, int]],
             assert said == (("x",) if is_armed and used >= limit else ())
             is_armed = is_armed and used < limit
         assert (one in reminders.crossed) == (not is_armed)
-        assert is_over(one, used, 0.0) == (used >= limit)
+        assert reminder_is_reached(one, used, 0.0) == (used >= limit)
 
 
 def test_it_comes_along_with_the_persons_message_and_is_not_their_word() -> None:

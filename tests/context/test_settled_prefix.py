@@ -13,6 +13,7 @@ from nca.context.draft import Draft
 from nca.context.fit import land, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.policy import target_tokens
 from nca.context.settled_prefix import far_stretches, near_raw
 from nca.context.stages.deduplicate import deduplicate, mend_pointers
 from nca.context.stages.prune import prune
@@ -32,7 +33,7 @@ SETTINGS = ContextSettings(
 def worked(history: History, window: int, near: int) -> tuple[Draft, View, int]:
     budget, meter = Budget.of(window), Meter()
     draft = Draft(history, meter, near_raw=near)
-    target = budget.target_tokens(draft.fixed_tokens(), SETTINGS.target_ratio)
+    target = target_tokens(budget, draft.fixed_tokens(), SETTINGS.target_ratio)
     if draft.tokens > target:
         numbers = {"target_tokens": target, "budget_tokens": budget.budget_tokens}
         prune(draft, SETTINGS.prune, **numbers)

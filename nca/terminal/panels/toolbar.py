@@ -22,10 +22,11 @@ USUAL_PERMISSION = "ask"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the toolbar says. Thresholds decide the gauge's colour only.
+    """What the toolbar says.
 
     permission  the mode, as `agent.permission` names it
     activity    what goes on in the background
+    is_high     the usage is at the compaction threshold, which the gauge's colour shows
     """
 
     model: str
@@ -37,8 +38,7 @@ class Status:
     is_estimate: bool = False
     permission: str = ""
     activity: str = ""
-    info_threshold: float = 0.6
-    compact_threshold: float = 0.8
+    is_high: bool = False
 
 
 def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
@@ -55,9 +55,7 @@ def toolbar(status: Status, width: int) -> list[tuple[str, str]]:
     from nca.models.costs import money
     from nca.terminal.render.wording import percent, short_tokens
 
-    style = "class:gauge"
-    if status.usage_ratio >= status.compact_threshold:
-        style = "class:gauge.high"
+    style = "class:gauge.high" if status.is_high else "class:gauge"
     share = percent(status.usage_ratio).replace("%", " %")
     tokens = f" · {short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}"
     model = one_line(status.model, 40)

@@ -60,9 +60,9 @@ def test_numbers_as_people_read_them() -> None:
     assert [money(d) for d in (0, 0.0012, 0.5, 12)] == ["$0.00", "$0.0012", "$0.50", "$12.00"]
 
 
-def test_the_gauge_warns_from_the_threshold_on() -> None:
+def test_the_gauge_warns_of_a_high_usage() -> None:
     assert ("class:gauge", "▓▓▓░░░ 43 % · 86k/200k") in toolbar(STATUS, 100)
-    full = dataclasses.replace(STATUS, usage_ratio=0.8)
+    full = dataclasses.replace(STATUS, is_high=True)
     assert any(style == "class:gauge.high" for style, _ in toolbar(full, 100))
 
 

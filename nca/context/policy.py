@@ -1,0 +1,247 @@
+"""When a compaction is due, and how far it goes: the only place that compares usage with a threshold.
+
+`decide` is asked at four moments and answers with an action. The state that it needs between two questions is a
+`PolicyState`, which nothing but this module changes: each thing that can happen to it is a method that gives the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, floor
+from typing import Literal
+
+from nca.config.schema import INFO_THRESHOLD, ContextSettings
+from nca.config.tables import Injection
+from nca.context.budget import Budget, Measurement
+from nca.context.history import History
+from nca.context.turns import complete_turns
+
+REARM_RATIO = 0.05
+"""No second automatic compaction before the usage has grown by this share of the budget."""
+PREPARE_BELOW_RATIO = 0.05
+"""Preparation begins this share of the budget below the compaction threshold, where context.idle_threshold is 0."""
+MOST_UNHELPFUL = 2
+"""After so many automatic compactions in a row that saved nothing, none is tried until the budget is exceeded."""
+USUAL_TARGET_RATIO = 0.625
+"""The default target over the default threshold (0.50 / 0.80): kept where the threshold is set lower."""
+NEAREST_TARGET_RATIO = 0.8
+"""A target nearer to the threshold than this would make compactions many and small."""
+_HAIR = 1e-6
+"""Floats: 0.55 * 100 is 55.000000000000007, and 55 of 100 is at the threshold."""
+
+Moment = Literal["after turn", "idle", "before request", "compaction tried"]
+"""`compaction tried`: before the same request again, once the compaction that was decided on is over."""
+Action = Literal["nothing", "notice", "prepare", "compact", "refuse"]
+NoticeLevel = Literal["info", "warning"]
+Trigger = Literal["threshold", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyState:
+    """What has happened so far in one context window.
+
+    rearm_tokens   no automatic compaction below this usage, unless the budget is exceeded
+    unhelpful      automatic compactions in a row that saved nothing
+    shown          notices that the person has had of the present crossing
+    trigger        what the next compaction is put down to: a change of the model is told apart from the threshold
+    """
+
+    rearm_tokens: int = 0
+    unhelpful: int = 0
+    shown: frozenset[NoticeLevel] = frozenset()
+    trigger: Trigger = "threshold"
+
+    def rearmed(self, measured: Measurement) -> PolicyState:
+        """After a compaction, a preview or a look that found nothing worth doing: wait until usage has grown."""
+        growth = int(REARM_RATIO * measured.budget.budget_tokens)
+        return replace(self, rearm_tokens=measured.used_tokens + growth)
+
+    def compacted(self, measured: Measurement) -> PolicyState:
+        """After a compaction, `measured` behind it."""
+        return FRESH.rearmed(measured)
+
+    def compacted_in_vain(self, measured: Measurement) -> PolicyState:
+        """After an automatic compaction that saved nothing."""
+        return replace(self.rearmed(measured), unhelpful=self.unhelpful + 1)
+
+    def edited(self, measured: Measurement) -> PolicyState:
+        """After an undo, a redo or another change of the view that a person made: it is theirs, so leave it alone."""
+        return replace(self.rearmed(measured), unhelpful=0)
+
+    def reconfigured(self) -> PolicyState:
+        """After a change of settings or pins: a compaction may help again."""
+        return replace(self, unhelpful=0)
+
+    def model_changed(self) -> PolicyState:
+        """After a change of the model: everything that is due in its window is due anew."""
+        return PolicyState(trigger="model")
+
+    @property
+    def has_given_up(self) -> bool:
+        """Compaction has not helped; it is tried again only where the budget is exceeded."""
+        return self.unhelpful >= MOST_UNHELPFUL
+
+    @property
+    def gives_up_now(self) -> bool:
+        """The last compaction was the one that made it give up: the moment for one `insufficient` event."""
+        return self.unhelpful == MOST_UNHELPFUL
+
+
+FRESH = PolicyState()
+"""Nothing has happened yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do now.
+
+    notice   the level of the notice to show with it; None: none, or it has been shown
+    is_due   a compaction is due, whether or not the settings let it happen by itself
+    state    the state behind this decision
+    trigger  what a compaction is put down to
+    """
+
+    action: Action
+    state: PolicyState
+    notice: NoticeLevel | None = None
+    is_due: bool = False
+    trigger: Trigger = "threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Usages in tokens: a notice above `info`, preparation from `prepare` on, compaction from `compact` on."""
+
+    info: int
+    prepare: int
+    compact: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """Something that happens by itself as the context fills: at so many tokens, or `is_reached` now."""
+
+    action: Literal["notice", "prepare", "compact"]
+    tokens: int
+    is_reached: bool
+
+
+def decide(
+    measured: Measurement,
+    state: PolicyState,
+    settings: ContextSettings,
+    moment: Moment,
+    *,
+    by_provider: bool = False,
+) -> Decision:
+    """What is to be done at this moment. `by_provider`: the provider compacts, so only an exceeded budget is ours."""
+    at = thresholds(measured.budget, settings, state, by_provider=by_provider)
+    used, is_due = measured.used_tokens, measured.used_tokens >= at.compact
+    match moment:
+        case "after turn":
+            level: NoticeLevel | None = "warning" if is_due else "info" if used > at.info else None
+            return _notified(state, level, is_due=is_due)
+        case "idle":
+            prepares = settings.auto == "on" and not by_provider and used >= at.prepare
+            return Decision("prepare" if prepares else "nothing", state, is_due=is_due)
+        case "before request" if is_due:
+            decision = _notified(replace(state, trigger="threshold"), "warning", is_due=True)
+            if settings.auto != "off":
+                return replace(decision, action="compact", trigger=state.trigger)
+            return decision if measured.fits else replace(decision, action="refuse")
+        case "before request":
+            return Decision("nothing", replace(state, trigger="threshold"))
+        case "compaction tried":
+            return Decision("nothing" if measured.fits else "refuse", state, is_due=is_due)
+
+
+def _notified(state: PolicyState, level: NoticeLevel | None, *, is_due: bool) -> Decision:
+    """The notice of this level, once for each crossing; falling below a level lets its notice come again."""
+    shown = frozenset[NoticeLevel]({level} if level else ())
+    if level == "warning":
+        shown |= state.shown
+    notice = None if level in state.shown else level
+    return Decision("notice" if notice else "nothing", replace(state, shown=shown), notice, is_due)
+
+
+def thresholds(
+    budget: Budget, settings: ContextSettings, state: PolicyState = FRESH, *, by_provider: bool = False
+) -> Thresholds:
+    """Where what happens. What exceeds the budget is compacted whatever the state says."""
+    ratio = _compact_ratio(budget, settings)
+    below = max(ratio - PREPARE_BELOW_RATIO, ratio / 2)
+    info_ratio = min(INFO_THRESHOLD, below) if settings.info_threshold == INFO_THRESHOLD else settings.info_threshold
+    info = floor(info_ratio * budget.budget_tokens + _HAIR)
+    over_budget = budget.budget_tokens + 1
+    if by_provider or state.has_given_up:
+        return Thresholds(info, over_budget, over_budget)
+    compact = min(max(_from(ratio, budget), state.rearm_tokens), over_budget)
+    prepare = max(_from(settings.idle_threshold or below, budget), state.rearm_tokens)
+    return Thresholds(info, min(prepare, compact), compact)
+
+
+def is_due(measured: Measurement, settings: ContextSettings) -> bool:
+    """Whether a compaction is due for a request of which no more is known than its size."""
+    return decide(measured, FRESH, settings, "before request").is_due
+
+
+def rungs_ahead(
+    measured: Measurement, state: PolicyState, settings: ContextSettings, *, prepares: bool, by_provider: bool = False
+) -> list[Rung]:
+    """What happens as the context fills from here, lowest first. `prepares`: idle time is used for preparation."""
+    at, used = thresholds(measured.budget, settings, state, by_provider=by_provider), measured.used_tokens
+    if settings.auto == "off":
+        return []
+    compact = Rung("compact", at.compact, used >= at.compact)
+    if compact.is_reached:
+        return [compact]
+    rungs = [Rung("notice", at.info, is_reached=False)] if used <= at.info < at.compact else []
+    if prepares and settings.auto == "on" and at.prepare < at.compact:
+        rungs.append(Rung("prepare", at.prepare, used >= at.prepare))
+    return sorted([*rungs, compact], key=lambda rung: rung.tokens)
+
+
+def is_worth_it(tokens_saved: int, budget: Budget) -> bool:
+    """Whether a compaction that was prepared below the threshold saves enough to lose the provider's cache for it."""
+    return tokens_saved >= REARM_RATIO * budget.budget_tokens
+
+
+def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int:
+    """Where a compaction aims: never below what cannot shrink and a quarter of the rest."""
+    floor_tokens = fixed_tokens + max(0, budget.budget_tokens - fixed_tokens) // 4
+    return max(int(target_ratio * budget.budget_tokens), floor_tokens)
+
+
+def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
+    """The share of the budget that an automatic compaction comes down to, far enough below its threshold to be rare."""
+    trigger_ratio = thresholds(budget, settings).compact / budget.budget_tokens
+    if settings.target_ratio <= NEAREST_TARGET_RATIO * trigger_ratio:
+        return settings.target_ratio
+    return USUAL_TARGET_RATIO * trigger_ratio
+
+
+def has_too_many_turns(history: History, max_turns: int) -> bool:
+    """Whether the oldest half of the complete turns is to be trimmed; 0 means no limit.
+
+    Looks at every message that is shown, so ask once a turn.
+    """
+    return max_turns > 0 and len(complete_turns(history.visible(), history.pins)) > max_turns
+
+
+def reminder_is_reached(injection: Injection, used_tokens: int, usage_ratio: float) -> bool:
+    """Whether the usage is at a reminder's threshold; never for a reminder that counts turns."""
+    if injection.over_tokens:
+        return used_tokens >= injection.over_tokens
+    return bool(injection.over_usage) and usage_ratio >= injection.over_usage
+
+
+def _compact_ratio(budget: Budget, settings: ContextSettings) -> float:
+    """The share of the budget from which on compaction is due, by its share or its number, whichever comes first."""
+    if not settings.compact_tokens:
+        return settings.compact_threshold
+    return min(settings.compact_threshold, settings.compact_tokens / budget.budget_tokens)
+
+
+def _from(ratio: float, budget: Budget) -> int:
+    """The first whole token at a share of the budget."""
+    return ceil(ratio * budget.budget_tokens - _HAIR)
