@@ -111,7 +111,7 @@ def _talk(home: Path) -> str:
         for number in range(60):
             asked = f"Question {number}?"
             answer = prose({"messages": [{"role": "user", "content": asked}]}).text
-            session.append([Message("user", asked), Message("assistant", answer)])
+            session.log.append([Message("user", asked), Message("assistant", answer)])
         return session.info.id
 
 

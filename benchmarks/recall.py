@@ -59,7 +59,7 @@ def _filled(store: Store, sessions: Sequence[Sequence[Message]]) -> list[str]:
     ids = []
     for messages in sessions:
         with store.create(directory="/", model="m") as session:
-            session.append(messages)
+            session.log.append(messages)
             ids.append(session.info.id)
     return ids
 
@@ -132,7 +132,7 @@ def _times(transcripts: Sequence[Sequence[Message]]) -> Iterator[str]:
         ids = []
         for _ in range(MESSAGES // 10_000):
             with store.create(directory="/", model="m") as session:
-                session.append([_said(place, words, chance) for place in range(10_000)])
+                session.log.append([_said(place, words, chance) for place in range(10_000)])
                 ids.append(session.info.id)
         with store.open_session(ids[0], read_only=True) as session:
             for name, search in (("all", store.search), ("session", session.search)):

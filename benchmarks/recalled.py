@@ -22,6 +22,6 @@ def recalled(rows: Sequence[Row], window_tokens: int) -> Row:
     text = "\n".join(text_of(row) for row in view)
     lost = [fact for fact in wanted if fact not in text]
     with Store.open(None) as store, store.create(directory="/", model="m") as session:
-        session.append([message_from_dict(plain_row(row)) for row in rows])
+        session.log.append([message_from_dict(plain_row(row)) for row in rows])
         found = sum(any(fact in text_of(rows[hit.seq - 1]) for hit in session.search(fact)[:SHOWN]) for fact in lost)
     return {"facts": len(wanted), "in_view": len(wanted) - len(lost), "with_search": len(wanted) - len(lost) + found}

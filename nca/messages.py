@@ -123,3 +123,15 @@ class Usage(msgspec.Struct, frozen=True):
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum of both; the cost is the sum of those that are known."""
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(costs) if costs else None,
+        )

@@ -66,7 +66,7 @@ class Archive:
         if not noted:
             return []
         with Store.open(None) as shelf, shelf.create(directory="", model="") as session:
-            session.append([Message("user", text) for _, _, text in noted])
+            session.log.append([Message("user", text) for _, _, text in noted])
             hits = session.search(question, NOTES, weights=_ALONE)
         found = []
         for hit in hits:

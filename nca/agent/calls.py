@@ -73,7 +73,8 @@ class Calls:
                 for call, task in zip(group, tasks, strict=True):
                     outcome, seconds = await task
                     step.append((call.name, call.arguments, outcome.text))
-                    is_nudged = len(step) == len(calls) and self.repeats.note(tuple(step), self._window.session.view_id)
+                    view_id = self._window.session.views.current_id
+                    is_nudged = len(step) == len(calls) and self.repeats.note(tuple(step), view_id)
                     await self._enter(call, outcome, seconds, NUDGE if is_nudged else "")
             finally:
                 for task in tasks:

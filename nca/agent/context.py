@@ -108,7 +108,7 @@ class Context:
 
     def history(self) -> list[CompactionRecord]:
         """Every compaction of the session, oldest first, undone ones too."""
-        return self._window.session.compactions()
+        return self._window.session.views.compactions()
 
     # Single messages
 
@@ -161,7 +161,7 @@ class Context:
                 advice="Unpin another, or pin a shorter one.",
             )
         self._show([block_of(self._window.history, seq)], "pin")
-        self._window.session.pin(seq)
+        self._window.session.views.pin(seq)
         self._window.take_pins()
         return True
 
@@ -170,7 +170,7 @@ class Context:
         check_exists(self._window.history, seq)
         if seq not in self._window.history.pins:
             return False
-        self._window.session.unpin(seq)
+        self._window.session.views.unpin(seq)
         self._window.take_pins()
         return True
 
@@ -192,7 +192,7 @@ class Context:
 
     def all_summaries(self) -> list[Summary]:
         """Every summary there ever was, oldest first, those that later ones replaced too."""
-        return self._window.session.summaries()
+        return self._window.session.views.summaries()
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """What of the whole log answers a question, best first, compacted away or not; notes come last.

@@ -43,16 +43,16 @@ class Spending:
     @property
     def of_turn(self) -> float | None:
         """US dollars for the last turn, or the one that runs; None before the first, and where no price is known."""
-        total, before = self._window.session.totals().cost, self._spent_before
+        total, before = self._window.session.usage.totals().cost, self._spent_before
         return None if total is None or before is None else total - before
 
     def by_model(self) -> list[Spent]:
         """In the order in which they were first asked."""
-        return _grouped((row.model, row.usage) for row in self._window.session.usage())
+        return _grouped((row.model, row.usage) for row in self._window.session.usage.rows())
 
     def by_purpose(self) -> list[Spent]:
         """Answers, and what was asked beside them: summaries, tasks, answers in several samplings."""
-        rows = self._window.session.usage()
+        rows = self._window.session.usage.rows()
         return _grouped((BESIDE_NAME if row.seq == BESIDE else ANSWERS_NAME, row.usage) for row in rows)
 
     @property
@@ -89,17 +89,4 @@ def _grouped(rows: Iterable[tuple[str, Usage]]) -> list[Spent]:
     groups: dict[str, list[Usage]] = {}
     for name, usage in rows:
         groups.setdefault(name, []).append(usage)
-    return [Spent(name, len(used), _sum(used)) for name, used in groups.items()]
-
-
-def _sum(used: list[Usage]) -> Usage:
-    """The cost is that of the requests whose price is known, None where none is."""
-    costs = [usage.cost for usage in used if usage.cost is not None]
-    return Usage(
-        sum(usage.prompt_tokens for usage in used),
-        sum(usage.completion_tokens for usage in used),
-        sum(usage.cache_read_tokens for usage in used),
-        sum(usage.cache_write_tokens for usage in used),
-        sum(usage.reasoning_tokens for usage in used),
-        sum(costs) if costs else None,
-    )
+    return [Spent(name, len(used), sum(used, Usage(0, 0))) for name, used in groups.items()]

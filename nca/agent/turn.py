@@ -243,7 +243,7 @@ class Turn:
             self._timer = asyncio.get_running_loop().call_later(PARTIAL_SECONDS, self._save_late)
 
     def _save_partial(self) -> None:
-        self.window.session.save_partial(clean_text(self._partial), clean_text(self._reasoning))
+        self.window.session.log.save_partial(clean_text(self._partial), clean_text(self._reasoning))
         self._unsaved_bytes = 0
 
     def _save_late(self) -> None:

@@ -56,7 +56,7 @@ class Window:
         self.session = session
         self.system_prompt = system_prompt
         self._offer = offer
-        self.history = History(Log(session), session.view(), session.pins())
+        self.history = History(Log(session.log), session.views.current(), session.views.pins())
         self._policy = FRESH
         self.is_cut_told = False
         """The person knows that the provider leaves out a part of what it is sent."""
@@ -131,7 +131,7 @@ class Window:
 
     def take_pins(self) -> None:
         """Take up the session's pins, after they have changed."""
-        self.history.pins = self.session.pins()
+        self.history.pins = self.session.views.pins()
         self._policy = self._policy.reconfigured()
 
     def rungs_ahead(self, *, prepares: bool) -> list[Rung]:
@@ -141,7 +141,7 @@ class Window:
 
     def append(self, *messages: Message) -> list[Entry]:
         """Durable on return, then in the view's tail."""
-        entries = self.session.append(messages)
+        entries = self.session.log.append(messages)
         for entry in entries:
             self.history.append(entry)
         return entries
@@ -193,13 +193,13 @@ class Window:
     def spent(self) -> float:
         """US dollars for all that was asked in this session, as far as prices are known."""
         # Ten calls at 0.1 are 0.9999999999999999, and they have cost a dollar.
-        return round(self.session.totals().cost or 0.0, 9)
+        return round(self.session.usage.totals().cost or 0.0, 9)
 
     @property
     def standing(self) -> tuple[int, float | None]:
         """What the compactions that stand saved, in tokens, and cost in US dollars (None: no cost is known)."""
         if self._standing is None:
-            self._standing = self.session.standing()
+            self._standing = self.session.views.totals_in_effect()
         return self._standing
 
     def answer_tokens(self) -> int:
@@ -223,7 +223,7 @@ class Window:
 
     def record_beside(self, model: str, usage: Usage) -> None:
         """Keep what was used for something else than one request of this view: it is paid for, and measures nothing."""
-        self.session.record_usage(BESIDE, model, usage, self.session.view_id)
+        self.session.usage.record(BESIDE, model, usage, self.session.views.current_id)
 
     def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage, prompt_tokens: int | None = None) -> None:
         """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`.
@@ -231,7 +231,7 @@ class Window:
         prompt_tokens: what its last sampling read, where the answer took several and `usage` is their sum.
         """
         if prompt_tokens is None:
-            self.session.record_usage(head, self.facts.name, usage, self.session.view_id)
+            self.session.usage.record(head, self.facts.name, usage, self.session.views.current_id)
         else:
             self.record_beside(self.facts.name, usage)
         self.meter.learn(raw_tokens, self.history, prompt_tokens or usage.prompt_tokens, calls)
@@ -265,7 +265,7 @@ class Window:
 
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
         """Put a proposed view in force, on disk first."""
-        committed = self.session.commit_view(proposal.view, record, expected_head=proposal.head)
+        committed = self.session.views.commit(proposal.view, record, expected_head=proposal.head)
         self._stands(committed)
         self.meter.forget(proposal.view)
         self.history.view = proposal.view
@@ -293,15 +293,15 @@ class Window:
         return self.put_in_force(view, "restore", before, after)
 
     def undo(self) -> CompactionRecord | None:
-        return self._moved(self.session.undo(), self.session.redo)
+        return self._moved(self.session.views.undo(), self.session.views.redo)
 
     def redo(self) -> CompactionRecord | None:
-        return self._moved(self.session.redo(), self.session.undo)
+        return self._moved(self.session.views.redo(), self.session.views.undo)
 
     def put_in_force(self, view: View, stage: str, before: int, after: int) -> CompactionRecord:
         """A view that a person asked for, on disk first."""
         record = CompactionRecord(trigger="manual", stages=(stage,), tokens_before=before, tokens_after=after)
-        committed = self.session.commit_view(view, record, expected_head=self.history.head)
+        committed = self.session.views.commit(view, record, expected_head=self.history.head)
         self._stands(committed)
         self.history.view = view
         self._policy = self._policy.edited(self.measure())
@@ -325,7 +325,7 @@ class Window:
         """Take up the view that the store went to; where what it shows cannot be read, the store goes `back`."""
         if record is not None:
             try:
-                view = self.session.view()
+                view = self.session.views.current()
                 self.history.tokens_of(view)
             except StoreError:
                 back()
@@ -337,18 +337,18 @@ class Window:
 
     def _take_up_reports(self) -> None:
         """A resumed session shows the number that it ended with, and has learned what its reports taught."""
-        rows = self.session.reports(MOST_TAKEN_UP)
+        rows = self.session.usage.reports(MOST_TAKEN_UP)
         ours = [row for row in rows if row.model == self.facts.name and row.seq <= self.history.head]
         reports: dict[int, tuple[int, int, int]] = {}
         for view_id in dict.fromkeys(row.view_id for row in ours):
             places = [place for place, row in enumerate(ours) if row.view_id == view_id]
-            view, seqs = self.session.view(view_id), [ours[place].seq for place in places]
+            view, seqs = self.session.views.load(view_id), [ours[place].seq for place in places]
             counts = self.history.counts_until(view, seqs)
             added = overheads(self.history, view, seqs, self.meter.provider)
             for place, (text, calls), mended in zip(places, counts, added, strict=True):
                 reports[place] = (text + mended, calls, ours[place].usage.prompt_tokens)
         self.meter.relearn([reports[place] for place in range(len(ours))], self.history)
-        of_view = (row for row in reversed(rows) if row.view_id == self.session.view_id)
+        of_view = (row for row in reversed(rows) if row.view_id == self.session.views.current_id)
         self._restore_anchor(next(of_view, None))
 
     def _count_answer(self, head: int, usage: Usage) -> None:

@@ -89,7 +89,7 @@ def _stored(wanted: str) -> _Held:
 
     try:
         with open_to_read() as store, store.open_session(wanted, read_only=True) as session:
-            return _Held(session.info.id, [one.message for one in session.entries()], session.info.model, [])
+            return _Held(session.info.id, [one.message for one in session.log.entries()], session.info.model, [])
     except SessionNotFound as error:
         if "could be any" in error.message:
             raise

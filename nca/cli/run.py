@@ -182,7 +182,7 @@ class _Watch:
             "text": finished.text,
             "steps": finished.steps,
             "seconds": finished.seconds,
-            "usage": conversation.session.totals(),
+            "usage": conversation.session.usage.totals(),
             "turn_cost": finished.cost,
             "unanswered": [one.summary for one in self.unanswered],
             "context": stats,

@@ -21,7 +21,9 @@ from nca.errors import StoreError
 from nca.messages import Message
 from nca.sessions import store_errors as faults
 from nca.sessions import views
+from nca.sessions.access import SessionAccess
 from nca.sessions.database import Database, Row, size_of
+from nca.sessions.views import SessionViews
 
 _COLUMNS = {
     "sessions": "number, id, name, directory, model, title, is_pinned, created_at, updated_at, touched, head_view",
@@ -156,7 +158,7 @@ class _Rebuild:
                         self._of(table, number),
                     )
                 connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (head_view, number))
-                views.check_all(connection, number, head)
+                SessionViews(SessionAccess(Database(connection, None), number)).check(head)
         except (apsw.Error, StoreError):
             return False
         return True

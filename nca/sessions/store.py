@@ -11,7 +11,7 @@ import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
-from nca.sessions import originals, transfer, usage, views
+from nca.sessions import originals, transfer, views
 from nca.sessions import results as hits
 from nca.sessions.database import Database
 from nca.sessions.lock import FileLock, lock_session
@@ -79,12 +79,12 @@ class Store:
         """
         session_id, number = self._find(id_or_prefix)
         if read_only:
-            return Session(self._database, number, is_read_only=True, on_close=lambda: None)
+            return Session(self._database, number)
         self._refuse_reader()
         self._take(session_id)
         session = self._session(session_id, number)
         try:
-            session.recovered = tuple(session.recover())
+            session.recover()
         except BaseException:
             session.close()
             raise
@@ -147,7 +147,7 @@ class Store:
 
     def copy_of(self, id_or_prefix: str) -> SessionCopy:
         """Everything of a session, as it is now, open elsewhere or not. Raises SessionNotFound, StoreDamaged."""
-        return transfer.read(self._database, self._find(id_or_prefix)[1])
+        return transfer.read(Session(self._database, self._find(id_or_prefix)[1]))
 
     def add(self, copy: SessionCopy) -> SessionInfo:
         """A new session of its own from a copy, in one transaction. Raises StoreError, and nothing has changed."""
@@ -196,12 +196,21 @@ class Store:
         return len(rows) - left
 
     def learned(self, model: str) -> Learned:
-        """What reports taught about a model; 0 samples where nothing did."""
-        return usage.learned(self._database, model)
+        """What reports taught about a model; 0 samples if nothing is known."""
+        row = self._database.row(
+            "SELECT ratio, window_tokens, samples, at FROM learned WHERE model = ?", (clean_text(model),)
+        )
+        return Learned(*row) if row else Learned()
 
     def save_learned(self, model: str, lesson: Learned) -> None:
+        """Replace what is known about a model. Durable on return."""
         self._refuse_reader()
-        usage.save_learned(self._database, model, lesson)
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
+                " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
+                (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
+            )
 
     def back_up(self, target: Path) -> None:
         """Copy the whole store into a new private file. Raises StoreError where that exists already."""

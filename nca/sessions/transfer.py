@@ -16,9 +16,8 @@ from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partit
 from nca.errors import StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, views
-from nca.sessions.database import Database
 from nca.sessions.encoding import encode
-from nca.sessions.session import INFO, SessionInfo, as_info, as_name
+from nca.sessions.session import Session, SessionInfo, as_name
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import CompactionRecord, StoredView, SummaryPlace
 
@@ -75,22 +74,19 @@ def new_copy(entries: Sequence[Entry], *, directory: str, name: str = "", model:
     return SessionCopy(info=info, entries=tuple(entries), views=(FIRST_VIEW,), head_view=0)
 
 
-def read(database: Database, session: int) -> SessionCopy:
+def read(session: Session) -> SessionCopy:
     """Raises StoreError where the session has been removed, StoreDamaged where a part cannot be read."""
-    pins = database.rows("SELECT seq FROM pins WHERE session = ? ORDER BY seq", (session,))
-    head_view = views.head_view(database, session)
-    stored = views.stored(database, session)
+    pins = sorted(session.views.pins())
+    head_view = session.views.current_id
+    stored = session.views.stored()
     known = {number for number, _, _ in stored}
-    records = [record for record in views.compactions(database, session) if record.view_after in known]
-    used = [row for row in usage.rows(database, session) if row.view_id in known]
-    summaries = views.summaries(database, session)
+    records = [record for record in session.views.compactions() if record.view_after in known]
+    used = [row for row in session.usage.rows() if row.view_id in known]
+    summaries = session.views.summaries_by_row()
     places = {row: place for place, row in enumerate(summaries, 1)}
-    entries = log.entries(database, session)
-    row = database.row(f"{INFO} WHERE number = ?", (session,))
-    if row is None:
-        raise StoreError("the session is no longer in the store")
+    entries = session.log.entries()
     return SessionCopy(
-        info=msgspec.structs.replace(as_info(row), messages=len(entries)),
+        info=msgspec.structs.replace(session.info, messages=len(entries)),
         entries=tuple(entries),
         views=tuple(
             ViewCopy(number, parent, tuple(_renumbered(view.items, places)), view.tail)
@@ -99,7 +95,7 @@ def read(database: Database, session: int) -> SessionCopy:
         head_view=head_view,
         summaries=tuple(summaries.values()),
         compactions=tuple(records),
-        pins=tuple(seq for (seq,) in pins),
+        pins=tuple(pins),
         usage=tuple(row for row in used if row.seq <= len(entries)),
     )
 

@@ -1,4 +1,4 @@
-"""What the calls of a session used, as reported, and what was learned about models from it."""
+"""Token usage and cost of a session, as providers reported them, and what was learned about models."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import apsw
 import msgspec
 
 from nca.messages import Usage, clean_text
-from nca.sessions.database import Database
+from nca.sessions.access import SessionAccess
 
 BESIDE = 0
-"""The seq of a row that is about no request of a view: a summary, or an answer in several samplings."""
+"""The seq of a report that is not about a request of a view: a summary, or an answer in several samplings."""
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """One call: `seq` is the last message when it was recorded, `view_id` the view that was sent."""
+    """The report for one request: `seq` is the newest message at the time, `view_id` the view that was sent."""
 
     seq: int
     model: str
@@ -29,8 +29,8 @@ class UsageRow(msgspec.Struct, frozen=True):
 class Learned(msgspec.Struct, frozen=True):
     """What reports taught about a model, over all sessions.
 
-    ratio           tokens per raw token; means nothing while `samples` is 0
-    window_tokens   the window that an overflow error told, None where none did
+    ratio           tokens per raw token; meaningless while `samples` is 0
+    window_tokens   the window that an overflow error named; None if none did
     samples         how many reports the ratio rests on
     at              when it was learned, seconds since the epoch
     """
@@ -55,63 +55,48 @@ _SUM = (
 )
 
 
-def record(database: Database, session: int, seq: int, model: str, usage: Usage, view_id: int) -> None:
-    """Durable on return."""
-    with database.transaction() as connection:
-        insert(connection, session, [UsageRow(seq, model, usage, view_id, time.time())])
+class SessionUsage:
+    """What the providers reported for one session. A call that writes is durable when it returns."""
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+        self._totals: Usage | None = None
+
+    def record(self, seq: int, model: str, usage: Usage, view_id: int) -> None:
+        """Add the report for one request, sent with the view `view_id` when the log ended at `seq`."""
+        with self._access.transaction() as connection:
+            insert(connection, self._access.number, [UsageRow(seq, model, usage, view_id, time.time())])
+        if self._totals is not None:
+            self._totals += usage
+
+    def rows(self) -> list[UsageRow]:
+        """Every report, oldest first."""
+        return self._read(f"{_SELECT} ORDER BY id")
+
+    def reports(self, newest: int) -> list[UsageRow]:
+        """The newest reports about requests of a view, at most so many, oldest first."""
+        return self._read(f"{_SELECT} AND seq <> {BESIDE} ORDER BY id DESC LIMIT ?", newest)[::-1]
+
+    def totals(self) -> Usage:
+        """The sums over the session; `cost` adds up the known costs, None if none is known."""
+        if self._totals is not None:
+            return self._totals
+        row = self._access.row(_SUM)
+        totals = Usage(*row) if row else Usage(0, 0)
+        if not self._access.is_read_only:
+            # Only the one process that has the session open adds to it, so its sums stay right.
+            self._totals = totals
+        return totals
+
+    def _read(self, sql: str, *bindings: int) -> list[UsageRow]:
+        found = self._access.rows(sql, *bindings)
+        return [UsageRow(seq, model, Usage(*counts), view, at) for seq, model, view, at, *counts in found]
 
 
 def insert(connection: apsw.Connection, session: int, calls: Iterable[UsageRow]) -> None:
-    """Inside the caller's transaction."""
+    """Write reports, inside the caller's transaction."""
     rows = [
         (session, call.seq, call.view_id, clean_text(call.model), call.at, *msgspec.structs.astuple(call.usage))
         for call in calls
     ]
     connection.executemany(_INSERT, rows)
-
-
-def rows(database: Database, session: int) -> list[UsageRow]:
-    """Oldest first."""
-    return _read(database, f"{_SELECT} ORDER BY id", (session,))
-
-
-def reports(database: Database, session: int, newest: int) -> list[UsageRow]:
-    """The newest so many that are about requests of a view, oldest first."""
-    found = _read(database, f"{_SELECT} AND seq <> {BESIDE} ORDER BY id DESC LIMIT ?", (session, newest))
-    return found[::-1]
-
-
-def _read(database: Database, sql: str, bindings: tuple[int, ...]) -> list[UsageRow]:
-    found = database.rows(sql, bindings)
-    return [UsageRow(seq, model, Usage(*counts), view, at) for seq, model, view, at, *counts in found]
-
-
-def added(total: Usage, one: Usage) -> Usage:
-    """The sums with one call more, as `totals` would give them."""
-    costs = [cost for cost in (total.cost, one.cost) if cost is not None]
-    counts = {
-        name: getattr(total, name) + getattr(one, name) for name in Usage.__struct_fields__ if name.endswith("_tokens")
-    }
-    return Usage(**counts, cost=sum(costs) if costs else None)
-
-
-def totals(database: Database, session: int) -> Usage:
-    """The sums; the cost is that of the calls whose cost is known, None where none is."""
-    row = database.row(_SUM, (session,))
-    return Usage(*row) if row else Usage(0, 0)
-
-
-def learned(database: Database, model: str) -> Learned:
-    """What is known of a model; a Learned with 0 samples and no window where nothing is."""
-    row = database.row("SELECT ratio, window_tokens, samples, at FROM learned WHERE model = ?", (clean_text(model),))
-    return Learned(*row) if row else Learned()
-
-
-def save_learned(database: Database, model: str, lesson: Learned) -> None:
-    """Durable on return; replaces what was known."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO learned VALUES (?, ?, ?, ?, ?) ON CONFLICT (model) DO UPDATE SET ratio = excluded.ratio,"
-            " window_tokens = excluded.window_tokens, samples = excluded.samples, at = excluded.at",
-            (clean_text(model), lesson.ratio, lesson.window_tokens, lesson.samples, lesson.at or time.time()),
-        )

@@ -1,8 +1,8 @@
-"""Views, the compactions that made them, and going back and forth between them.
+"""The views of a session: commit, undo, redo, and the compactions that made them.
 
-The views of a session are a tree: a compaction adds a child of the view in force and makes it the one in force.
-Undo goes to the parent. Redo goes to the newest child, which is what was undone last, and nothing after a new
-compaction: that one has no children. View 0 shows the whole log and has no row of its own in `compactions`.
+The views of a session form a tree. A compaction adds a child to the view in force and puts the child in force. Undo
+goes to the parent; redo goes to the newest child, which is the one undone last. A new compaction has no children, so
+there is nothing to redo. View 0 shows the whole log and has no row in `compactions`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partit
 from nca.errors import StoreError
 from nca.messages import clean_text
 from nca.sessions import log
-from nca.sessions.database import Database, Row
+from nca.sessions.access import SessionAccess
+from nca.sessions.database import Row
 from nca.sessions.encoding import decode, encode
 
 CURRENT = -1
 
 
 class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction did. The store gives `id`, `view_after`, `undone`, and `at` where it is 0.
+    """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
 
-    view_before   the view that was planned on; the commit is refused when another is in force. CURRENT: whichever is
+    view_before   the view it was planned on; the commit is refused if another is in force. CURRENT: any view
     at            seconds since the epoch
-    cost          US dollars, None where unknown
-    undone        its view is no longer in force, nor under the one that is
+    cost          US dollars; None if unknown
+    undone        neither the view in force nor a parent of it comes from this compaction
     """
 
     trigger: str
@@ -47,12 +48,14 @@ class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryPlace(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
-    """A summary inside a stored view: where it stands among the summaries."""
+    """A summary inside a stored view, by its row among the summaries."""
 
     row: int
 
 
 class StoredView(msgspec.Struct, frozen=True):
+    """A view as it is stored: summaries in rows of their own."""
+
     items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
     tail: int
 
@@ -72,145 +75,176 @@ _RECORD = (
 )
 
 
-def create_first(connection: apsw.Connection, session: int) -> None:
-    """View 0 of a new session."""
-    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(StoredView((), 1))))
+class SessionViews:
+    """The views of one session, the compactions that made them, and its pins. A call that writes is durable."""
 
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
 
-def head_view(database: Database, session: int) -> int:
-    """The number of the view in force."""
-    row = database.row("SELECT head_view FROM sessions WHERE number = ?", (session,))
-    if row is None:
-        raise StoreError("the session is no longer in the store")
-    return int(row[0])
+    @property
+    def current_id(self) -> int:
+        """The number of the view in force; 0 is the one that shows the whole log."""
+        row = self._access.row("SELECT head_view FROM sessions WHERE number = ?")
+        if row is None:
+            raise StoreError("the session is no longer in the store")
+        return int(row[0])
 
+    def current(self) -> View:
+        """The view in force."""
+        return self.load(self.current_id)
 
-def load(database: Database, session: int, number: int) -> View:
-    """A view, exactly as it was committed. Raises StoreError where there is none."""
-    row = database.row("SELECT body FROM views WHERE session = ? AND number = ?", (session, number))
-    if row is None:
-        raise StoreError(f"there is no view {number}")
-    stored = decode(row[0], _view_decoder, f"view {number}")
-    rows = [item.row for item in stored.items if isinstance(item, SummaryPlace)]
-    summaries = {summary: _summary(database, session, summary) for summary in rows}
-    items = (summaries[item.row] if isinstance(item, SummaryPlace) else item for item in stored.items)
-    return View(tuple(items), stored.tail)
+    def load(self, number: int) -> View:
+        """A view, exactly as it was committed. Raises StoreError if there is no such view."""
+        row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
+        if row is None:
+            raise StoreError(f"there is no view {number}")
+        stored = decode(row[0], _view_decoder, f"view {number}")
+        rows = [item.row for item in stored.items if isinstance(item, SummaryPlace)]
+        summaries = {summary: self._summary(summary) for summary in rows}
+        items = (summaries[item.row] if isinstance(item, SummaryPlace) else item for item in stored.items)
+        return View(tuple(items), stored.tail)
 
+    def commit(self, view: View, record: CompactionRecord, *, expected_head: int | None = None) -> CompactionRecord:
+        """Put `view` in force with its summaries and the record, in one transaction. Returns the completed record.
 
-def commit(
-    database: Database, session: int, view: View, record: CompactionRecord, expected_head: int | None
-) -> CompactionRecord:
-    """Make `view` the one in force, with its summaries and the record, or change nothing.
-
-    Raises StoreError where the view is no partition of the log, reaches past its end, was planned on a log that is
-    longer than ours (`expected_head`), or on a view that is not in force.
-    """
-    try:
-        check_partition(view)
-    except ValueError as error:
-        raise StoreError(f"the compaction was not applied: {error}") from error
-    with database.transaction() as connection:
-        head = log.head(connection, session)
-        current, number = connection.execute(
-            "SELECT head_view, (SELECT max(number) + 1 FROM views WHERE session = ?1) FROM sessions WHERE number = ?1",
-            (session,),
-        ).get
-        if view.tail > head + 1 or (expected_head or 0) > head:
-            raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
-        if record.view_before not in (CURRENT, current):
-            raise StoreError("the compaction was not applied: the view has changed since it was planned")
-        body = encode(_stored(connection, session, view))
-        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, current, body))
-        at = record.at or time.time()
-        insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
-        _go_to(connection, session, number)
-    return msgspec.structs.replace(
-        record, id=_record_id(number), at=at, view_before=current, view_after=number, undone=False
-    )
-
-
-def undo(database: Database, session: int) -> CompactionRecord | None:
-    """Go back to the view before the last compaction; None where there is none."""
-    current = head_view(database, session)
-    if current == 0:
-        return None
-    record = _record(database, session, current)
-    with database.transaction() as connection:
-        _go_to(connection, session, record.view_before)
-    return msgspec.structs.replace(record, undone=True)
-
-
-def redo(database: Database, session: int) -> CompactionRecord | None:
-    """Apply what was undone last once more; None where nothing was, or a newer compaction has replaced it."""
-    number = redoable(database, session)
-    if number is None:
-        return None
-    with database.transaction() as connection:
-        _go_to(connection, session, number)
-    return _record(database, session, number)
-
-
-def redoable(database: Database, session: int) -> int | None:
-    """The number of the view that redo would go to."""
-    row = database.row(
-        "SELECT max(v.number) FROM views v JOIN sessions s ON s.number = v.session AND v.parent = s.head_view"
-        " WHERE s.number = ?",
-        (session,),
-    )
-    return row[0] if row else None
-
-
-def compactions(database: Database, session: int) -> list[CompactionRecord]:
-    """All that ever were, oldest first."""
-    rows = database.rows(f"{_RECORD} ORDER BY c.view", (session,))
-    parents = {row[10]: row[9] for row in rows}
-    in_force, number = set(), head_view(database, session)
-    while number in parents:
-        in_force.add(number)
-        number = parents[number]
-    return [_as_record(row, undone=row[10] not in in_force) for row in rows]
-
-
-def standing(database: Database, session: int) -> tuple[int, float | None]:
-    """What the compactions that stand saved together, in tokens, and cost in US dollars; None: no cost is known."""
-    row = database.row(
-        "WITH RECURSIVE line (number) AS (SELECT head_view FROM sessions WHERE number = ?1 UNION ALL"
-        " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
-        " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
-        " FROM compactions JOIN line ON view = number WHERE session = ?1",
-        (session,),
-    )
-    return (int(row[0]), row[1]) if row else (0, None)
-
-
-def summaries(database: Database, session: int) -> dict[int, Summary]:
-    """All that ever were, those of undone compactions too, oldest first, by their rows."""
-    rows = database.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number", (session,))
-    return {row: decode(body, _summary_decoder, "a summary") for row, body in rows}
-
-
-def stored(database: Database, session: int) -> list[tuple[int, int | None, StoredView]]:
-    """Each view with its number and that of the view before it, oldest first."""
-    rows = database.rows("SELECT number, parent, body FROM views WHERE session = ? ORDER BY number", (session,))
-    return [(number, parent, decode(body, _view_decoder, f"view {number}")) for number, parent, body in rows]
-
-
-def check_all(connection: apsw.Connection, session: int, head: int) -> None:
-    """Raise StoreError unless every view of a session can be shown over its log of `head` messages."""
-    database = Database(connection, None)
-    for (number,) in database.rows("SELECT number FROM views WHERE session = ?", (session,)):
-        view = load(database, session, number)
+        expected_head  the newest seq that the planner knew; messages appended since are in the view's tail
+        Raises StoreError, and changes nothing, if the view is no partition of the log, reaches past its end, was
+        planned on a longer log than this, or on a view that is no longer in force (`record.view_before`).
+        """
         try:
             check_partition(view)
         except ValueError as error:
-            raise StoreError(str(error)) from error
-        if view.tail > head + 1:
-            raise StoreError(f"view {number} covers more than the log")
-    load(database, session, head_view(database, session))
+            raise StoreError(f"the compaction was not applied: {error}") from error
+        session = self._access.number
+        with self._access.transaction() as connection:
+            head = log.head(connection, session)
+            current, number = connection.execute(
+                "SELECT head_view, (SELECT max(number) + 1 FROM views WHERE session = ?1) FROM sessions"
+                " WHERE number = ?1",
+                (session,),
+            ).get
+            if view.tail > head + 1 or (expected_head or 0) > head:
+                raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
+            if record.view_before not in (CURRENT, current):
+                raise StoreError("the compaction was not applied: the view has changed since it was planned")
+            body = encode(_stored(connection, session, view))
+            connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, current, body))
+            at = record.at or time.time()
+            insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
+            _go_to(connection, session, number)
+        return msgspec.structs.replace(
+            record, id=_record_id(number), at=at, view_before=current, view_after=number, undone=False
+        )
+
+    def undo(self) -> CompactionRecord | None:
+        """Go back to the view before the last compaction; None if there is none. Later messages stay."""
+        current = self.current_id
+        if current == 0:
+            return None
+        record = self._record(current)
+        with self._access.transaction() as connection:
+            _go_to(connection, self._access.number, record.view_before)
+        return msgspec.structs.replace(record, undone=True)
+
+    def redo(self) -> CompactionRecord | None:
+        """Apply the compaction undone last again; None if there is none, or a newer compaction replaced it."""
+        number = self.redo_id
+        if number is None:
+            return None
+        with self._access.transaction() as connection:
+            _go_to(connection, self._access.number, number)
+        return self._record(number)
+
+    @property
+    def redo_id(self) -> int | None:
+        """The number of the view that `redo` would go to."""
+        row = self._access.row(
+            "SELECT max(v.number) FROM views v JOIN sessions s ON s.number = v.session AND v.parent = s.head_view"
+            " WHERE s.number = ?"
+        )
+        return row[0] if row else None
+
+    def compactions(self) -> list[CompactionRecord]:
+        """Every compaction, oldest first, undone ones too."""
+        rows = self._access.rows(f"{_RECORD} ORDER BY c.view")
+        parents = {row[10]: row[9] for row in rows}
+        in_force, number = set(), self.current_id
+        while number in parents:
+            in_force.add(number)
+            number = parents[number]
+        return [_as_record(row, undone=row[10] not in in_force) for row in rows]
+
+    def totals_in_effect(self) -> tuple[int, float | None]:
+        """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
+        row = self._access.row(
+            "WITH RECURSIVE line (number) AS (SELECT head_view FROM sessions WHERE number = ?1 UNION ALL"
+            " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
+            " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
+            " FROM compactions JOIN line ON view = number WHERE session = ?1"
+        )
+        return (int(row[0]), row[1]) if row else (0, None)
+
+    def summaries(self) -> list[Summary]:
+        """Every summary, oldest first, those of undone compactions too."""
+        return list(self.summaries_by_row().values())
+
+    def summaries_by_row(self) -> dict[int, Summary]:
+        """The same, by the numbers that stored views refer to."""
+        rows = self._access.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number")
+        return {row: decode(body, _summary_decoder, "a summary") for row, body in rows}
+
+    def stored(self) -> list[tuple[int, int | None, StoredView]]:
+        """Every view with its number and its parent's number, oldest first."""
+        rows = self._access.rows("SELECT number, parent, body FROM views WHERE session = ? ORDER BY number")
+        return [(number, parent, decode(body, _view_decoder, f"view {number}")) for number, parent, body in rows]
+
+    def check(self, head: int) -> None:
+        """Raise StoreError unless every view can be shown over a log of `head` messages."""
+        for (number,) in self._access.rows("SELECT number FROM views WHERE session = ?"):
+            view = self.load(number)
+            try:
+                check_partition(view)
+            except ValueError as error:
+                raise StoreError(str(error)) from error
+            if view.tail > head + 1:
+                raise StoreError(f"view {number} covers more than the log")
+        self.current()
+
+    def pins(self) -> frozenset[int]:
+        """The seqs of the pinned messages."""
+        return frozenset(seq for (seq,) in self._access.rows("SELECT seq FROM pins WHERE session = ?"))
+
+    def pin(self, seq: int) -> None:
+        """Pin a message. Raises StoreError if the log has no such message."""
+        with self._access.transaction() as connection:
+            if not 1 <= seq <= log.head(connection, self._access.number):
+                raise StoreError(f"there is no message {seq} in this session")
+            connection.execute("INSERT INTO pins VALUES (?, ?) ON CONFLICT DO NOTHING", (self._access.number, seq))
+
+    def unpin(self, seq: int) -> None:
+        with self._access.transaction() as connection:
+            connection.execute("DELETE FROM pins WHERE session = ? AND seq = ?", (self._access.number, seq))
+
+    def _summary(self, number: int) -> Summary:
+        row = self._access.row("SELECT body FROM summaries WHERE session = ? AND number = ?", number)
+        if row is None:
+            raise StoreError(f"summary {number} is missing")
+        return decode(row[0], _summary_decoder, f"summary {number}")
+
+    def _record(self, view: int) -> CompactionRecord:
+        row = self._access.row(f"{_RECORD} AND c.view = ?", view)
+        if row is None:
+            raise StoreError(f"the record of compaction {_record_id(view)} is missing")
+        return _as_record(row, undone=False)
+
+
+def create_first(connection: apsw.Connection, session: int) -> None:
+    """Write view 0 of a new session."""
+    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(StoredView((), 1))))
 
 
 def _stored(connection: apsw.Connection, session: int, view: View) -> StoredView:
-    """The view with its summaries in rows; one that an earlier view has too is not written again."""
+    """The view with its summaries in rows; a summary that an earlier view has too is not written again."""
     items: list[Verbatim | Stub | SummaryPlace | Marker] = []
     for item in view.items:
         if not isinstance(item, Summary):
@@ -221,7 +255,7 @@ def _stored(connection: apsw.Connection, session: int, view: View) -> StoredView
 
 
 def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:
-    """The row of a summary, inside the caller's transaction; the one that is there, where an equal one is."""
+    """Write a summary unless an equal one is there; returns its row. Runs inside the caller's transaction."""
     body = encode(summary)
     row = (
         connection.execute(
@@ -233,13 +267,6 @@ def insert_summary(connection: apsw.Connection, session: int, summary: Summary) 
         ).get
     )
     return int(row)
-
-
-def _summary(database: Database, session: int, number: int) -> Summary:
-    row = database.row("SELECT body FROM summaries WHERE session = ? AND number = ?", (session, number))
-    if row is None:
-        raise StoreError(f"summary {number} is missing")
-    return decode(row[0], _summary_decoder, f"summary {number}")
 
 
 def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
@@ -260,13 +287,6 @@ def insert_record(connection: apsw.Connection, session: int, view: int, record: 
 def _go_to(connection: apsw.Connection, session: int, view: int) -> None:
     connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (view, session))
     log.touch(connection, session, time.time())
-
-
-def _record(database: Database, session: int, view: int) -> CompactionRecord:
-    row = database.row(f"{_RECORD} AND c.view = ?", (session, view))
-    if row is None:
-        raise StoreError(f"the record of compaction {_record_id(view)} is missing")
-    return _as_record(row, undone=False)
 
 
 def _as_record(row: Row, *, undone: bool) -> CompactionRecord:

@@ -122,7 +122,7 @@ def status_of(conversation: Conversation) -> Status:
         budget_tokens=stats.budget_tokens,
         session=(conversation.session.info.name or conversation.session.info.id[:8])
         + (" (read-only)" if conversation.session.is_read_only else ""),
-        cost=conversation.session.totals().cost,
+        cost=conversation.session.usage.totals().cost,
         is_estimate=stats.is_estimate,
         permission=conversation.approvals.mode,
         activity=activity_of(conversation),

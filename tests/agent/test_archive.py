@@ -59,7 +59,7 @@ async def test_what_was_cleared_is_found_by_the_model(store: Store, tmp_path: Pa
 
 async def test_other_sessions_are_found_on_request(store: Store, tmp_path: Path) -> None:
     with store.create(directory="/", model="m") as other:
-        other.append(said("the walrus is in another session"))
+        other.log.append(said("the walrus is in another session"))
     conversation = opened(store, tmp_path)
     assert conversation.context.search("walrus") == []
     hit = conversation.context.search("walrus", scope="all")[0]

@@ -119,7 +119,7 @@ async def test_the_text_is_on_disk_before_the_model_is_asked(room: Room) -> None
         session = room.store.find(conversation.session.info.id)
         with Store.open(room.path / "sessions.db", read_only=True) as other:
             reader = other.open_session(session.id, read_only=True)
-            seen.append([entry.message.text for entry in reader.entries()])
+            seen.append([entry.message.text for entry in reader.log.entries()])
         return "Yes."
 
     conversation = room.open([look])
@@ -386,7 +386,7 @@ async def test_usage_is_reported_for_every_request(room: Room) -> None:
     await conversation.send("One")
     await conversation.send("Two")
     assert len(room.of(UsageReported)) == 2
-    assert conversation.session.totals().prompt_tokens == sum(
+    assert conversation.session.usage.totals().prompt_tokens == sum(
         event.usage.prompt_tokens for event in room.of(UsageReported)
     )
     assert [event.reason for event in room.of(TurnFinished)] == ["answered", "answered"]

@@ -55,9 +55,9 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
             assert all("disk full" in error and "\n" not in error for error in errors)
         else:
             assert room > 0
-        assert conversation.session.entries() == list(conversation.context.entries)
+        assert conversation.session.log.entries() == list(conversation.context.entries)
         with pytest.raises(StoreError, match="disk full"):
-            conversation.session.append([Message("user", "x" * 200_000)])
+            conversation.session.log.append([Message("user", "x" * 200_000)])
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.send("Please look.")).reason == "answered"
         assert (await conversation.context.compact()).compacted
@@ -67,8 +67,8 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
     assert log[: len(before)] == before
     with Store.open(path) as store, store.open_session(session) as opened:
         assert store.notes == ()
-        assert opened.entries() == log
-        history = History(opened.entries(), opened.view(), opened.pins())
+        assert opened.log.entries() == log
+        history = History(opened.log.entries(), opened.views.current(), opened.views.pins())
         assert refused(history) == []
         assert misplaced([entry.message for entry in log], history.view) == []
 
@@ -113,7 +113,7 @@ async def test_a_compaction_that_finds_no_room_changes_nothing(tmp_path: Path) -
                 full += "disk full" in error.message
         assert full > 10
         assert (conversation.context.view, conversation.context.effective_history()) == (view, sent)
-        assert conversation.session.view() == view
+        assert conversation.session.views.current() == view
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.context.compact()).compacted
         await conversation.close()

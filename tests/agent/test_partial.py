@@ -46,12 +46,12 @@ async def test_what_was_seen_of_a_stalled_answer_is_kept(tmp_path: Path) -> None
         turn = asyncio.create_task(conversation.send("Is it?"))
         with Store.open(tmp_path / "s.db", read_only=True) as other:
             reader = other.open_session(conversation.session.info.id, read_only=True)
-            while (partial := reader.partial()) is None:
+            while (partial := reader.log.partial()) is None:
                 await asyncio.sleep(0.01)
             assert partial.text == "Well"
             model.goes_on.set()
             assert (await turn).text == "Well, yes."
-            assert reader.partial() is None
+            assert reader.log.partial() is None
         await conversation.close()
 
 
@@ -62,7 +62,7 @@ async def test_so_many_bytes_are_kept_at_once_however_few_characters_they_are(tm
     def hear(event: Event) -> None:
         nonlocal shown
         if isinstance(event, TextDelta):
-            partial = conversation.session.partial()
+            partial = conversation.session.log.partial()
             missing.append(len(shown.encode()) - len(partial.text.encode() if partial else b""))
             shown += event.text
 

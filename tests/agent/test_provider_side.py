@@ -92,7 +92,7 @@ async def test_it_is_counted_once_and_does_not_set_off_our_own_ladder(tmp_path: 
         assert stats.used_tokens < 25_000
         assert stats.next_rung.startswith("compaction by the provider at ")
         assert len(room.compactions()) == 2
-        assert conversation.session.totals().prompt_tokens == provider.billed
+        assert conversation.session.usage.totals().prompt_tokens == provider.billed
         session, used = conversation.session.info.id, stats.used_tokens
         await conversation.close()
         # Opened again it goes on at the number it ended with.

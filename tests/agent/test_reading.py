@@ -34,7 +34,7 @@ def reading(store: Store, session: str, model: ScriptedModel, listener: list[Eve
 async def test_looking_is_all_that_happens(tmp_path: Path) -> None:
     with Store.open(tmp_path / "sessions.db") as store, store.create(directory="/", model="m") as writer:
         call = Message("assistant", tool_calls=(ToolCall("c", "f", "{}"),))
-        writer.append([*said(*"abcdefghi" * 4), call])
+        writer.log.append([*said(*"abcdefghi" * 4), call])
         model, events = ScriptedModel([]), list[Event]()
         conversation = reading(store, writer.info.id, model, events)
         assert conversation.session.is_read_only
@@ -55,11 +55,11 @@ async def test_looking_is_all_that_happens(tmp_path: Path) -> None:
         await conversation.use_model(other)
         await conversation.close()
         assert (model.requests, other.requests, other.is_closed) == ([], [], True)
-        assert (writer.info.messages, writer.info.model, writer.compactions()) == (37, "m", [])
+        assert (writer.info.messages, writer.info.model, writer.views.compactions()) == (37, "m", [])
 
 
 async def test_an_empty_session_is_not_taken_from_its_writer(tmp_path: Path) -> None:
     with Store.open(tmp_path / "sessions.db") as store, store.create(directory="/", model="m") as writer:
         await reading(store, writer.info.id, ScriptedModel([]), []).close()
         assert len(store.list()) == 1
-        writer.append(said("goes on"))
+        writer.log.append(said("goes on"))

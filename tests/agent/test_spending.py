@@ -105,7 +105,7 @@ async def test_summaries_are_paid_for_too(tmp_path: Path) -> None:
     for number in range(6):
         await room.conversation.send(f"Question {number}")
     assert (await room.conversation.context.compact()).compacted
-    total = room.conversation.session.totals()
+    total = room.conversation.session.usage.totals()
     assert total.cost is not None
     assert round(total.cost, 6) == 0.85
     # It is in no report about a view: opened again, the session counts as it did.

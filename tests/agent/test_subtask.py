@@ -103,7 +103,7 @@ async def test_its_cost_is_the_sessions_and_the_limit_holds_inside(room: Rooms) 
     conversation = room.start(main, [look, look, priced("Never said.", 0.3)], settings={"session.max_cost": 0.6})
     finished = await conversation.send("Find the flag.")
     assert finished.reason == "failed"
-    assert conversation.session.totals().cost == pytest.approx(0.7)
+    assert conversation.session.usage.totals().cost == pytest.approx(0.7)
     assert finished.cost == pytest.approx(0.7)
     assert len(room.requests(inner=True)) == 2
     assert "has cost $0.70" in conversation.context.entries[2].message.text

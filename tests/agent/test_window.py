@@ -53,7 +53,7 @@ def test_what_the_reports_taught_is_not_forgotten() -> None:
     for number in range(24):
         if number == 12:
             view = View((Verbatim(1, 1), Marker("gone", ((2, 11),), "[gone]")), 12)
-            session.commit_view(view, CompactionRecord(trigger="manual"))
+            session.views.commit(view, CompactionRecord(trigger="manual"))
             window.history.view, calls = view, calls - 5
         text = sum(len(entry.message.text) for entry in window.history.visible())
         reported = 700 + round(text / 4.2) + 90 * calls
@@ -139,9 +139,9 @@ def test_a_count_that_is_not_of_the_text_is_not_taken_for_it(used: Usage) -> Non
 def test_a_long_session_is_opened_by_what_its_view_shows_and_undo_brings_the_rest() -> None:
     store = Store.open(None)
     session = store.create(directory="/", model=FACTS.name)
-    entries = session.append(talk(900))
+    entries = session.log.append(talk(900))
     hidden = View((Marker("m", ((1, 1_780),), "[out]"),), 1_781)
-    session.commit_view(hidden, CompactionRecord(trigger="manual", tokens_before=9_000, tokens_after=90))
+    session.views.commit(hidden, CompactionRecord(trigger="manual", tokens_before=9_000, tokens_after=90))
     session.close()
     window = window_of(store, store.open_session(session.info.id))
     window.measure()
@@ -189,8 +189,8 @@ def test_after_an_undo_the_report_of_the_view_in_force_counts_also_when_reopened
     window.append(*talk(10), user())
     window.learn(window.meter.raw(window.history), window.history.view_calls, window.history.head, Usage(1_500, 1))
     head = window.history.head
-    session.commit_view(View((Marker("gone", ((1, 8),), "[gone]"),), 9), CompactionRecord(trigger="manual"))
-    window.history.view = session.view()
+    session.views.commit(View((Marker("gone", ((1, 8),), "[gone]"),), 9), CompactionRecord(trigger="manual"))
+    window.history.view = session.views.current()
     window.learn(window.meter.raw(window.history), window.history.view_calls, head, Usage(700, 1))
     window.undo()
     before = window.measure().used_tokens

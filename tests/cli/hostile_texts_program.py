@@ -33,7 +33,7 @@ def fill(path: Path) -> list[str]:
             named = f"n{payload}" if len(ids) % 2 else ""
             with store.create(directory=f"/d{payload}", model=f"m{payload}", name=named) as session:
                 ids.append(session.info.id)
-                session.append(
+                session.log.append(
                     [
                         Message("user", (TextPart(f"find a{payload}b"), AttachmentPart(f"a{payload}", payload, 10))),
                         Message("assistant", f"say {payload}", (call,), reasoning=payload),

@@ -92,5 +92,5 @@ def _stored(home: Path) -> list[Path]:
         for info in store.list():
             store.delete(info.id)
         with store.create(directory="/", model="anthropic/claude-opus-4-5") as session:
-            session.append(talk(5))
+            session.log.append(talk(5))
     return paths

@@ -55,7 +55,7 @@ def held(tmp_path: Path) -> Iterator[tuple[str, int]]:
     """A session that another process has open: its id, and the process."""
     path = tmp_path / "nca" / "data" / "sessions.db"
     with Store.open(path) as store, store.create(directory=str(Path.cwd()), model="m", name="the talk") as session:
-        session.append(said("the question", "the answer"))
+        session.log.append(said("the question", "the answer"))
         name = session.info.id
     with other_process(path, name) as other:
         yield name, other.pid

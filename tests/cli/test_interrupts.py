@@ -95,8 +95,8 @@ def test_an_interrupt_ends_the_wait_and_the_session_goes_on(
     assert '"reason":"interrupted"' in done.stdout.splitlines()[-1]
     with Store.open(database(tmp_path), read_only=True) as store:
         session = store.open_session(talk[1], read_only=True)
-        kept = [entry.message for entry in session.entries()[2 * TALK_TURNS :]]
-        assert not [item for item in session.view().items if isinstance(item, Summary)]
+        kept = [entry.message for entry in session.log.entries()[2 * TALK_TURNS :]]
+        assert not [item for item in session.views.current().items if isinstance(item, Summary)]
     assert [message.role for message in kept] == ["user", "assistant"][: 1 + (wait == "stream")]
     assert not kept[1:] or (kept[1].text.strip(), kept[1].is_interrupted) == (BEGUN, True)
     if wait == "summary":

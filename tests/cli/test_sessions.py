@@ -42,7 +42,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
         ids = []
         for name in ("", "named"):
             with store.create(directory="/work", model="openai/gpt-4.1", name=name) as session:
-                session.append(said("fix the bug in\nparse.py", "done"))
+                session.log.append(said("fix the bug in\nparse.py", "done"))
                 ids.append(session.info.id)
         store.create(directory="/work", model="m").close()
     empty, named, titled = run(home, "list").output.splitlines()
@@ -82,14 +82,14 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(home: Path) -> None:
 
 def test_show_tells_what_happened(home: Path) -> None:
     with store_in(home) as store, store.create(directory="/work", model="m", name="named") as session:
-        session.append([Message("user", (TextPart("read this"), AttachmentPart("a.py", "text", 1234)))])
-        session.append(
+        session.log.append([Message("user", (TextPart("read this"), AttachmentPart("a.py", "text", 1234)))])
+        session.log.append(
             [calling("1"), result("1", "line one\nline two"), Message("assistant", "hal", is_interrupted=True)]
         )
-        session.commit_view(hiding(3), MANUAL)
-        session.undo()
-        session.pin(1)
-        session.record_usage(4, "m", Usage(100, 20, cost=0.5), 0)
+        session.views.commit(hiding(3), MANUAL)
+        session.views.undo()
+        session.views.pin(1)
+        session.usage.record(4, "m", Usage(100, 20, cost=0.5), 0)
         name = session.info.id
     shown = run(home, "show", name[:6]).output
     for piece in (
@@ -111,7 +111,7 @@ def test_show_tells_what_happened(home: Path) -> None:
 
 def test_nothing_stored_reaches_the_terminal_as_a_control_character(home: Path) -> None:
     with store_in(home) as store, store.create(directory=NASTY, model=NASTY, name="") as session:
-        session.append([Message("user", NASTY), Message("tool", NASTY, tool_call_id="x", name=NASTY)])
+        session.log.append([Message("user", NASTY), Message("tool", NASTY, tool_call_id="x", name=NASTY)])
         name = session.info.id
     for arguments in (["list"], ["list", "--json"], ["show", name], ["show", name, "--json"]):
         output = run(home, *arguments).output
@@ -121,7 +121,7 @@ def test_nothing_stored_reaches_the_terminal_as_a_control_character(home: Path) 
 
 def test_looking_changes_no_file(home: Path) -> None:
     with store_in(home) as store, store.create(directory="/", model="m") as session:
-        session.append(said("a"))
+        session.log.append(said("a"))
         name = session.info.id
     before = {file: file.stat().st_mtime_ns for file in home.rglob("*")}
     run(home, "list")
@@ -131,7 +131,7 @@ def test_looking_changes_no_file(home: Path) -> None:
 
 def test_a_session_that_is_open_elsewhere_can_be_looked_at(home: Path) -> None:
     with store_in(home) as store, store.create(directory="/", model="m") as session:
-        session.append(said("still talking"))
+        session.log.append(said("still talking"))
         assert "still talking" in run(home, "list").output
         assert "still talking" in run(home, "show", session.info.id).output
 
@@ -149,7 +149,7 @@ def test_a_pinned_session_stays_when_the_others_go(home: Path) -> None:
     with store_in(home) as store:
         for text in ("kept", "gone", "newest"):
             with store.create(directory="/work", model="m", name=text) as session:
-                session.append(said(text))
+                session.log.append(said(text))
     assert "“kept”, stays until it is deleted" in run(home, "pin", "kept").output
     with store_in(home) as store:
         store.expire(0, 2)

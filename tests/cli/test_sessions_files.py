@@ -26,8 +26,8 @@ def store_in(home: Path) -> Store:
 def talk(tmp_path: Path) -> str:
     """A closed session with six messages and a compaction."""
     with store_in(tmp_path) as store, store.create(directory="/work", model="m", name="the talk") as session:
-        session.append(said("fix it", "done", "my own-secret-value", f"never say {KEY}", "\x1b[2J", "end"))
-        session.commit_view(hiding(2), MANUAL)
+        session.log.append(said("fix it", "done", "my own-secret-value", f"never say {KEY}", "\x1b[2J", "end"))
+        session.views.commit(hiding(2), MANUAL)
         return session.info.id
 
 
@@ -137,7 +137,7 @@ def test_delete_asks_and_takes_the_long_outputs_along(tmp_path: Path, talk: str)
 
 def test_a_session_that_is_open_is_not_deleted_but_can_be_copied(tmp_path: Path, talk: str) -> None:
     with store_in(tmp_path) as store, store.open_session(talk) as session:
-        session.append([Message("user", "still talking")])
+        session.log.append([Message("user", "still talking")])
         done = nca("sessions", "delete", talk, "--yes", home=tmp_path)
         assert (done.returncode, "already open in process" in done.stderr) == (1, True)
         assert nca("sessions", "rename", talk, "x", home=tmp_path).returncode == 1

@@ -23,7 +23,7 @@ def ids(home: Path) -> list[str]:
     with store_in(home) as store:
         for text in ("Where is the walrus?", f"The seal {NASTY}", "A seal and a walrus"):
             with store.create(directory="/work", model="m") as session:
-                session.append(said(text, "I do not know."))
+                session.log.append(said(text, "I do not know."))
                 found.append(session.info.id)
     return found
 

@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.open(database(folder)) as store:
         for number in range(40):
             with store.create(directory=str(folder), model="openai/any") as session:
-                session.append([Message("user", f"Question {number}")])
+                session.log.append([Message("user", f"Question {number}")])
     return folder
 
 

@@ -213,5 +213,5 @@ class Reference(RuleBasedStateMachine):
 
     def moved_since_the_report(self) -> bool:
         """Whether another view than that of the last report is in force, whose own report is not the last one."""
-        last = self.session.usage()[-1]
-        return (last.view_id, last.model) != (self.session.view_id, self.window.facts.name)
+        last = self.session.usage.rows()[-1]
+        return (last.view_id, last.model) != (self.session.views.current_id, self.window.facts.name)

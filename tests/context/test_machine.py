@@ -122,9 +122,9 @@ class SessionMachine(Hands):
     @rule(data=st.data())
     def pin_or_unpin(self, data: st.DataObject) -> None:
         seq = data.draw(st.integers(max(1, len(self.log) - 12), len(self.log)))
-        (self.session.unpin if seq in self.pins else self.session.pin)(seq)
+        (self.session.views.unpin if seq in self.pins else self.session.views.pin)(seq)
         self.pins ^= {seq}
-        self.window.history.pins = self.session.pins()
+        self.window.history.pins = self.session.views.pins()
 
     @rule(focus=st.sampled_from(["", "the tests"]), mood=moods)
     def compact_by_hand(self, focus: str, mood: str) -> None:
@@ -322,8 +322,8 @@ class SessionMachine(Hands):
 
     def teardown(self) -> None:
         if self.log:
-            assert [entry.message for entry in self.session.entries()] == self.log
-            assert self.session.view() == self.view
+            assert [entry.message for entry in self.session.log.entries()] == self.log
+            assert self.session.views.current() == self.view
             assert refused(self.window.history, SYSTEM) == []
         self.session.close()
         self.store.close()

@@ -43,7 +43,7 @@ def filled(path: Path, *, sessions: int = 2, messages: int = 40) -> list[str]:
     with Store.open(path) as store:
         for number in range(sessions):
             with store.create(directory="/work", model="m", name=f"number {number}") as session:
-                session.append(said(*(f"{number}/{place} " + "word " * 40 for place in range(messages))))
-                session.commit_view(hiding(4), MANUAL)
+                session.log.append(said(*(f"{number}/{place} " + "word " * 40 for place in range(messages))))
+                session.views.commit(hiding(4), MANUAL)
                 ids.append(session.info.id)
     return ids

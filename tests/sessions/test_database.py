@@ -80,7 +80,7 @@ def test_writes_begin_immediately(store: Store) -> None:
 
 def test_files_are_private(store: Store, path: Path) -> None:
     with store.create(directory="/", model="m") as session:
-        session.append(said("secret"))
+        session.log.append(said("secret"))
         files = [file for file in path.parent.rglob("*") if file.is_file()]
         assert {"sessions.db", "sessions.db-wal", "sessions.db-shm"} <= {file.name for file in files}
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -109,17 +109,17 @@ def test_an_exception_rolls_everything_back(store: Store) -> None:
 def test_a_full_disk_is_said_and_loses_nothing(path: Path, where: str) -> None:
     with Store.open(path if where == "file" else None) as store:
         session = store.create(directory="/", model="m")
-        kept = session.append(said("before"))
+        kept = session.log.append(said("before"))
         pages = store._database.connection.pragma("page_count")
         store._database.connection.pragma("max_page_count", pages + 4)
         with pytest.raises(StoreError, match="disk full" if where == "file" else "larger than the memory") as caught:
-            session.append(said("x" * 10, "y" * 200_000))
+            session.log.append(said("x" * 10, "y" * 200_000))
         if where == "file":
             assert "bytes free on" in caught.value.message
-        assert session.entries() == kept
+        assert session.log.entries() == kept
         store._database.connection.pragma("max_page_count", 1_000_000)
-        kept += session.append(said("when there is room again"))
-        assert session.entries() == kept
+        kept += session.log.append(said("when there is room again"))
+        assert session.log.entries() == kept
 
 
 def test_a_migration_goes_all_the_way(blank: Path) -> None:
@@ -177,11 +177,11 @@ def test_unused_never_names_a_file_that_exists(tmp_path: Path) -> None:
 
 def test_back_up_is_whole_and_overwrites_nothing(store: Store, tmp_path: Path) -> None:
     session = store.create(directory="/", model="m")
-    entries = session.append(said("one"))
+    entries = session.log.append(said("one"))
     target = tmp_path / "copy.db"
     store.back_up(target)
     with Store.open(target, read_only=True) as copy:
-        assert copy.open_session(session.info.id, read_only=True).entries() == entries
+        assert copy.open_session(session.info.id, read_only=True).log.entries() == entries
     with pytest.raises(StoreError, match="exists"):
         store.back_up(target)
 

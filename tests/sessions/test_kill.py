@@ -30,21 +30,22 @@ with Store.open(Path(sys.argv[1])) as store:
     turn = 0
     while True:
         turn += 1
-        head = session.append([Message("user", f"question {turn}")])[-1].seq
+        head = session.log.append([Message("user", f"question {turn}")])[-1].seq
         print("log", head, flush=True)
-        session.save_partial(f"partial {turn} " + "x" * 4000)
+        session.log.save_partial(f"partial {turn} " + "x" * 4000)
         print("partial", turn, flush=True)
         calls = tuple(ToolCall(f"{head}-{n}", "f", "{}") for n in range(3))
-        head = session.append([Message("assistant", f"answer {turn}", tool_calls=calls)])[-1].seq
+        head = session.log.append([Message("assistant", f"answer {turn}", tool_calls=calls)])[-1].seq
         print("log", head, flush=True)
-        head = session.append([Message("tool", "y" * 5000, tool_call_id=call.id, name="f") for call in calls])[-1].seq
+        results = [Message("tool", "y" * 5000, tool_call_id=call.id, name="f") for call in calls]
+        head = session.log.append(results)[-1].seq
         print("log", head, flush=True)
         if turn % 3 == 0:
             view = View((Summary(f"s{head}", ((1, head - 1),), "summary"),), head)
-            print("view", session.commit_view(view, CompactionRecord(trigger="manual")).view_after, flush=True)
+            print("view", session.views.commit(view, CompactionRecord(trigger="manual")).view_after, flush=True)
         if turn % 7 == 0:
-            session.undo()
-            session.redo()
+            session.views.undo()
+            session.views.redo()
 """
 
 
@@ -80,14 +81,14 @@ def test_nothing_acknowledged_is_lost(path: Path) -> None:
                 assert last_head == 0
                 continue
             with store.open_session(latest.id) as session:
-                entries = session.entries()
+                entries = session.log.entries()
                 assert len(entries) >= last_head
                 assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-                assert max((record.view_after for record in session.compactions()), default=0) >= last_view
-                check_partition(session.view())
+                assert max((record.view_after for record in session.views.compactions()), default=0) >= last_view
+                check_partition(session.views.current())
                 calls = [call.id for entry in entries for call in entry.message.tool_calls]
                 results = [entry.message.tool_call_id for entry in entries if entry.message.role == "tool"]
                 assert calls == results
-                assert session.partial() is None
+                assert session.log.partial() is None
                 last_head = len(entries)
     assert last_head > KILLS

@@ -14,7 +14,7 @@ from tests.sessions.test_salvage import PAGE, break_pages, suspect
 
 def made(store: Store, text: str, **options: str) -> str:
     with store.create(directory="/here", model="m", **options) as session:  # type: ignore[arg-type]
-        session.append(said(text))
+        session.log.append(said(text))
         return session.info.id
 
 

@@ -44,9 +44,9 @@ def test_a_second_process_is_told_who_has_the_session(path: Path) -> None:
         with pytest.raises(SessionLocked, match=f"already open in process {other.pid}, since 20") as caught:
             store.open_session(ids[0])
         assert f"nca sessions fork {ids[0]}" in caught.value.advice
-        assert len(store.open_session(ids[0], read_only=True).entries()) == 40
+        assert len(store.open_session(ids[0], read_only=True).log.entries()) == 40
         with store.open_session(ids[1]) as session:
-            session.append(said("another session is free"))
+            session.log.append(said("another session is free"))
         with pytest.raises(SessionLocked):
             store.delete(ids[0])
     with Store.open(path) as store:
@@ -59,7 +59,7 @@ def test_a_killed_owner_holds_nothing(path: Path) -> None:
         other.send_signal(signal.SIGKILL)
         other.wait()
         with store.open_session(ids[0]) as session:
-            assert len(session.entries()) == 40
+            assert len(session.log.entries()) == 40
 
 
 def test_an_open_session_does_not_expire(path: Path) -> None:

@@ -30,23 +30,23 @@ EVERY_KIND = [
 
 def reopened(path: Path, session: Session) -> list[Entry]:
     with Store.open(path, read_only=True) as store, store.open_session(session.info.id, read_only=True) as other:
-        return other.entries()
+        return other.log.entries()
 
 
 def test_what_is_appended_is_read_again(path: Path, session: Session) -> None:
-    first = session.append(EVERY_KIND)
-    second = session.append(said("more"))
+    first = session.log.append(EVERY_KIND)
+    second = session.log.append(said("more"))
     assert [entry.seq for entry in first + second] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert [entry.message for entry in first] == EVERY_KIND
     assert reopened(path, session) == first + second
-    assert session.entries(first=7) == [first[6], *second]
+    assert session.log.entries(first=7) == [first[6], *second]
 
 
 def test_a_call_of_an_older_nca_is_read_and_a_call_with_nothing_beside_it_is_written_as_then(
     path: Path, session: Session
 ) -> None:
     body = '{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"{}"}]}'
-    session.append([Message("assistant", None, (ToolCall("1", "f", "{}"),))])
+    session.log.append([Message("assistant", None, (ToolCall("1", "f", "{}"),))])
     with apsw.Connection(str(path)) as connection:
         assert connection.execute("SELECT body FROM messages").get == body
     assert reopened(path, session)[0].message.tool_calls == (ToolCall("1", "f", "{}"),)
@@ -56,11 +56,11 @@ def test_a_call_of_an_older_nca_is_read_and_a_call_with_nothing_beside_it_is_wri
 @given(text=st.text(st.characters(codec=None), max_size=200))
 def test_any_text_is_kept(text: str) -> None:
     with Store.open(None) as store, store.create(directory=text, model=text, name=text) as session:
-        [entry] = session.append([Message("user", text, extra={text: text})])
-        assert session.entries() == [entry]
+        [entry] = session.log.append([Message("user", text, extra={text: text})])
+        assert session.log.entries() == [entry]
         assert entry.message.text == clean_text(text)
-        session.save_partial(text, text)
-        partial = session.partial()
+        session.log.save_partial(text, text)
+        partial = session.log.partial()
         assert partial is not None
         assert partial.text == clean_text(text)
         session.rename(text)
@@ -69,20 +69,20 @@ def test_any_text_is_kept(text: str) -> None:
 
 def test_nul_and_two_megabytes(path: Path, session: Session) -> None:
     texts = ["a\0b", "\0", "x" * 2_000_000 + "\0y"]
-    session.append(said(*texts))
+    session.log.append(said(*texts))
     assert [entry.message.text for entry in reopened(path, session)] == texts
 
 
 def test_nothing_appended_changes_nothing(session: Session) -> None:
-    session.save_partial("half")
-    assert session.append([]) == []
-    assert session.partial() is not None
+    session.log.save_partial("half")
+    assert session.log.append([]) == []
+    assert session.log.partial() is not None
 
 
 def test_a_message_that_json_cannot_hold_is_refused(session: Session) -> None:
     with pytest.raises(StoreError, match="cannot be stored"):
-        session.append([Message("user", "fine"), Message("user", "no", extra={"x": object()})])
-    assert session.entries() == []
+        session.log.append([Message("user", "fine"), Message("user", "no", extra={"x": object()})])
+    assert session.log.entries() == []
 
 
 @pytest.mark.parametrize(
@@ -103,21 +103,21 @@ def test_a_message_that_json_cannot_hold_is_refused(session: Session) -> None:
 def test_the_schema_itself_refuses_to_rewrite(store: Store, session: Session, sql: str) -> None:
     from tests.sessions.samples import MANUAL
 
-    entries = session.append(said("one", "two"))
-    session.commit_view(hiding(1), MANUAL)
+    entries = session.log.append(said("one", "two"))
+    session.views.commit(hiding(1), MANUAL)
     with pytest.raises(StoreError), store._database.transaction() as connection:
         connection.execute(sql)
-    assert session.entries() == entries
-    assert session.view() == hiding(1)
+    assert session.log.entries() == entries
+    assert session.views.current() == hiding(1)
 
 
 def test_deleting_the_whole_session_takes_everything(store: Store, session: Session) -> None:
     from tests.sessions.samples import MANUAL
 
-    session.append(said("one", "two"))
-    session.commit_view(hiding(1), MANUAL)
-    session.pin(2)
-    session.save_partial("half")
+    session.log.append(said("one", "two"))
+    session.views.commit(hiding(1), MANUAL)
+    session.views.pin(2)
+    session.log.save_partial("half")
     name = session.info.id
     session.close()
     store.delete(name)
@@ -126,39 +126,39 @@ def test_deleting_the_whole_session_takes_everything(store: Store, session: Sess
 
 
 def test_a_partial_is_replaced_and_goes_with_the_answer(path: Path, session: Session) -> None:
-    session.append(said("question"))
+    session.log.append(said("question"))
     for text in ("A", "A b", "A b c"):
-        session.save_partial(text, "thinking")
-    partial = session.partial()
+        session.log.save_partial(text, "thinking")
+    partial = session.log.partial()
     assert partial is not None
     assert (partial.text, partial.reasoning) == ("A b c", "thinking")
-    session.append([Message("assistant", "A b c d")])
-    assert session.partial() is None
+    session.log.append([Message("assistant", "A b c d")])
+    assert session.log.partial() is None
 
 
 def test_reopening_keeps_the_partial_as_an_interrupted_answer(store: Store, session: Session) -> None:
-    session.append(said("question"))
-    session.save_partial("half an ans", "thinking")
+    session.log.append(said("question"))
+    session.log.save_partial("half an ans", "thinking")
     session.close()
     with store.open_session(session.info.id) as again:
         message = Message("assistant", "half an ans", reasoning="thinking", is_interrupted=True)
         assert [entry.message for entry in again.recovered] == [message]
-        assert again.entries()[-1].message == message
-        assert again.partial() is None
-        assert again.recover() == []
+        assert again.log.entries()[-1].message == message
+        assert again.log.partial() is None
+        assert again.log.recover() == []
     with store.open_session(session.info.id) as third:
         assert third.recovered == ()
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
 def test_a_blank_partial_leaves_no_message(store: Store, session: Session, text: str) -> None:
-    session.append(said("question"))
-    session.save_partial(text, "thinking")
+    session.log.append(said("question"))
+    session.log.save_partial(text, "thinking")
     session.close()
     with store.open_session(session.info.id) as again:
         assert again.recovered == ()
-        assert again.partial() is None
-        assert len(again.entries()) == 1
+        assert again.log.partial() is None
+        assert len(again.log.entries()) == 1
 
 
 @pytest.mark.parametrize(
@@ -176,45 +176,45 @@ def test_a_blank_partial_leaves_no_message(store: Store, session: Session, text:
     ],
 )
 def test_open_calls_get_one_result_each(store: Store, session: Session, log: list[Message], closed: list[str]) -> None:
-    session.append(log)
+    session.log.append(log)
     session.close()
     with store.open_session(session.info.id) as again:
         added = [entry.message for entry in again.recovered]
         assert [message.tool_call_id for message in added] == closed
         assert all(message.is_error and message.is_synthetic and message.name == "read_file" for message in added)
         assert all(message.content == "[interrupted: outcome unknown]" for message in added)
-        assert again.recover() == []
+        assert again.log.recover() == []
 
 
 def test_a_reader_recovers_nothing(store: Store, session: Session) -> None:
-    session.append([calling("a")])
+    session.log.append([calling("a")])
     session.close()
     with store.open_session(session.info.id, read_only=True) as reader:
-        assert len(reader.entries()) == 1
+        assert len(reader.log.entries()) == 1
         with pytest.raises(StoreError, match="reading only"):
-            reader.append(said("no"))
+            reader.log.append(said("no"))
         with pytest.raises(StoreError, match="reading only"):
-            reader.recover()
+            reader.log.recover()
 
 
 def test_a_message_that_cannot_be_read_is_named(path: Path, store: Store, session: Session) -> None:
-    session.append(said("one"))
+    session.log.append(said("one"))
     connection = connect(path)
     connection.execute(
         "INSERT INTO messages (session, seq, at, role, body) VALUES (1, 2, 0, 'user', '{\"role\": \"king\"}')"
     )
     connection.close()
     with pytest.raises(StoreDamaged, match="message 2 cannot be read"):
-        session.entries()
+        session.log.entries()
 
 
 def test_the_title_is_what_the_person_said_first(session: Session) -> None:
-    session.append([Message("system", "rules"), Message("user", "made by nca", is_synthetic=True)])
+    session.log.append([Message("system", "rules"), Message("user", "made by nca", is_synthetic=True)])
     assert session.info.title == ""
-    session.append(said("  fix\n\tthe   bug  " + "x" * 500))
+    session.log.append(said("  fix\n\tthe   bug  " + "x" * 500))
     assert session.info.title.startswith("fix the bug xxx")
     assert len(session.info.title) == 120
-    session.append(said("another"))
+    session.log.append(said("another"))
     assert session.info.title.startswith("fix the bug")
     assert session.info.messages == 4
 
@@ -223,4 +223,4 @@ def test_a_closed_session_takes_nothing_more(session: Session) -> None:
     session.close()
     session.close()
     with pytest.raises(StoreError, match="closed"):
-        session.append(said("late"))
+        session.log.append(said("late"))

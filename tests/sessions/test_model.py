@@ -81,34 +81,34 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(messages=st.lists(MESSAGE, min_size=1, max_size=4))
     def append(self, messages: list[Message]) -> None:
-        entries = self.session.append(messages)
+        entries = self.session.log.append(messages)
         self.log += [cleaned(message) for message in messages]
         self.partial = ""
         assert [entry.message for entry in entries] == self.log[-len(messages) :]
 
     @rule(text=TEXT)
     def save_partial(self, text: str) -> None:
-        self.session.save_partial(text)
+        self.session.log.save_partial(text)
         self.partial = clean_text(text)
 
     @rule(data=st.data())
     def commit(self, data: st.DataObject) -> None:
         view = data.draw(views(len(self.log)))
-        self.session.commit_view(view, CompactionRecord(trigger="manual"), expected_head=len(self.log))
+        self.session.views.commit(view, CompactionRecord(trigger="manual"), expected_head=len(self.log))
         self.done.append(view)
         self.undone = []
         self.committed += 1
 
     @rule()
     def undo(self) -> None:
-        record = self.session.undo()
+        record = self.session.views.undo()
         assert (record is None) == (len(self.done) == 1)
         if record is not None:
             self.undone.append(self.done.pop())
 
     @rule()
     def redo(self) -> None:
-        record = self.session.redo()
+        record = self.session.views.redo()
         assert (record is None) == (not self.undone)
         if record is not None:
             self.done.append(self.undone.pop())
@@ -118,10 +118,10 @@ class StoreMachine(RuleBasedStateMachine):
     def pin_or_unpin(self, data: st.DataObject) -> None:
         seq = data.draw(st.integers(1, len(self.log)))
         if seq in self.pins:
-            self.session.unpin(seq)
+            self.session.views.unpin(seq)
             self.pins.remove(seq)
         else:
-            self.session.pin(seq)
+            self.session.views.pin(seq)
             self.pins.add(seq)
 
     @rule()
@@ -137,7 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def recover_again(self) -> None:
         self.reopen()
-        assert self.session.recover() == []
+        assert self.session.log.recover() == []
 
     @rule(is_fork=st.booleans())
     def go_on_in_a_copy(self, is_fork: bool) -> None:
@@ -180,15 +180,16 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def they_agree(self) -> None:
-        entries = self.session.entries()
+        entries = self.session.log.entries()
         assert [entry.seq for entry in entries] == list(range(1, len(self.log) + 1))
         assert [entry.message for entry in entries] == self.log
-        assert self.session.view() == self.done[-1]
-        assert self.session.pins() == self.pins
-        partial = self.session.partial()
+        assert self.session.views.current() == self.done[-1]
+        assert self.session.views.pins() == self.pins
+        partial = self.session.log.partial()
         assert (partial.text if partial else "") == self.partial
-        assert (self.session.can_undo, self.session.can_redo) == (len(self.done) > 1, bool(self.undone))
-        records = self.session.compactions()
+        assert (self.session.views.current_id > 0) == (len(self.done) > 1)
+        assert (self.session.views.redo_id is not None) == bool(self.undone)
+        records = self.session.views.compactions()
         assert len(records) == self.committed
         assert sum(not record.undone for record in records) == len(self.done) - 1
         assert self.session.info.messages == len(self.log)

@@ -65,7 +65,7 @@ def snapshot(directory: Path) -> dict[str, bytes]:
 def read_everything(path: Path) -> None:
     with Store.open(path, read_only=True) as store:
         for info in store.list():
-            store.open_session(info.id, read_only=True).entries()
+            store.open_session(info.id, read_only=True).log.entries()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -79,7 +79,7 @@ def test_a_damaged_file_is_set_aside_and_said(path: Path, damage: Callable[[Path
         assert "set aside" in note
         assert "\n" not in note
         with store.create(directory="/", model="m") as session:
-            session.append(said("goes on"))
+            session.log.append(said("goes on"))
     aside = [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
     assert {file.read_bytes() for file in aside} == before
     assert any(file.name in note for file in aside)
@@ -141,7 +141,7 @@ def test_two_damaged_files_in_one_second_are_both_kept(path: Path) -> None:
 
 def test_damage_that_another_process_works_on_is_left_alone(path: Path) -> None:
     with Store.open(path) as first:
-        first.create(directory="/", model="m").append(said("a"))
+        first.create(directory="/", model="m").log.append(said("a"))
         content = path.read_bytes()
         path.write_bytes(b"garbage")
         with pytest.raises(StoreDamaged):
@@ -159,7 +159,7 @@ def test_damage_met_on_the_way_is_looked_into_at_the_next_opening(path: Path) ->
     with Store.open(path) as store:
         assert store.notes == ()
         with pytest.raises(StoreDamaged):
-            store.open_session(ids[0]).entries()
+            store.open_session(ids[0]).log.entries()
     with Store.open(path) as store:
         assert "is damaged" in store.notes[0]
         assert len(store.list()) == 1
@@ -206,7 +206,7 @@ def test_nothing_and_an_empty_file_become_a_new_store(path: Path, make: Callable
     assert not [file for file in path.parent.iterdir() if file.stat().st_size]
     with Store.open(path) as store:
         assert store.notes == ()
-        store.create(directory="/", model="m").append(said("first"))
+        store.create(directory="/", model="m").log.append(said("first"))
         assert len(store.list()) == 1
 
 
@@ -294,8 +294,8 @@ def test_looking_writes_nothing(path: Path) -> None:
     with Store.open(path, read_only=True) as store:
         assert store.latest() == store.list()[0] == store.find(ids[1][:4])
         with store.open_session(ids[0], read_only=True) as session:
-            assert len(session.entries()) == 40
-            assert session.view() == hiding(4)
+            assert len(session.log.entries()) == 40
+            assert session.views.current() == hiding(4)
     after = {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in path.parent.rglob("*") if file.is_file()}
     assert after == before
 
@@ -306,9 +306,9 @@ def test_a_reader_sees_what_is_written_meanwhile(path: Path) -> None:
         assert len(reader.list()) == 2
         with Store.open(path) as store:
             with store.open_session(ids[0]) as session:
-                session.append(said("new"))
+                session.log.append(said("new"))
             assert reader.list()[0].messages == 41
-            store.create(directory="/", model="m").append(said("x" * 3_000_000))
+            store.create(directory="/", model="m").log.append(said("x" * 3_000_000))
             assert len(reader.list()) == 3
         assert len(reader.list()) == 3
         with Store.open(path) as store:
@@ -333,13 +333,13 @@ def test_a_reader_of_an_older_schema_migrates_a_copy(path: Path) -> None:
 def test_in_memory_there_is_the_same_store() -> None:
     with Store.open(None) as store:
         session = store.create(directory="/", model="m")
-        session.append(said("a", "b"))
-        session.commit_view(hiding(1), MANUAL)
+        session.log.append(said("a", "b"))
+        session.views.commit(hiding(1), MANUAL)
         assert store.list()[0].messages == 2
         with pytest.raises(StoreError, match="already open"):
             store.open_session(session.info.id)
         session.close()
-        assert store.open_session(session.info.id).view() == hiding(1)
+        assert store.open_session(session.info.id).views.current() == hiding(1)
         assert store.expire(30, 1) == 0
 
 
@@ -348,7 +348,7 @@ def test_many_processes_may_make_the_store_at_once(path: Path) -> None:
         "import sys; from pathlib import Path; from nca.sessions import Store; from nca.messages import Message\n"
         "with Store.open(Path(sys.argv[1])) as store:\n"
         "    with store.create(directory='/', model='m') as session:\n"
-        "        for n in range(20): session.append([Message('user', str(n))])\n"
+        "        for n in range(20): session.log.append([Message('user', str(n))])\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", script, str(path)]) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]

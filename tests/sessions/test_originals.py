@@ -13,7 +13,9 @@ def spill(store: Store, session: Session) -> Path:
     assert folder is not None
     folder.mkdir(parents=True)
     (folder / "3.txt").write_text("all of it")
-    session.append([*said("q"), calling("1"), result("1", f"some of it\n[The whole output is in {folder / '3.txt'}]")])
+    session.log.append(
+        [*said("q"), calling("1"), result("1", f"some of it\n[The whole output is in {folder / '3.txt'}]")]
+    )
     return folder
 
 
@@ -42,7 +44,7 @@ def test_what_expires_takes_its_folder_along(store: Store, session: Session) -> 
     session.close()
     for _ in range(2):
         with store.create(directory="/", model="m") as newer:
-            newer.append(said("x"))
+            newer.log.append(said("x"))
     assert store.expire(0, 2) == 1
     assert not folder.exists()
 

@@ -13,8 +13,8 @@ from tests.sessions.samples import calling, result, said
 def test_the_last_words_of_both_sides(store: Store) -> None:
     with store.create(directory="/", model="m") as session:
         assert store.glance(session.info.id) == Glance("", "", 0)
-        session.append(said("first", "one", "second", "two"))
-        session.append([Message("user", "third \x1b[2J"), calling("a"), result("a", "a long result" * 100)])
+        session.log.append(said("first", "one", "second", "two"))
+        session.log.append([Message("user", "third \x1b[2J"), calling("a"), result("a", "a long result" * 100)])
         glance = store.glance(session.info.id)
     # Steps of a turn that have no text are passed over; the text is as it was stored.
     assert (glance.asked, glance.answered) == ("third \x1b[2J", "two")
@@ -23,7 +23,7 @@ def test_the_last_words_of_both_sides(store: Store) -> None:
 
 def test_a_message_that_cannot_be_read_is_passed_over(store: Store) -> None:
     with store.create(directory="/", model="m") as session:
-        session.append(said("first", "one"))
+        session.log.append(said("first", "one"))
         name = session.info.id
     with store._database.transaction() as connection:
         connection.execute("INSERT INTO messages (session, seq, at, role, body) VALUES (1, 3, 1, 'user', 'not JSON')")

@@ -30,13 +30,13 @@ def suspect(path: Path) -> None:
 def test_a_session_that_is_whole_keeps_everything(path: Path) -> None:
     with Store.open(path) as store:
         session = store.create(directory="/work", model="m", name="kept")
-        entries = session.append(said(*"abcdefgh"))
-        record = session.commit_view(RICH_VIEW, MANUAL)
-        session.commit_view(hiding(8), MANUAL)
-        session.undo()
-        session.pin(3)
-        session.record_usage(8, "m", Usage(5, 6, cost=0.5), 1)
-        session.save_partial("half")
+        entries = session.log.append(said(*"abcdefgh"))
+        record = session.views.commit(RICH_VIEW, MANUAL)
+        session.views.commit(hiding(8), MANUAL)
+        session.views.undo()
+        session.views.pin(3)
+        session.usage.record(8, "m", Usage(5, 6, cost=0.5), 1)
+        session.log.save_partial("half")
         session.set_pinned(True)
         store.save_learned("m", Learned(1.5, 1000, 2, 1.0))
         info = session.info
@@ -48,12 +48,12 @@ def test_a_session_that_is_whole_keeps_everything(path: Path) -> None:
         assert store.list() == [info]
         assert store.learned("m") == Learned(1.5, 1000, 2, 1.0)
         with store.open_session(info.id) as again:
-            assert again.entries(1)[:8] == entries
+            assert again.log.entries(1)[:8] == entries
             assert again.recovered[0].message.text == "half"
-            assert again.view() == RICH_VIEW
-            assert again.compactions()[0] == record
-            assert again.redo() is not None
-            assert again.totals() == Usage(5, 6, cost=0.5)
+            assert again.views.current() == RICH_VIEW
+            assert again.views.compactions()[0] == record
+            assert again.views.redo() is not None
+            assert again.usage.totals() == Usage(5, 6, cost=0.5)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -67,12 +67,12 @@ def test_any_broken_pages_leave_a_working_store(path: Path, seed: int) -> None:
         assert len(store.notes) <= 1
         for info in store.list():
             with store.open_session(info.id) as session:
-                entries = session.entries()
+                entries = session.log.entries()
                 assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
                 assert all(entry.message.text.endswith("word ") for entry in entries)
-                assert session.view().tail <= len(entries) + 1
-                session.append(said("goes on"))
-                session.commit_view(hiding(1, "new"), MANUAL)
+                assert session.views.current().tail <= len(entries) + 1
+                session.log.append(said("goes on"))
+                session.views.commit(hiding(1, "new"), MANUAL)
 
 
 def test_a_hole_in_the_middle_keeps_both_ends(path: Path) -> None:
@@ -89,11 +89,11 @@ def test_a_hole_in_the_middle_keeps_both_ends(path: Path) -> None:
     with Store.open(path) as store:
         [info] = store.list()
         with store.open_session(info.id) as session:
-            texts = [entry.message.text.split()[0] for entry in session.entries()]
+            texts = [entry.message.text.split()[0] for entry in session.log.entries()]
             assert 200 < len(texts) < 300
             assert texts[0] == "0/0"
             assert texts[-1] == "0/299"
-            assert session.view() == View()
+            assert session.views.current() == View()
 
 
 def test_messages_of_a_lost_session_are_kept_under_a_new_name(path: Path) -> None:
@@ -105,6 +105,6 @@ def test_messages_of_a_lost_session_are_kept_under_a_new_name(path: Path) -> Non
         [info] = store.list()
         assert (info.name, info.messages) == ("recovered", 40)
         with store.open_session(info.id) as session:
-            assert session.view() == View()
-            session.redo()
-            assert session.view() == hiding(4)
+            assert session.views.current() == View()
+            session.views.redo()
+            assert session.views.current() == hiding(4)

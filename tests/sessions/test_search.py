@@ -30,7 +30,7 @@ LOG = [
 
 @pytest.fixture
 def filled(session: Session) -> Session:
-    session.append(LOG)
+    session.log.append(LOG)
     return session
 
 
@@ -86,19 +86,19 @@ def test_what_is_not_there_is_not_found(filled: Session) -> None:
 
 
 def test_a_question_of_stop_words_only_still_finds_them(session: Session) -> None:
-    session.append(said("to be or not to be", "that is the question"))
+    session.log.append(said("to be or not to be", "that is the question"))
     assert session.search("to be")[0].seq == 1
 
 
 def test_an_answer_is_found_by_the_question_before_it(session: Session) -> None:
-    session.append([*said(*(f"filler {number}" for number in range(10)))])
-    session.append(said("How was the pottery workshop?", "Amazing, I made a bowl."))
+    session.log.append([*said(*(f"filler {number}" for number in range(10)))])
+    session.log.append(said("How was the pottery workshop?", "Amazing, I made a bowl."))
     hits = session.search("pottery workshop", 5)
     assert [hit.seq for hit in hits[:2]] == [11, 12]
 
 
 def test_compaction_hides_nothing_from_search(filled: Session) -> None:
-    filled.commit_view(hiding(4), MANUAL)
+    filled.views.commit(hiding(4), MANUAL)
     assert filled.search("museum")[0].seq == 4
 
 
@@ -106,14 +106,14 @@ def test_recall_does_not_find_itself(session: Session) -> None:
     call = Message("assistant", None, (ToolCall("1", "recall", '{"query": "walrus"}'),))
     found = Message("tool", "walrus, walrus", tool_call_id="1", name="recall")
     made = Message("tool", "walrus: outcome unknown", tool_call_id="1", is_synthetic=True)
-    session.append([call, found, made])
+    session.log.append([call, found, made])
     assert session.search("walrus") == []
 
 
 def test_scope(store: Store) -> None:
     one, other = (store.create(directory="/", model="m") for _ in range(2))
-    one.append(said("the walrus is here"))
-    other.append(said("a seal", "no walrus in this one, but a walrus it was"))
+    one.log.append(said("the walrus is here"))
+    other.log.append(said("a seal", "no walrus in this one, but a walrus it was"))
     assert {hit.session for hit in one.search("walrus")} == {one.info.id}
     assert {hit.session for hit in store.search("walrus")} == {one.info.id, other.info.id}
     best = store.search_sessions("a seal and a walrus")
@@ -123,13 +123,13 @@ def test_scope(store: Store) -> None:
 
 def test_a_deleted_session_is_forgotten(store: Store) -> None:
     session = store.create(directory="/", model="m")
-    session.append(said("the walrus is here", "x" * 5_000))
+    session.log.append(said("the walrus is here", "x" * 5_000))
     session.close()
     store.delete(session.info.id)
     assert store.search("walrus") == []
     assert store._database.row("SELECT count(*) FROM passages_docsize") == (0,)
     again = store.create(directory="/", model="m")
-    again.append(said("another walrus"))
+    again.log.append(said("another walrus"))
     assert [hit.session for hit in store.search("walrus")] == [again.info.id]
 
 
@@ -137,7 +137,7 @@ def test_the_whole_of_a_cut_output_is_found(store: Store, session: Session, path
     folder = path.parent / "outputs" / session.info.id
     folder.mkdir(parents=True)
     (folder / "1.txt").write_text("beginning\n" * 2_000 + "the hidden walrus\n" + "end\n" * 2_000)
-    session.append([result("1", f"beginning\n[…]\nend\n[The whole output is in {folder / '1.txt'}]")])
+    session.log.append([result("1", f"beginning\n[…]\nend\n[The whole output is in {folder / '1.txt'}]")])
     hit = session.search("hidden walrus")[0]
     assert "the hidden walrus" in hit.snippet
     assert "the hidden walrus" in session.found_text(1)
@@ -152,14 +152,14 @@ def test_no_other_file_is_read_because_a_tool_names_it(session: Session, path: P
     (path.parent / "outputs" / session.info.id).mkdir()
     (path.parent / "outputs" / session.info.id / "9.txt").symlink_to(secret)
     for named in (secret, f"../../secret/{secret.name}", f"outputs/{session.info.id}/9.txt"):
-        session.append([result("1", f"nothing\n[The whole output is in {named}]")])
+        session.log.append([result("1", f"nothing\n[The whole output is in {named}]")])
     assert session.search("walrus") == []
 
 
 def test_a_reader_searches_too(filled: Session, path: Path) -> None:
     with Store.open(path, read_only=True) as reader:
         assert reader.search("zebra crossing")[0].seq == 7
-        filled.append(said("the walrus came later"))
+        filled.log.append(said("the walrus came later"))
         assert reader.search("walrus")[0].seq == 8
 
 
@@ -181,7 +181,7 @@ def test_no_text_is_an_error(filled: Session, question: str) -> None:
 
 def test_words_that_are_everywhere_find_the_newest(session: Session) -> None:
     count = MAX_POSTINGS + 1_500
-    session.append(said(*(f"the same words in message {number}" for number in range(1, count + 1))))
+    session.log.append(said(*(f"the same words in message {number}" for number in range(1, count + 1))))
     assert session.search("same words message", 3)[0].seq > 1_000
     assert session.search(f"same words {count - 5}", 1)[0].seq == count - 5
     assert session.search("same words 17", 1)[0].seq == 17

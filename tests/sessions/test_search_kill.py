@@ -20,7 +20,7 @@ with Store.open(Path(sys.argv[1])) as store:
     number = 0
     while True:
         number += 1
-        session.append([Message("user", f"w{number}w " + "many other words " * 200)])
+        session.log.append([Message("user", f"w{number}w " + "many other words " * 200)])
         print(number, flush=True)
 """
 

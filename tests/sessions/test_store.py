@@ -19,7 +19,7 @@ def made(store: Store, *, directory: str = "/", age_days: float = 0, is_pinned: 
     """A closed session that was last used `age_days` ago."""
     with store.create(directory=directory, model="m") as session:
         if text:
-            session.append(said(text))
+            session.log.append(said(text))
         session.set_pinned(is_pinned)
         info = session.info
     with store._database.transaction() as connection:
@@ -40,7 +40,7 @@ def test_the_last_used_comes_first_whatever_the_clock_says(store: Store) -> None
     old, new = made(store), made(store, age_days=900)
     assert [info.id for info in store.list()] == [new, old]
     with store.open_session(old) as session:
-        session.append(said("used again"))
+        session.log.append(said("used again"))
     assert [info.id for info in store.list()] == [old, new]
     assert [info.id for info in store.list(limit=1)] == [old]
     assert [info.id for info in store.list(limit=None)] == [old, new]
@@ -144,14 +144,14 @@ def test_a_closed_store_says_so(path: Path) -> None:
     store.close()
     store.close()
     with pytest.raises(StoreError):
-        session.append(said("late"))
+        session.log.append(said("late"))
     session.close()
 
 
 def test_threads_take_turns(store: Store, session: Session) -> None:
     other = store.create(directory="/", model="m")
     threads = [
-        threading.Thread(target=lambda to: [to.append(said("a", "b")) for _ in range(50)], args=(target,))
+        threading.Thread(target=lambda to: [to.log.append(said("a", "b")) for _ in range(50)], args=(target,))
         for target in (session, other) * 3
     ]
     for thread in threads:
@@ -159,7 +159,7 @@ def test_threads_take_turns(store: Store, session: Session) -> None:
     for thread in threads:
         thread.join()
     for target in (session, other):
-        assert [entry.seq for entry in target.entries()] == list(range(1, 301))
+        assert [entry.seq for entry in target.log.entries()] == list(range(1, 301))
 
 
 def test_two_processes_worth_of_connections_wait_for_each_other(path: Path) -> None:
@@ -167,7 +167,7 @@ def test_two_processes_worth_of_connections_wait_for_each_other(path: Path) -> N
     stores = [Store.open(path) for _ in range(3)]
     sessions = [store.create(directory="/", model="m") for store in stores]
     threads = [
-        threading.Thread(target=lambda to: [to.append(said("x" * 2000)) for _ in range(100)], args=(target,))
+        threading.Thread(target=lambda to: [to.log.append(said("x" * 2000)) for _ in range(100)], args=(target,))
         for target in sessions
     ]
     for thread in threads:

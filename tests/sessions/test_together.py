@@ -22,12 +22,12 @@ with Store.open(Path(sys.argv[1])) as store, store.create(directory="/", model="
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(int(sys.argv[3])):
-        head = session.append([Message("user", f"{sys.argv[2]} {number} " + "word " * 50)])[-1].seq
-        session.save_partial(f"answer {number}")
+        head = session.log.append([Message("user", f"{sys.argv[2]} {number} " + "word " * 50)])[-1].seq
+        session.log.save_partial(f"answer {number}")
         if number % 20 == 19:
             view = View((Summary(f"s{number}", ((1, head),), "s"),), head + 1)
-            session.commit_view(view, CompactionRecord(trigger="x"))
-            session.undo()
+            session.views.commit(view, CompactionRecord(trigger="x"))
+            session.views.undo()
 """
 
 OPENER = """
@@ -40,7 +40,7 @@ for number in range(int(sys.argv[3])):
     with Store.open(Path(sys.argv[1])) as store:
         assert not store.notes, store.notes
         with store.create(directory="/", model="m") as session:
-            session.append([])
+            session.log.append([])
         store.expire(30, 1000)
     with Store.open(Path(sys.argv[1]), read_only=True) as store:
         for info in store.list():

@@ -20,13 +20,13 @@ from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, s
 @pytest.fixture
 def talk(session: Session) -> Session:
     """Ten messages, three compactions of which one is undone, a pin and a call."""
-    session.append(said(*(f"message {number}" for number in range(1, 11))))
-    session.commit_view(hiding(2, "first"), MANUAL)
-    session.commit_view(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25, trigger="threshold"))
-    session.commit_view(hiding(8, "last"), MANUAL)
-    session.undo()
-    session.pin(3)
-    session.record_usage(9, "m", Usage(100, 20, cost=0.5), 1)
+    session.log.append(said(*(f"message {number}" for number in range(1, 11))))
+    session.views.commit(hiding(2, "first"), MANUAL)
+    session.views.commit(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25, trigger="threshold"))
+    session.views.commit(hiding(8, "last"), MANUAL)
+    session.views.undo()
+    session.views.pin(3)
+    session.usage.record(9, "m", Usage(100, 20, cost=0.5), 1)
     session.rename("the talk")
     return session
 
@@ -44,16 +44,20 @@ def test_a_fork_has_all_of_it_and_goes_its_own_way(store: Store, talk: Session) 
     assert store.latest() == copy
     assert stored(store, copy.id) == stored(store, talk.info.id)
     with store.open_session(copy.id) as fork:
-        assert (fork.view(), fork.pins(), fork.usage()) == (talk.view(), talk.pins(), [])
-        assert fork.compactions() == talk.compactions()
-        assert fork.summaries() == talk.summaries()
-        assert fork.redo() is not None
-        assert fork.view() == hiding(8, "last")
+        assert (fork.views.current(), fork.views.pins(), fork.usage.rows()) == (
+            talk.views.current(),
+            talk.views.pins(),
+            [],
+        )
+        assert fork.views.compactions() == talk.views.compactions()
+        assert fork.views.summaries() == talk.views.summaries()
+        assert fork.views.redo() is not None
+        assert fork.views.current() == hiding(8, "last")
         for view in (RICH_VIEW, hiding(2, "first"), View()):
-            fork.undo()
-            assert fork.view() == view
-        fork.append(said("only here"))
-    assert talk.view() == RICH_VIEW
+            fork.views.undo()
+            assert fork.views.current() == view
+        fork.log.append(said("only here"))
+    assert talk.views.current() == RICH_VIEW
     assert talk.info.messages == 10
 
 
@@ -61,33 +65,33 @@ def test_a_fork_from_a_message_has_what_was_there(store: Store, talk: Session) -
     info = store.fork(talk.info.id, at=5, name=" two\nlines ")
     assert (info.name, info.messages) == ("two lines", 5)
     with store.open_session(info.id) as fork:
-        assert [entry.message.text for entry in fork.entries()] == [f"message {n}" for n in range(1, 6)]
-        assert fork.view() == hiding(2, "first")
-        assert fork.pins() == {3}
-        assert fork.undo() is not None
-        assert fork.view() == View()
+        assert [entry.message.text for entry in fork.log.entries()] == [f"message {n}" for n in range(1, 6)]
+        assert fork.views.current() == hiding(2, "first")
+        assert fork.views.pins() == {3}
+        assert fork.views.undo() is not None
+        assert fork.views.current() == View()
     with store.open_session(store.fork(talk.info.id, at=1).id) as fork:
-        assert (fork.view(), fork.can_undo, fork.pins()) == (View(), False, frozenset())
+        assert (fork.views.current(), fork.views.current_id, fork.views.pins()) == (View(), 0, frozenset())
 
 
 def test_a_fork_never_parts_calls_from_their_results(store: Store, session: Session) -> None:
-    session.append([*said("question"), calling("1", "2"), result("1"), result("2"), Message("assistant", "answer")])
+    session.log.append([*said("question"), calling("1", "2"), result("1"), result("2"), Message("assistant", "answer")])
     for at in (2, 3, 4):
         assert store.fork(session.info.id, at=at).messages == 4
-    session.append([*said("more"), calling("3")])
+    session.log.append([*said("more"), calling("3")])
     with store.open_session(store.fork(session.info.id).id) as fork:
         assert [entry.message.tool_call_id for entry in fork.recovered] == ["3"]
 
 
 def test_views_are_tied_to_the_nearest_that_is_left(store: Store, session: Session) -> None:
-    session.append(said(*"abcdef"))
-    session.commit_view(hiding(2), MANUAL)
-    session.commit_view(hiding(6), MANUAL)
-    session.commit_view(View((Stub(1, "cut", "prune"), Verbatim(2, 3)), 4), MANUAL)
+    session.log.append(said(*"abcdef"))
+    session.views.commit(hiding(2), MANUAL)
+    session.views.commit(hiding(6), MANUAL)
+    session.views.commit(View((Stub(1, "cut", "prune"), Verbatim(2, 3)), 4), MANUAL)
     with store.open_session(store.fork(session.info.id, at=3).id) as fork:
-        assert fork.view_id == 3
-        assert fork.undo() is not None
-        assert fork.view() == hiding(2)
+        assert fork.views.current_id == 3
+        assert fork.views.undo() is not None
+        assert fork.views.current() == hiding(2)
 
 
 @pytest.mark.parametrize("at", [0, -1, 11])
@@ -114,11 +118,11 @@ def test_an_import_counts_as_used_now_and_keeps_its_birth(store: Store, talk: Se
     assert info.updated_at >= talk.info.updated_at
     assert store.expire(1, 50) == 0
     with store.open_session(info.id) as session:
-        assert session.usage() == talk.usage()
+        assert session.usage.rows() == talk.usage.rows()
 
 
 def test_a_new_copy_has_only_a_log(store: Store, session: Session) -> None:
-    entries = session.append(said("hello", "yes"))
+    entries = session.log.append(said("hello", "yes"))
     info = store.add(new_copy(entries, directory="/here", name="x"))
     assert (info.directory, info.name, info.title, info.messages) == ("/here", "x", "hello", 2)
 

@@ -13,24 +13,24 @@ from tests.sessions.samples import MANUAL, hiding, said
 
 
 def test_totals_are_the_sum_of_the_rows(session: Session) -> None:
-    assert session.totals() == Usage(0, 0)
-    session.append(said("a", "b"))
+    assert session.usage.totals() == Usage(0, 0)
+    session.log.append(said("a", "b"))
     first = Usage(100, 10, 50, 5, 3, 0.5)
-    session.record_usage(1, "m", first, 0)
-    session.commit_view(hiding(1), MANUAL)
-    session.record_usage(2, "n", Usage(7, 1), session.view_id)
-    rows = session.usage()
+    session.usage.record(1, "m", first, 0)
+    session.views.commit(hiding(1), MANUAL)
+    session.usage.record(2, "n", Usage(7, 1), session.views.current_id)
+    rows = session.usage.rows()
     assert [(row.seq, row.model, row.usage, row.view_id) for row in rows] == [
         (1, "m", first, 0),
         (2, "n", Usage(7, 1), 1),
     ]
-    assert session.totals() == Usage(107, 11, 50, 5, 3, 0.5)
+    assert session.usage.totals() == Usage(107, 11, 50, 5, 3, 0.5)
 
 
 def test_usage_of_a_view_that_never_was_is_refused(session: Session) -> None:
     with pytest.raises(StoreError):
-        session.record_usage(1, "m", Usage(1, 1), 5)
-    assert session.usage() == []
+        session.usage.record(1, "m", Usage(1, 1), 5)
+    assert session.usage.rows() == []
 
 
 def test_lessons_outlive_the_store(path: Path) -> None:

@@ -14,25 +14,25 @@ from tests.sessions.samples import MANUAL, RICH_VIEW, SUMMARY, hiding, said
 @pytest.fixture
 def talk(session: Session) -> Session:
     """A session with ten messages."""
-    session.append(said(*(f"message {number}" for number in range(1, 11))))
+    session.log.append(said(*(f"message {number}" for number in range(1, 11))))
     return session
 
 
 def test_a_new_session_shows_its_whole_log(talk: Session) -> None:
-    assert talk.view() == View()
-    assert talk.view_id == 0
-    assert talk.compactions() == []
-    assert (talk.undo(), talk.redo(), talk.can_undo, talk.can_redo) == (None, None, False, False)
+    assert talk.views.current() == View()
+    assert talk.views.current_id == 0
+    assert talk.views.compactions() == []
+    assert (talk.views.undo(), talk.views.redo(), talk.views.current_id, talk.views.redo_id) == (None, None, 0, None)
 
 
 def test_a_view_comes_back_exactly(store: Store, talk: Session) -> None:
-    record = talk.commit_view(RICH_VIEW, MANUAL, expected_head=10)
-    assert talk.view() == RICH_VIEW
+    record = talk.views.commit(RICH_VIEW, MANUAL, expected_head=10)
+    assert talk.views.current() == RICH_VIEW
     talk.close()
     with store.open_session(talk.info.id) as again:
-        assert again.view() == RICH_VIEW
-        assert again.compactions() == [record]
-        assert again.summaries() == [SUMMARY]
+        assert again.views.current() == RICH_VIEW
+        assert again.views.compactions() == [record]
+        assert again.views.summaries() == [SUMMARY]
 
 
 def test_the_record_is_completed(talk: Session) -> None:
@@ -46,13 +46,13 @@ def test_the_record_is_completed(talk: Session) -> None:
         seconds=1.5,
         cost=0.25,
     )
-    first = talk.commit_view(hiding(2), record)
+    first = talk.views.commit(hiding(2), record)
     assert first.at > 0
     assert (first.id, first.view_before, first.view_after, first.undone) == ("c1", 0, 1, False)
     assert msgspec.structs.replace(first, id="", at=0.0, view_before=-1, view_after=-1) == record
-    second = talk.commit_view(hiding(4), msgspec.structs.replace(record, at=7.0, cost=None))
+    second = talk.views.commit(hiding(4), msgspec.structs.replace(record, at=7.0, cost=None))
     assert (second.id, second.view_before, second.view_after, second.at) == ("c2", 1, 2, 7.0)
-    assert talk.compactions() == [first, second]
+    assert talk.views.compactions() == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -66,113 +66,113 @@ def test_the_record_is_completed(talk: Session) -> None:
 )
 def test_a_view_that_does_not_fit_the_log_is_refused(talk: Session, view: View, why: str) -> None:
     with pytest.raises(StoreError, match=why):
-        talk.commit_view(view, MANUAL)
-    assert talk.view() == View()
-    assert talk.compactions() == []
-    assert talk.summaries() == []
+        talk.views.commit(view, MANUAL)
+    assert talk.views.current() == View()
+    assert talk.views.compactions() == []
+    assert talk.views.summaries() == []
 
 
 def test_the_whole_log_may_be_covered(talk: Session) -> None:
-    talk.commit_view(View((Marker("t", ((1, 10),), ""),), 11), MANUAL)
-    [entry] = talk.append(said("next"))
-    assert entry.seq == talk.view().tail
+    talk.views.commit(View((Marker("t", ((1, 10),), ""),), 11), MANUAL)
+    [entry] = talk.log.append(said("next"))
+    assert entry.seq == talk.views.current().tail
 
 
 def test_messages_appended_while_planning_are_in_the_tail(talk: Session) -> None:
-    talk.append(said("while you planned"))
-    talk.commit_view(hiding(4), MANUAL, expected_head=10)
-    assert talk.view() == hiding(4)
+    talk.log.append(said("while you planned"))
+    talk.views.commit(hiding(4), MANUAL, expected_head=10)
+    assert talk.views.current() == hiding(4)
 
 
 def test_a_plan_on_a_longer_log_is_refused(talk: Session) -> None:
     with pytest.raises(StoreError, match="covers more than"):
-        talk.commit_view(hiding(4), MANUAL, expected_head=12)
+        talk.views.commit(hiding(4), MANUAL, expected_head=12)
 
 
 def test_a_plan_on_another_view_is_refused(talk: Session) -> None:
-    planned = msgspec.structs.replace(MANUAL, view_before=talk.view_id)
-    talk.commit_view(hiding(2), MANUAL)
+    planned = msgspec.structs.replace(MANUAL, view_before=talk.views.current_id)
+    talk.views.commit(hiding(2), MANUAL)
     with pytest.raises(StoreError, match="has changed since it was planned"):
-        talk.commit_view(hiding(4), planned)
-    assert talk.view() == hiding(2)
+        talk.views.commit(hiding(4), planned)
+    assert talk.views.current() == hiding(2)
 
 
 def test_undo_and_redo_walk_back_and_forth(talk: Session) -> None:
     views = [View(), hiding(2, "a"), RICH_VIEW, hiding(8, "b")]
     for view in views[1:]:
-        talk.commit_view(view, MANUAL)
+        talk.views.commit(view, MANUAL)
     for number in (3, 2, 1):
-        record = talk.undo()
+        record = talk.views.undo()
         assert record is not None
         assert (record.id, record.undone) == (f"c{number}", True)
-        assert talk.view() == views[number - 1]
-    assert talk.undo() is None
-    assert [record.undone for record in talk.compactions()] == [True, True, True]
-    talk.append(said("later messages stay"))
+        assert talk.views.current() == views[number - 1]
+    assert talk.views.undo() is None
+    assert [record.undone for record in talk.views.compactions()] == [True, True, True]
+    talk.log.append(said("later messages stay"))
     for number in (1, 2, 3):
-        record = talk.redo()
+        record = talk.views.redo()
         assert record is not None
         assert (record.id, record.undone) == (f"c{number}", False)
-        assert talk.view() == views[number]
-    assert talk.redo() is None
-    assert [record.undone for record in talk.compactions()] == [False, False, False]
-    assert len(talk.entries()) == 11
+        assert talk.views.current() == views[number]
+    assert talk.views.redo() is None
+    assert [record.undone for record in talk.views.compactions()] == [False, False, False]
+    assert len(talk.log.entries()) == 11
 
 
 def test_a_new_compaction_drops_what_could_be_redone(talk: Session) -> None:
-    talk.commit_view(hiding(2, "a"), MANUAL)
-    talk.commit_view(hiding(4, "b"), MANUAL)
-    talk.undo()
-    talk.commit_view(hiding(6, "c"), MANUAL)
-    assert talk.can_redo is False
-    assert [record.undone for record in talk.compactions()] == [False, True, False]
-    talk.undo()
-    talk.undo()
-    assert talk.view() == View()
-    assert [record.id for record in (talk.redo(), talk.redo()) if record] == ["c1", "c3"]
-    assert talk.view() == hiding(6, "c")
+    talk.views.commit(hiding(2, "a"), MANUAL)
+    talk.views.commit(hiding(4, "b"), MANUAL)
+    talk.views.undo()
+    talk.views.commit(hiding(6, "c"), MANUAL)
+    assert talk.views.redo_id is None
+    assert [record.undone for record in talk.views.compactions()] == [False, True, False]
+    talk.views.undo()
+    talk.views.undo()
+    assert talk.views.current() == View()
+    assert [record.id for record in (talk.views.redo(), talk.views.redo()) if record] == ["c1", "c3"]
+    assert talk.views.current() == hiding(6, "c")
 
 
 def test_a_summary_stands_in_one_place(talk: Session) -> None:
-    talk.commit_view(View((SUMMARY,), 3), MANUAL)
-    talk.commit_view(View((SUMMARY, Verbatim(3, 4), Stub(5, "x", "prune")), 6), MANUAL)
-    assert talk.summaries() == [SUMMARY]
+    talk.views.commit(View((SUMMARY,), 3), MANUAL)
+    talk.views.commit(View((SUMMARY, Verbatim(3, 4), Stub(5, "x", "prune")), 6), MANUAL)
+    assert talk.views.summaries() == [SUMMARY]
     again = Summary("s1", ((1, 2),), "the same id after an undo, another text")
-    talk.undo()
-    talk.commit_view(View((again, Verbatim(3, 4)), 5), MANUAL)
-    assert talk.summaries() == [SUMMARY, again]
-    assert talk.view().items[0] == again
+    talk.views.undo()
+    talk.views.commit(View((again, Verbatim(3, 4)), 5), MANUAL)
+    assert talk.views.summaries() == [SUMMARY, again]
+    assert talk.views.current().items[0] == again
 
 
 def test_summaries_can_be_listed_by_what_they_cover(store: Store, talk: Session) -> None:
-    talk.commit_view(View((SUMMARY,), 3), MANUAL)
+    talk.views.commit(View((SUMMARY,), 3), MANUAL)
     rows = store._database.rows("SELECT id, rank, ranges, made_by FROM summaries")
     assert rows == [("s1", 1, "[[1,2]]", "m")]
 
 
 def test_pins(store: Store, talk: Session) -> None:
-    talk.pin(3)
-    talk.pin(3)
-    talk.pin(10)
-    talk.unpin(4)
+    talk.views.pin(3)
+    talk.views.pin(3)
+    talk.views.pin(10)
+    talk.views.unpin(4)
     for seq in (0, -1, 11):
         with pytest.raises(StoreError, match="there is no message"):
-            talk.pin(seq)
-    assert talk.pins() == {3, 10}
-    talk.unpin(3)
+            talk.views.pin(seq)
+    assert talk.views.pins() == {3, 10}
+    talk.views.unpin(3)
     talk.close()
     with store.open_session(talk.info.id) as again:
-        assert again.pins() == {10}
+        assert again.views.pins() == {10}
 
 
 def test_sessions_do_not_see_each_other(store: Store, talk: Session) -> None:
     with store.create(directory="/", model="m") as other:
-        other.append(said("mine", "too"))
-        other.commit_view(hiding(1, "other"), MANUAL)
-        talk.commit_view(hiding(2, "talk"), MANUAL)
-        assert [record.id for record in other.compactions()] == ["c1"]
-        assert other.view() == hiding(1, "other")
-        assert talk.view() == hiding(2, "talk")
-        assert len(talk.entries()) == 10
-        talk.undo()
-        assert other.can_undo
+        other.log.append(said("mine", "too"))
+        other.views.commit(hiding(1, "other"), MANUAL)
+        talk.views.commit(hiding(2, "talk"), MANUAL)
+        assert [record.id for record in other.views.compactions()] == ["c1"]
+        assert other.views.current() == hiding(1, "other")
+        assert talk.views.current() == hiding(2, "talk")
+        assert len(talk.log.entries()) == 10
+        talk.views.undo()
+        assert other.views.current_id > 0

@@ -18,7 +18,7 @@ from nca.models.model import ModelRequest
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.session import Session
 from nca.sessions.store import Store
-from nca.sessions.views import SummaryPlace, stored, summaries
+from nca.sessions.views import SummaryPlace
 from nca.testing.scripted import ScriptedModel
 from nca.tools.toolbox import Toolbox
 from tests.context.promises import misplaced, refused
@@ -113,7 +113,7 @@ class Account:
     def _session(self, store: Store, session: Session) -> Iterator[str]:
         info = session.info
         known = self.sessions.get(info.id, Known())
-        entries = session.entries()
+        entries = session.log.entries()
         messages = [entry.message for entry in entries]
         log = [digest_of(message) for message in messages]
         if [entry.seq for entry in entries] != list(range(1, len(entries) + 1)):
@@ -126,7 +126,7 @@ class Account:
         results = [message.tool_call_id for message in messages if message.role == "tool"]
         if calls != results:
             yield f"{info.id}: calls and results are no pairs"
-        if session.partial() is not None:
+        if session.log.partial() is not None:
             yield f"{info.id}: the partial answer is still there"
         yield from self._partial(info.id, messages)
         yield from self._stands(store, session, known)
@@ -146,20 +146,19 @@ class Account:
     def _stands(self, store: Store, session: Session, known: Known) -> Iterator[str]:
         """The view in force is the one that was seen, or, where something was going on, one step from it."""
         info, seen = session.info, known.stands
-        number = session._number
-        head = len(session.entries())
+        head = len(session.log.entries())
         parents: dict[int, int | None] = {}
         placed: set[int] = set()
-        for view, parent, body in stored(store._database, number):
+        for view, parent, body in session.views.stored():
             parents[view] = parent
             placed |= {item.row for item in body.items if isinstance(item, SummaryPlace)}
-            whole = session.view(view)
+            whole = session.views.load(view)
             check_partition(whole)
             if whole.tail > head + 1:
                 yield f"{info.id}: view {view} covers more than the log"
-        if placed != summaries(store._database, number).keys():
+        if placed != session.views.summaries_by_row().keys():
             yield f"{info.id}: there are summaries without a view, or views without their summary"
-        if {record.view_after for record in session.compactions()} != parents.keys() - {0}:
+        if {record.view_after for record in session.views.compactions()} != parents.keys() - {0}:
             yield f"{info.id}: a compaction is there in part"
         if seen is None:
             return
@@ -215,7 +214,7 @@ class Account:
         self.sessions = {}
         for info in store.list(None):
             with store.open_session(info.id, read_only=True) as session:
-                log = [digest_of(entry.message) for entry in session.entries()]
+                log = [digest_of(entry.message) for entry in session.log.entries()]
                 self.sessions[info.id] = Known(log, stands=standing(session))
 
 

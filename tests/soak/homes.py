@@ -66,12 +66,12 @@ def _filled(store: Store) -> Account:
     for number in range(2):
         with store.create(directory="/work", model="m") as session:
             call = ToolCall(f"{number}", "effect", "{}")
-            session.append([Message("user", f"question {number}"), Message("assistant", None, (call,))])
-            session.append([Message("tool", "done", tool_call_id=call.id, name="effect")])
-            session.append([Message("assistant", prose(f"old-{number}", 500))])
-            session.append([Message("user", "and on"), Message("assistant", prose(f"older-{number}", 3_000))])
-            session.commit_view(View((Summary("s", ((1, 4),), "A summary."),), 5), CompactionRecord(trigger="manual"))
-            session.pin(5)
-            log = [digest_of(entry.message) for entry in session.entries()]
+            session.log.append([Message("user", f"question {number}"), Message("assistant", None, (call,))])
+            session.log.append([Message("tool", "done", tool_call_id=call.id, name="effect")])
+            session.log.append([Message("assistant", prose(f"old-{number}", 500))])
+            session.log.append([Message("user", "and on"), Message("assistant", prose(f"older-{number}", 3_000))])
+            session.views.commit(View((Summary("s", ((1, 4),), "A summary."),), 5), CompactionRecord(trigger="manual"))
+            session.views.pin(5)
+            log = [digest_of(entry.message) for entry in session.log.entries()]
             account.sessions[session.info.id] = Known(log)
     return account

@@ -72,8 +72,10 @@ def worked_on(store: Store) -> str | None:
 
 
 def standing(session: Session) -> Stands:
-    views = 1 + len(session.compactions())
-    return Stands(session.info.id, views, session.view_id, session.info.name, tuple(sorted(session.pins())))
+    views = 1 + len(session.views.compactions())
+    return Stands(
+        session.info.id, views, session.views.current_id, session.info.name, tuple(sorted(session.views.pins()))
+    )
 
 
 class Effect(TypedTool):

@@ -76,7 +76,7 @@ def lost(home: Path, log: Sequence[Message], seed: int) -> list[str]:
         session = asyncio.run(compacted_often(store, home, log, rng))
     problems = []
     with Store.open(home / "data" / "sessions.db") as store, store.open_session(session) as opened:
-        found = [entry.message for entry in opened.entries()]
+        found = [entry.message for entry in opened.log.entries()]
         left = found[len(log) :]
         if [digest_of(message) for message in found[: len(log)]] != [digest_of(message) for message in log]:
             problems.append("the messages are not what they were")
@@ -84,15 +84,15 @@ def lost(home: Path, log: Sequence[Message], seed: int) -> list[str]:
             problems.append("the messages would be sent otherwise than before")
         if not all(message.is_synthetic for message in left):
             problems.append("there are messages that nobody wrote")
-        records = opened.compactions()
+        records = opened.views.compactions()
         if len(records) < COMPACTIONS:
             problems.append(f"only {len(records)} compactions")
         for record in records:
-            problems += misplaced(found, opened.view(record.view_after))
-        problems += refused(History(opened.entries(), opened.view(), opened.pins()))
-        while opened.undo():
+            problems += misplaced(found, opened.views.load(record.view_after))
+        problems += refused(History(opened.log.entries(), opened.views.current(), opened.views.pins()))
+        while opened.views.undo():
             pass
-        if opened.view() != View():
+        if opened.views.current() != View():
             problems.append("undone all the way, the view does not show the whole log")
     return problems
 

@@ -87,7 +87,7 @@ def test_ctrl_c_keeps_the_partial_answer_and_what_was_typed(start: Callable[...,
     tty.send(CTRL_D)
     assert tty.ends() == 0
     with Store.open(tmp_path / "store.db") as store, _last(store) as session:
-        messages = [entry.message for entry in session.entries()]
+        messages = [entry.message for entry in session.log.entries()]
     assert [message.text.strip() for message in messages] == [
         "SLOW question",
         "The first piece.",
@@ -172,7 +172,7 @@ def test_signals_end_the_chat_and_restore_the_terminal(
             Store.open(tmp_path / "store.db") as store,
             store.open_session(store.list()[0].id, read_only=True) as session,
         ):
-            assert session.entries()[-1].message.is_interrupted
+            assert session.log.entries()[-1].message.is_interrupted
 
 
 @pytest.mark.parametrize("is_working", [False, True])

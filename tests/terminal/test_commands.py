@@ -182,7 +182,7 @@ async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
         listed = await stage.command("/sessions")
         assert "(this) What is this?" in listed
         assert stage.conversation.session.info.id[:8] in listed
-        used = stage.conversation.session.totals()
+        used = stage.conversation.session.usage.totals()
         assert f"{used.prompt_tokens:,} tokens in" in await stage.command("/cost")
         assert await stage.command("/clear") == ""
         with pytest.raises(Leave) as leave:

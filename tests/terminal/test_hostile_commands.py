@@ -50,9 +50,9 @@ class Stage:
         facts = ModelFacts(name=f"m/{name}", provider="m", window_source=name, window_tokens=10_000_000, note=name)
         for payload in STORED:
             with store.create(directory=f"/{payload}", model=f"m{payload}", name=f"n{payload}") as other:
-                other.append([Message("user", f"title {payload}")])
+                other.log.append([Message("user", f"title {payload}")])
         with store.create(directory=str(directory), model=facts.name) as session:
-            session.append([message for payload in STORED for message in exchange(payload)])
+            session.log.append([message for payload in STORED for message in exchange(payload)])
             wanted = session.info.id
         self.conversation = Conversation.open(
             defaults(),

@@ -83,7 +83,7 @@ def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> 
     with Store.open(tmp_path / "store.db") as store:
         info = store.latest()
         assert info is not None
-        entries = store.open_session(info.id, read_only=True).entries()
+        entries = store.open_session(info.id, read_only=True).log.entries()
     said = [entry.message for entry in entries if entry.message.role == "user"]
     assert [part.path for part in said[0].attachments] == []
     assert "hidden words" not in said[0].text

@@ -26,7 +26,7 @@ def suggested(stage: Stage, line: str) -> list[str]:
 
 def add(stage: Stage, text: str, name: str = "") -> str:
     with stage.conversation.store.create(directory="/x", model="m", name=name) as session:
-        session.append(said(text, "an answer"))
+        session.log.append(said(text, "an answer"))
         return session.info.id
 
 

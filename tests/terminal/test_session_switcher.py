@@ -87,7 +87,7 @@ async def test_what_cannot_be_opened_leaves_the_chat_as_it_is(tmp_path: Path) ->
         with pytest.raises(SessionNotFound):
             await stage.command("/resume nonesuch")
         held = before.store.create(directory="/", model="m", name="held")
-        held.append([Message("user", "hello")])
+        held.log.append([Message("user", "hello")])
         with pytest.raises(SessionLocked):
             await stage.command("/resume held")
         assert stage.conversation is before

@@ -38,7 +38,7 @@ def filled(home: Path, count: int = 3, **names: str) -> None:
         for number in range(count):
             directory = str(Path.cwd()) if number % 2 == 0 else "/elsewhere"
             with store.create(directory=directory, model="m", name=names.get(f"name{number}", "")) as session:
-                session.append(said(f"question {number}", f"an answer with walrus{number}"))
+                session.log.append(said(f"question {number}", f"an answer with walrus{number}"))
 
 
 def logs(home: Path) -> dict[str, list[str]]:
@@ -46,7 +46,7 @@ def logs(home: Path) -> dict[str, list[str]]:
     with Store.open(home / "store.db", read_only=True) as store:
         return {
             info.name or info.title: [
-                entry.message.text for entry in store.open_session(info.id, read_only=True).entries()
+                entry.message.text for entry in store.open_session(info.id, read_only=True).log.entries()
             ]
             for info in store.list()
         }

@@ -163,7 +163,7 @@ class FaultRuns:
         with Store.open(database(home), read_only=True) as store:
             (info,) = store.list()
             with store.open_session(info.id, read_only=True) as session:
-                return session.entries()[2 * TALK_TURNS * fault.needs_talk :], len(session.compactions())
+                return session.log.entries()[2 * TALK_TURNS * fault.needs_talk :], len(session.views.compactions())
 
 
 def database(home: Path) -> Path:
@@ -176,7 +176,7 @@ def write_talk(home: Path) -> str:
         for number in range(TALK_TURNS):
             asked = f"Question {number}: how is part {number} of it made, and what must never change in it?"
             told = [prose({"messages": [{"role": "user", "content": f"{asked} {step}"}]}).text for step in range(4)]
-            session.append([Message("user", asked), Message("assistant", "\n\n".join(told))])
+            session.log.append([Message("user", asked), Message("assistant", "\n\n".join(told))])
         return session.info.id
 
 

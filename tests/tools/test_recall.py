@@ -31,11 +31,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def box(store: Store, tmp_path: Path) -> Toolbox:
     session = store.create(directory="/", model="m")
-    session.append(
+    session.log.append(
         said("Where is the walrus?", "The walrus is in src/zoo.py.", *(f"walrus {n} {LONG}" for n in range(20)))
     )
     other = store.create(directory="/", model="m")
-    other.append(said("The seal is in src/sea.py."))
+    other.log.append(said("The seal is in src/sea.py."))
     return default_toolbox(tmp_path, Archive(store, session, lambda: tmp_path / "memory.json"))
 
 
@@ -79,7 +79,7 @@ async def test_every_answer_is_bounded(box: Toolbox) -> None:
 
 async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: Store) -> None:
     session = store.open_session(store.list()[-1].id, read_only=True)
-    whole = session.entries()[4].message.text
+    whole = session.log.entries()[4].message.text
     joined, offset = "", 0
     while offset < len(whole):
         outcome = await run(box, expand="5", offset=offset)
@@ -114,7 +114,7 @@ async def test_what_recall_found_is_not_found_again(box: Toolbox, store: Store, 
     found = await run(box, query="seal", scope="all")
     session = store.open_session(store.list()[0].id, read_only=True)
     log = store.create(directory="/", model="m")
-    log.append([Message("tool", found.text, tool_call_id="1", name=Recall.name)])
+    log.log.append([Message("tool", found.text, tool_call_id="1", name=Recall.name)])
     again = await run(box, query="seal", scope="all")
     assert again.text == found.text
     assert session.info.id in found.text

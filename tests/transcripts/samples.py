@@ -46,11 +46,11 @@ def full(text: str = HOSTILE) -> SessionCopy:
     """Nine messages, three compactions of which one is undone, pins, calls."""
     with Store.open(None) as store:
         session = store.create(directory=text, model=text, name=text)
-        session.append(messages(text))
-        session.commit_view(VIEW, RECORD)
-        session.commit_view(View((Summary("s2", ((1, 6),), "later"),), 7), msgspec.structs.replace(RECORD, cost=None))
-        session.undo()
-        session.pin(5)
-        session.record_usage(8, text, Usage(700, 20, 10, 5, 3, cost=0.5), 0)
-        session.record_usage(9, text, Usage(300, 20), 1)
+        session.log.append(messages(text))
+        session.views.commit(VIEW, RECORD)
+        session.views.commit(View((Summary("s2", ((1, 6),), "later"),), 7), msgspec.structs.replace(RECORD, cost=None))
+        session.views.undo()
+        session.views.pin(5)
+        session.usage.record(8, text, Usage(700, 20, 10, 5, 3, cost=0.5), 0)
+        session.usage.record(9, text, Usage(300, 20), 1)
         return store.copy_of(session.info.id)

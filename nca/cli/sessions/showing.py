@@ -34,12 +34,13 @@ def _as_dict(session: Session) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(session.info),
         "log": [
-            {"seq": entry.seq, "at": entry.at, "message": message_to_dict(entry.message)} for entry in session.entries()
+            {"seq": entry.seq, "at": entry.at, "message": message_to_dict(entry.message)}
+            for entry in session.log.entries()
         ],
-        "pins": sorted(session.pins()),
-        "compactions": msgspec.to_builtins(session.compactions()),
-        "summaries": msgspec.to_builtins(session.summaries()),
-        "usage": msgspec.to_builtins(session.totals()),
+        "pins": sorted(session.views.pins()),
+        "compactions": msgspec.to_builtins(session.views.compactions()),
+        "summaries": msgspec.to_builtins(session.views.summaries()),
+        "usage": msgspec.to_builtins(session.usage.totals()),
     }
 
 
@@ -51,16 +52,16 @@ def _print_session(session: Session) -> None:
     typer.echo(f"directory  {one_line(info.directory)}")
     typer.echo(f"model      {one_line(info.model)}")
     typer.echo(f"used       {when(info.created_at)} to {when(info.updated_at)}, {messages(info.messages)}")
-    pins = session.pins()
-    for entry in session.entries():
+    pins = session.views.pins()
+    for entry in session.log.entries():
         typer.echo("")
         _print_entry(entry, is_pinned=entry.seq in pins)
-    records = session.compactions()
+    records = session.views.compactions()
     if records:
         typer.echo("\ncompactions")
     for record in records:
         typer.echo(_compaction(record))
-    for summary in session.summaries():
+    for summary in session.views.summaries():
         typer.echo("")
         _print_summary(summary)
 

@@ -26,7 +26,7 @@ class CostCommand:
 
     async def run(self, context: CommandContext, argument: str) -> None:
         conversation = context.conversation
-        total = conversation.session.totals()
+        total = conversation.session.usage.totals()
         parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
         if total.cache_read_tokens:
             parts.append(f"{_cached(total)} of the input from the provider's cache")

@@ -130,7 +130,7 @@ def write(name: str, content: str = "one\n") -> dict[str, Any]:
 
 def results(home: Path) -> list[str]:
     with Store.open(home / "store.db") as store, store.open_session(store.list()[0].id, read_only=True) as session:
-        return [entry.message.text for entry in session.entries() if entry.message.role == "tool"]
+        return [entry.message.text for entry in session.log.entries() if entry.message.role == "tool"]
 
 
 def test_yes_runs_it(start: Callable[..., Tty], tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_line_typed_while_tools_run_reaches_the_running_turn(start: Callable[.
     tty.ends()
     with Store.open(tmp_path / "store.db") as store, store.open_session(store.list()[0].id, read_only=True) as session:
         roles = [
-            (entry.message.role, entry.message.text) for entry in session.entries() if entry.message.role != "tool"
+            (entry.message.role, entry.message.text) for entry in session.log.entries() if entry.message.role != "tool"
         ]
     assert [text for role, text in roles if role == "user"] == ["PAUSE look", "rather in b", "third"]
     assert [role for role, _ in roles] == ["user", "assistant", "user", "assistant", "user", "assistant"]
