@@ -19,8 +19,8 @@ import typer
 from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
 from nca.cli.commands import build
 from nca.config.schema import KEYS
-from nca.terminal.commands import Command, find_command
-from nca.terminal.commands.registry import COMMANDS
+from nca.terminal.commands.command import Command
+from nca.terminal.commands.registry import all_commands, find_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -91,7 +91,7 @@ def test_a_command_in_the_docs_exists(line: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_flags_and_chat_commands_in_the_docs_exist(page: Path) -> None:
-    in_the_chat = {flag for command in COMMANDS for flag in re.findall(r"--[a-z-]+", command.usage)}
+    in_the_chat = {flag for command in all_commands() for flag in re.findall(r"--[a-z-]+", command.usage)}
     known = _all_flags(typer.main.get_command(build())) | set(VERSION_FLAGS) | in_the_chat
     for code in _codes(page):
         first = code.split()[0] if code.split() else ""
@@ -126,14 +126,16 @@ def test_every_command_is_documented(path: str) -> None:
     assert any(code == path or code.startswith(f"{path} ") for code in _all_codes()), f"no page has {path}"
 
 
-@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("name", [command.name for command in all_commands()])
 def test_every_chat_command_is_documented(name: str) -> None:
     assert any(code.split()[:1] == [f"/{name}"] for code in _all_codes()), f"no page has /{name}"
 
 
 def test_every_word_of_context_is_documented() -> None:
     """Below `/context`, in a row of a table or in text: `/context undo`, or `undo` behind it."""
-    words = re.findall(r"^/context ([a-z]+)", COMMANDS[[one.name for one in COMMANDS].index("context")].usage, re.M)
+    words = re.findall(
+        r"^/context ([a-z]+)", all_commands()[[one.name for one in all_commands()].index("context")].usage, re.M
+    )
     rows = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if "/context" in line]
     missing = [word for word in words if not any(re.search(rf"`(?:/context )?{word}\b", row) for row in rows)]
     assert words

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from nca.agent.conversation import Conversation
     from nca.cli.choose_session import WantedSession
     from nca.config.loaded import LoadedSettings
-    from nca.events import Event
+    from nca.events import Event, Listener
     from nca.models.choose import Choice
     from nca.terminal.input.first_prompt import FirstPrompt
+    from nca.terminal.interrupts import Interrupts
 
 
 _NEEDED = (
@@ -94,33 +93,42 @@ def open_chat(words: ChatWords) -> int:
 
 async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
     from nca.cli.opening import store_path
+    from nca.terminal.interrupts import Interrupts
     from nca.terminal.render.open_output import has_screen
 
-    history_file = store_path().with_name("history") if loaded.settings.session.persist else None
-    first: FirstPrompt | None = None
-    if wanted.is_new and has_screen(loaded.settings.terminal):
-        import asyncio
-
-        from nca.terminal.commands import Leave
-        from nca.terminal.input.first_prompt import FirstPrompt
-        from nca.terminal.signals import give_up
-
-        first = FirstPrompt(loaded.settings.terminal, Path.cwd(), history_file)
-        await first.begin()
-        try:
-            # In a thread, so that what is typed is seen.
-            await first.during(asyncio.to_thread(_load))
-        except (EOFError, Leave) as left:
-            # Nothing is open yet, and nobody is to wait for a thread that cannot be stopped.
-            await first.close()
-            give_up(left.exit_code if isinstance(left, Leave) else 0)
-    else:
+    settings, interrupts = loaded.settings, Interrupts()
+    if not has_screen(settings.terminal):
         _load()
+        return await _opened(loaded, choice, wanted, None, interrupts)
+
+    from nca.terminal.input.first_prompt import FirstPrompt
+
+    history_file = store_path().with_name("history") if settings.session.persist else None
+    first = FirstPrompt(settings.terminal, Path.cwd(), history_file, interrupts)
     try:
-        return await _opened(loaded, choice, wanted, first, history_file)
+        if wanted.is_new:
+            await _load_behind(first)
+        else:
+            _load()
+        return await _opened(loaded, choice, wanted, first, interrupts)
     finally:
-        if first is not None:
-            await first.close()
+        await first.close()
+
+
+async def _load_behind(first: FirstPrompt) -> None:
+    """Load while the person types already, in a thread so that what is typed is seen."""
+    import asyncio
+
+    from nca.terminal.interrupts import Leave
+    from nca.terminal.signals import give_up
+
+    await first.begin()
+    try:
+        await first.during(asyncio.to_thread(_load))
+    except (EOFError, Leave) as left:
+        # Nothing is open yet, and nobody is to wait for a thread that cannot be stopped.
+        await first.close()
+        give_up(left.exit_code if isinstance(left, Leave) else 0)
 
 
 def _load() -> None:
@@ -137,18 +145,14 @@ def _load() -> None:
 
 
 async def _opened(
-    loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, history_file: Path | None
+    loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
     from nca.cli.opening import open_conversation, open_store
-    from nca.terminal.app import LoopOptions, run_loop
-    from nca.terminal.commands import Leave
-    from nca.terminal.render.draw import Draw
-    from nca.terminal.render.open_output import open_output
-    from nca.terminal.session_switcher import opener
+    from nca.terminal.app import ChatApp
+    from nca.terminal.interrupts import Leave
+    from nca.terminal.open_terminal import open_terminal
 
-    output = open_output(loaded.settings.terminal)
-    if first is not None and isinstance(output, Draw):
-        output.begin_prompt(first.above)
+    output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
     gate = _Gate(output.on_event)
     with open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
@@ -156,28 +160,21 @@ async def _opened(
             earlier, read_only = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code
-        session = earlier.id if earlier else None
         conversation = await open_conversation(
-            loaded, store, gate, choice=choice, session=session, prepares=True, read_only=read_only
+            loaded,
+            store,
+            gate,
+            choice=choice,
+            session=earlier.id if earlier else None,
+            prepares=True,
+            read_only=read_only,
+            person=reader,
         )
-        try:
-            for line in _first_lines(conversation, choice, is_first=is_first, is_earlier=earlier is not None):
-                output.notice(line)
-            gate.open()
-            options = LoopOptions(
-                first_prompt=first,
-                history_file=history_file,
-                store=store,
-                open_session=opener(gate),
-                switch_model=_switch(gate),
-                save_setting=_save,
-                models=lambda: (choice.model, *choice.alternatives),
-                after_prompt=_warmer(),
-            )
-        except BaseException:
-            await conversation.close()
-            raise
-        return await run_loop(conversation, output, options, directory=Path.cwd())
+        for line in _first_lines(conversation, choice, is_first=is_first, is_earlier=earlier is not None):
+            output.notice(line)
+        gate.open()
+        models = (choice.model, *choice.alternatives)
+        return await ChatApp(conversation, output, reader, interrupts, models=models).run()
 
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, is_earlier: bool) -> list[str]:
@@ -196,7 +193,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
 class _Gate:
     """Holds events back until the banner is on the screen."""
 
-    def __init__(self, listener: Callable[[Event], None]) -> None:
+    def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._held: list[Event] | None = []
 
@@ -210,60 +207,3 @@ class _Gate:
         held, self._held = self._held or [], None
         for event in held:
             self._listener(event)
-
-
-def _switch(listener: Callable[[Event], None]) -> Callable[[Conversation, str], Awaitable[str]]:
-    async def switch(conversation: Conversation, name: str) -> str:
-        import os
-
-        from nca.models.choose import named, open_model
-
-        settings = conversation.loaded.for_model(name).settings.model
-        choice = named(name, settings, os.environ)
-        await conversation.use_model(await open_model(settings, choice, listener))
-        note = conversation.model.facts.note
-        return f"{choice.model} answers from now on. {note}".rstrip()
-
-    return switch
-
-
-def _save(name: str, value: Any) -> Path:
-    import os
-
-    from nca.config.paths import project_config_file
-    from nca.config.saving import save_value
-    from nca.config.trust import TrustStore
-
-    path = project_config_file(Path.cwd())
-    with TrustStore(os.environ).saving(Path.cwd()):
-        save_value(path, name, value)
-    return path
-
-
-def _warmer() -> Callable[[Conversation], None]:
-    """Loads what a conversation's first answer needs while the person types."""
-    import asyncio
-    import contextlib
-
-    from nca.errors import NcaError
-    from nca.models.client import warm as warm_litellm
-    from nca.models.model import KeepsPrefix
-
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def warm(conversation: Conversation) -> None:
-        if not conversation.session.is_read_only:
-            conversation.servers.begin()
-        # What is wrong is said when the model is asked.
-        with contextlib.suppress(ImportError, NcaError):
-            if isinstance(conversation.model, KeepsPrefix):
-                await conversation.model.warm(conversation.context.next_request())
-            else:
-                await warm_litellm()
-
-    def start(conversation: Conversation) -> None:
-        task = asyncio.get_running_loop().create_task(warm(conversation))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    return start

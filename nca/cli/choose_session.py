@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
-from nca.terminal.commands import Leave
+from nca.terminal.interrupts import Leave
 
 if TYPE_CHECKING:
     from nca.sessions.session import SessionInfo

@@ -9,15 +9,11 @@ import typer
 from nca.cli import flags
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
     from nca.events import ApprovalAsked, Event, TurnFinished
+    from nca.terminal.interrupts import Interrupts
 
-EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
-UNFINISHED = 1
-"""The turn ended by itself, but a call needed an approval that nobody could give."""
 STREAMS = ("ndjson",)
 
 
@@ -79,51 +75,37 @@ def _text(prompt: str | None) -> str:
 
 
 async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json: bool, stream: str | None) -> int:
-    import asyncio
 
     from nca.cli.opening import open_conversation, open_store
-    from nca.terminal.signals import INTERRUPTED_EXIT_CODE, Interrupts
+    from nca.terminal.interrupts import Interrupts, Stopped
+    from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
-    watch = _Watch(as_json, stream)
+    interrupts = Interrupts(ends_at_first=True)
+    watch = _Watch(as_json, stream, interrupts)
     with open_store(loaded, watch.listen) as store:
         conversation = await open_conversation(loaded, store, watch.listen, session=session, kind="run")
         try:
-            sending = asyncio.ensure_future(conversation.send(text))
-            interrupts = Interrupts(
-                on_interrupt=lambda: interrupts.end(INTERRUPTED_EXIT_CODE),
-                on_end=sending.cancel,
-                is_working=lambda: False,
-            )
-            # What nobody reads, nobody is to pay for.
-            watch.on_unwritten = interrupts.end
             with interrupts.handled():
-                finished = await sending
+                finished = await interrupts.run(conversation.send(text))
             watch.close(conversation, finished)
-        except asyncio.CancelledError:
-            # Ended before the turn had begun.
-            if interrupts.exit_code is None:
-                raise
+        except Stopped:
+            return interrupts.exit_code or INTERRUPTED_EXIT_CODE
         finally:
             await conversation.close()
-    if interrupts.exit_code is not None:
-        return interrupts.exit_code
-    if finished.reason == "failed":
-        return watch.exit_code
-    return EXIT_CODES[finished.reason] or (UNFINISHED if watch.unanswered else 0)
+    return finished.exit_code if interrupts.exit_code is None else interrupts.exit_code
 
 
 class _Watch:
-    """Listens to the turn: prints it as it was asked for, and remembers the exit code of its error."""
+    """Listens to the turn and prints it as it was asked for."""
 
-    def __init__(self, as_json: bool, stream: str | None) -> None:
+    def __init__(self, as_json: bool, stream: str | None, interrupts: Interrupts) -> None:
         import io
         import os
         import sys
 
         from nca.terminal.render.plain import PlainDraw
 
-        self.exit_code = 1
-        self.on_unwritten: Callable[[int], None] = lambda exit_code: None
+        self._interrupts = interrupts
         self.unanswered: list[ApprovalAsked] = []
         self._asked: ApprovalAsked | None = None
         self._is_stopped = False
@@ -132,10 +114,8 @@ class _Watch:
         self._draw = PlainDraw(io.StringIO() if as_json else sys.stdout, sys.stderr, os.environ)
 
     def listen(self, event: Event) -> None:
-        from nca.events import ApprovalAsked, ApprovalGiven, ErrorRaised
+        from nca.events import ApprovalAsked, ApprovalGiven
 
-        if isinstance(event, ErrorRaised):
-            self.exit_code = event.exit_code
         if isinstance(event, ApprovalAsked):
             self._asked = event
         if isinstance(event, ApprovalGiven) and event.decision == "unanswered" and self._asked is not None:
@@ -161,7 +141,8 @@ class _Watch:
         self._is_stopped = True
         if failure is not None and not is_unread(failure) and not is_told:
             print(f"nca: {unwritten_line(failure)}", file=sys.stderr)
-        self.on_unwritten(BROKEN_PIPE_EXIT_CODE if is_unread(failure) else UNWRITTEN_EXIT_CODE)
+        # What nobody reads, nobody is to pay for.
+        self._interrupts.end(BROKEN_PIPE_EXIT_CODE if is_unread(failure) else UNWRITTEN_EXIT_CODE)
 
     def close(self, conversation: Conversation, finished: TurnFinished) -> None:
         """After everything else: what nobody could approve; with --json, the one object."""

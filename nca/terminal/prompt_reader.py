@@ -1,115 +1,117 @@
-"""The prompt, the screen and the conversation, put together for one chat."""
+"""The prompt as the reader of a chat: what is drawn while it stands lands above it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nca.terminal.commands import CommandContext
 from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.approval import TerminalApprover
+from nca.terminal.panels.question import KeyQuestion
 from nca.terminal.panels.toolbar import Status, activity_of
+from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
 
 if TYPE_CHECKING:
-    from nca.agent.conversation import Conversation
-    from nca.sessions.session import SessionInfo
-    from nca.sessions.store import Store
+    from contextlib import AbstractContextManager
 
+    from nca.agent.approvals import Answer
+    from nca.agent.conversation import Conversation
+    from nca.events import ApprovalAsked
+    from nca.sessions.session import SessionInfo
+    from nca.terminal.panels.locked_session import Key
 
 WATCH_SECONDS = 0.3
 
 
-class PromptReader:
-    """Reads from the prompt; while it stands, what is drawn lands above it."""
+class PromptReader(Reader):
+    """Reads from the prompt that stands already, and from new ones after it."""
 
-    def __init__(
-        self,
-        context: CommandContext,
-        draw: Draw,
-        first: FirstPrompt,
-        directory: Path,
-        after_prompt: Callable[[Conversation], None] | None,
-    ) -> None:
-        self._context = context
-        self._draw = draw
-        self._after_prompt = after_prompt
-        self._begun: Conversation | None = None
-        """The conversation that a prompt stood for already."""
-        self._status: Status | None = None
-        self.is_leaving: Callable[[], bool] = lambda: True
-        """Whether a Ctrl-C on an empty line is the second."""
-        options = first.options
-        options.status = lambda: self._status
-        options.keys = lambda: context.conversation.loaded.settings.terminal.keys
-        options.theme = lambda: context.conversation.loaded.settings.terminal.theme
-        options.interrupted = self._interrupted
-        options.lend_terminal = self._lend_terminal
-        options.stopping = draw.screen.clear_tail
-        first.completer = PromptCompleter(context, FileFinder(directory))
+    is_interactive = True
+    can_choose = True
+    can_pick = True
+
+    def __init__(self, first: FirstPrompt, draw: Draw, interrupts: Interrupts) -> None:
         self._first = first
-        self.prompt = first.prompt
-        draw.typed_ahead = self.prompt.typed_ahead
+        self._prompt = first.prompt
+        self._draw = draw
+        self._approver = TerminalApprover(draw, self._prompt, interrupts)
+        self._question = KeyQuestion(draw, self._prompt)
+        if first.has_begun:
+            draw.begin_prompt(first.above)
 
-    async def read(self, default: str = "") -> str:
-        conversation = self._context.conversation
-        self._status = status_of(conversation)
-        if self._after_prompt is not None and conversation is not self._begun:
-            self._begun = conversation
-            begin = partial(self._after_prompt, conversation)
-            if self._first.has_begun:
-                asyncio.get_running_loop().call_soon(begin)
-            else:
-                self.prompt.when_drawn(begin)
-        self.prompt.redraw()
-        self._draw.begin_prompt(self.prompt.above)
-        watch = asyncio.create_task(self._watch(conversation))
+    @contextmanager
+    def chatting(self, completions: Completions) -> Iterator[None]:
+        files = FileFinder(completions.conversation.directory)
+        self._prompt.complete_with(PromptCompleter(completions, files))
+        with self._first.quiet_terminal():
+            yield
+
+    async def read(self, conversation: Conversation, default: str = "") -> str:
+        status = status_of(conversation)
+        self._prompt.apply(conversation.loaded.settings.terminal)
+        self._prompt.show_status(status)
+        self._draw.begin_prompt(self._prompt.above)
+        watch = asyncio.create_task(self._watch(conversation, status.activity))
         try:
             return await self._first.read(default)
         finally:
             self._draw.end_prompt()
             watch.cancel()
 
-    async def _watch(self, conversation: Conversation) -> None:
+    async def _watch(self, conversation: Conversation, shown: str) -> None:
         """What goes on in the background stands in the toolbar until it is over; no event says that it is."""
-        shown = self._status.activity if self._status is not None else ""
         # The first look comes after the first drawing, which may have started servers.
         await asyncio.sleep(WATCH_SECONDS)
         while (now := activity_of(conversation)) or now != shown:
             if now != shown:
-                shown, self._status = now, status_of(conversation)
-                self.prompt.redraw()
+                shown = now
+                self._prompt.show_status(status_of(conversation))
             await asyncio.sleep(WATCH_SECONDS)
 
-    def _lend_terminal(self) -> AbstractContextManager[None]:
-        return self._context.lend_terminal()
+    async def shown(self) -> None:
+        if not self._first.has_begun:
+            await self._prompt.drawn()
 
-    async def pick(self, store: Store) -> SessionInfo | None:
-        """Have the person choose a stored session; to be called while the terminal is lent. None where they leave."""
+    def interrupt(self) -> bool:
+        return self._prompt.interrupt()
+
+    def while_working(self) -> AbstractContextManager[object]:
+        return self._prompt.typing_ahead(self._draw.screen)
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        return await self._approver.ask(asked)
+
+    async def choose(self, question: str, keys: Sequence[Key]) -> str:
+        return await self._question.ask(question, keys)
+
+    def typed_ahead(self) -> Sequence[str]:
+        return self._prompt.take_messages()
+
+    def hold_typed_lines(self) -> None:
+        self._prompt.hold_typed_lines()
+
+    def lend_terminal(self) -> AbstractContextManager[object]:
+        return self._prompt.lent_terminal()
+
+    async def pick(self, conversation: Conversation) -> SessionInfo | None:
         from nca.terminal.panels.picker import Picker
         from nca.terminal.panels.session_loader import Shelf
 
-        conversation, shelf = self._context.conversation, Shelf(store)
+        shelf = Shelf(conversation.store)
         picker = Picker(shelf, str(conversation.directory), conversation.session.info.id)
-        self._draw.begin_prompt(picker.above)
-        typed_ahead, self._draw.typed_ahead = self._draw.typed_ahead, str
-        try:
-            return await picker.pick()
-        finally:
-            self._draw.typed_ahead = typed_ahead
-            self._draw.end_prompt()
-            shelf.close()
-
-    def _interrupted(self) -> bool:
-        return self.is_leaving()
-
-    def while_working(self) -> AbstractContextManager[None]:
-        return self.prompt.typing_ahead()
+        with self.lend_terminal():
+            self._draw.begin_prompt(picker.above)
+            try:
+                return await picker.pick()
+            finally:
+                self._draw.end_prompt()
+                shelf.close()
 
 
 def status_of(conversation: Conversation) -> Status:
@@ -123,7 +125,6 @@ def status_of(conversation: Conversation) -> Status:
         session=(conversation.session.info.name or conversation.session.info.id[:8])
         + (" (read-only)" if conversation.session.is_read_only else ""),
         cost=conversation.session.usage.totals().cost,
-        is_estimate=stats.is_estimate,
         permission=conversation.approvals.mode,
         activity=activity_of(conversation),
         is_high=stats.is_high,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
-from nca.terminal.commands import CommandContext
 from nca.terminal.render.output import Output
 from nca.terminal.render.sanitize import LineSanitizer, one_line
+from nca.terminal.session_switcher import SessionSwitcher
 
 if TYPE_CHECKING:
     from nca.tools.shell.runner import CommandResult, CommandRunner
@@ -22,16 +22,12 @@ LAST_LINES = 20
 _NAME_CHARS = 200
 
 
-def is_shell_line(text: str) -> bool:
-    """Whether a line is a command. `![` begins an image in Markdown."""
-    return text.startswith("!") and not text.startswith("![")
-
-
 class ShellLine:
     """Runs the commands of one chat."""
 
-    def __init__(self, context: CommandContext) -> None:
-        self._context = context
+    def __init__(self, sessions: SessionSwitcher, output: Output) -> None:
+        self._sessions = sessions
+        self._output = output
         self._made: CommandRunner | None = None
 
     async def run(self, line: str) -> None:
@@ -44,8 +40,8 @@ class ShellLine:
             raise UsageError("There is no command behind the !.", advice="As in !git status; !!command is not shared.")
         if "\n" in command:
             raise UsageError("A command behind ! is one line; nothing was run and nothing was sent.")
-        conversation, output = self._context.conversation, self._context.output
-        shown = _Shown(output)
+        conversation = self._sessions.conversation
+        shown = _Shown(self._output)
         try:
             result = await self._runner().run(command, on_output=shown.take)
         except ToolError as error:
@@ -53,19 +49,19 @@ class ShellLine:
         shown.finish(result)
         if is_shared:
             conversation.share(f"$ {one_line(command, _NAME_CHARS)}".replace('"', "'"), result.report())
-            output.notice("This goes with your next message.")
+            self._output.notice("This goes with your next message.")
 
     def _runner(self) -> CommandRunner:
         # Imported here: most chats run no command.
         from nca.tools.shell.runner import CommandRunner
 
         if self._made is None:
-            context = self._context
+            sessions = self._sessions
             self._made = CommandRunner(
-                context.conversation.directory,
-                settings=lambda: context.conversation.loaded.settings.tools,
-                limits=lambda: context.conversation.loaded.settings.context.admission,
-                outputs=lambda: context.conversation.store.originals_of(context.conversation.session.info.id),
+                sessions.conversation.directory,
+                settings=lambda: sessions.conversation.loaded.settings.tools,
+                limits=lambda: sessions.conversation.loaded.settings.context.admission,
+                outputs=lambda: sessions.conversation.store.originals_of(sessions.conversation.session.info.id),
                 stays_inside=False,
             )
         return self._made

@@ -13,7 +13,7 @@ import pytest
 
 from nca.context.view import Summary
 from nca.sessions.store import Store
-from nca.terminal.signals import AGAIN_SECONDS
+from nca.terminal.interrupts import AGAIN_SECONDS
 from nca.testing.faults import FAULTS, Fault
 from nca.testing.faults.fault import BEGUN
 from nca.testing.faults.rates import limited

@@ -14,15 +14,16 @@ from typing import Any
 
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
-from nca.config.saving import save_value
 from nca.errors import ProviderError
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.model import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
-from nca.terminal.app import LoopOptions, run_loop
+from nca.terminal.app import ChatApp
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.open_terminal import open_terminal
 from nca.terminal.render.glyphs import carry
-from nca.terminal.render.open_output import open_output
+from nca.terminal.render.open_output import has_screen
 from nca.testing.scripted import ScriptedModel
 
 
@@ -76,36 +77,28 @@ async def main(script: dict[str, Any]) -> int:
     carry(sys.stdout, sys.stderr)
     SlowModel.piece_seconds = script.get("piece_seconds", 0.0)
     replies = [_reply(reply) for reply in script["replies"]]
-    output = open_output(loaded.settings.terminal)
+    settings, interrupts = loaded.settings.terminal, Interrupts()
+    directory = Path(script.get("directory", Path.cwd()))
+    first = None
+    if has_screen(settings):
+        # Imported here: line mode does without prompt_toolkit.
+        from nca.terminal.input.first_prompt import FirstPrompt
+
+        first = FirstPrompt(settings, directory, home / "history" if home else None, interrupts)
+    output, reader = open_terminal(settings, first, interrupts)
     with Store.open(home / "store.db" if home else None) as store:
         conversation = Conversation.open(
             loaded,
             store=store,
             model=SlowModel(replies, facts=facts),
-            directory=Path(script.get("directory", Path.cwd())),
+            directory=directory,
             listener=output.on_event,
             prepares=script.get("prepares", False),
+            person=reader,
         )
-        options = LoopOptions(
-            banner=script.get("banner", ()),
-            history_file=home / "history" if home else None,
-            store=store,
-            open_session=lambda before, session, read_only: Conversation.open(
-                before.loaded,
-                store=store,
-                model=before.model,
-                directory=before.directory,
-                session=session,
-                listener=output.on_event,
-                prepares=script.get("prepares", False),
-                read_only=read_only,
-                told=before.told,
-            ),
-            save_setting=lambda name, value: Path(
-                save_value(Path.cwd() / "config.toml", name, value) and "config.toml"
-            ),
-        )
-        return await run_loop(conversation, output, options, directory=conversation.directory)
+        for line in script.get("banner", ()):
+            output.notice(line)
+        return await ChatApp(conversation, output, reader, interrupts).run()
 
 
 if __name__ == "__main__":

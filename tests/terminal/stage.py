@@ -1,4 +1,4 @@
-"""A conversation over a scripted model with what it says caught in two texts, for tests of commands and drawing."""
+"""A chat over a scripted model with what it says caught in two texts, for tests of commands and drawing."""
 
 from __future__ import annotations
 
@@ -12,23 +12,62 @@ from typing import Any
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
 from nca.models.catalog import ModelFacts
+from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
-from nca.terminal.commands import CommandContext, find_command
+from nca.terminal.app import ChatApp
+from nca.terminal.commands.registry import find_command
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.locked_session import Key
+from nca.terminal.reader import Reader
 from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel
 
 
+class ScriptedReader(Reader):
+    """A person with prepared answers; without any, nobody can be asked."""
+
+    is_interactive = True
+
+    def __init__(self, answers: Sequence[str] = (), picks: Sequence[SessionInfo | None] = ()) -> None:
+        self.can_choose, self.can_pick = bool(answers), bool(picks)
+        self.questions: list[str] = []
+        self._answers, self._picks = list(answers), list(picks)
+
+    async def read(self, conversation: Conversation, default: str = "") -> str:
+        raise EOFError
+
+    def interrupt(self) -> bool:
+        return True
+
+    async def choose(self, question: str, keys: Sequence[Key]) -> str:
+        self.questions.append(question)
+        return self._answers.pop(0)
+
+    async def pick(self, conversation: Conversation) -> SessionInfo | None:
+        return self._picks.pop(0)
+
+
+class Typed:
+    """What a person has typed ahead."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def typed_ahead_line(self) -> str:
+        return self.text
+
+
 @dataclass
 class Stage:
-    """`said` is what a command answered, `asides` what was said beside it."""
+    """`answers` is what a command answered, `asides` what was said beside it."""
 
-    context: CommandContext
+    app: ChatApp
     answers: io.StringIO
     asides: io.StringIO
 
     @property
     def conversation(self) -> Conversation:
-        return self.context.conversation
+        return self.app.conversation
 
     async def command(self, line: str) -> str:
         """Run a slash command; its answer and its notices."""
@@ -36,7 +75,7 @@ class Stage:
         command = find_command(name)
         assert command is not None
         self.take()
-        await command.run(self.context, argument.strip())
+        await command.run(self.app, argument.strip())
         return self.take()
 
     def take(self) -> str:
@@ -46,10 +85,20 @@ class Stage:
             file.truncate()
         return said
 
+    def with_reader(self, reader: Reader) -> Stage:
+        """The same chat with another person."""
+        app = ChatApp(self.conversation, self.app.output, reader, self.app.interrupts)
+        return Stage(app, self.answers, self.asides)
+
 
 @contextmanager
 def a_stage(
-    directory: Path, replies: Sequence[Any] = (), *, window_tokens: int = 10_000, **settings: Any
+    directory: Path,
+    replies: Sequence[Any] = (),
+    *,
+    window_tokens: int = 10_000,
+    models: Sequence[str] = (),
+    **settings: Any,
 ) -> Iterator[Stage]:
     loaded = defaults()
     for name, value in settings.items():
@@ -58,7 +107,7 @@ def a_stage(
         name="scripted/model", provider="scripted", window_source="the script", window_tokens=window_tokens
     )
     answers, asides = io.StringIO(), io.StringIO()
-    output = PlainDraw(answers, asides, {})
+    output, reader = PlainDraw(answers, asides, {}), ScriptedReader()
     with Store.open(None) as store:
         conversation = Conversation.open(
             loaded,
@@ -66,5 +115,6 @@ def a_stage(
             model=ScriptedModel(replies, facts=facts),
             directory=directory,
             listener=output.on_event,
+            person=reader,
         )
-        yield Stage(CommandContext(conversation, output, store=store), answers, asides)
+        yield Stage(ChatApp(conversation, output, reader, Interrupts(), models=models), answers, asides)

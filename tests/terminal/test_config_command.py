@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.errors import ConfigError, UsageError
-from nca.terminal.commands import find_command
+from nca.terminal.commands.registry import find_command
 from tests.terminal.stage import a_stage
-
-
-def saving(path: Path) -> Callable[[str, Any], Path]:
-    def save(name: str, value: Any) -> Path:
-        save_value(path, name, value)
-        return path
-
-    return save
 
 
 async def test_the_overview_is_one_screen_with_what_is_changed_first(tmp_path: Path) -> None:
@@ -80,10 +70,9 @@ async def test_every_default_can_be_set_again(tmp_path: Path) -> None:
 
 
 async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
+    path = tmp_path / ".nca" / "config.toml"
 
     with a_stage(tmp_path) as stage:
-        stage.context.save_setting = saving(path)
         await stage.command("/config context.prune.keep_results 3 --save")
         await stage.command("/config context.auto off --save")
         assert "keep_results = 3" in path.read_text()
@@ -95,11 +84,10 @@ async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> Non
 async def test_what_was_taken_out_of_the_file_does_not_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, path = tmp_path / "home", tmp_path / ".nca" / "config.toml"
+    home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("NCA_HOME", str(home))
     with a_stage(tmp_path) as stage:
-        stage.context.save_setting = saving(path)
         for own, again in ((0, 0), (5, 5)):
             if own:
                 save_value(home / "config.toml", "context.max_turns", own)
@@ -110,10 +98,9 @@ async def test_what_was_taken_out_of_the_file_does_not_come_back(
 
 
 async def test_what_is_saved_comes_from_the_file_and_not_from_the_chat(tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
+    path = tmp_path / ".nca" / "config.toml"
 
     with a_stage(tmp_path) as stage:
-        stage.context.save_setting = saving(path)
         await stage.command("/config context.max_turns 7 --save")
         assert stage.conversation.loaded.origin("context.max_turns") == str(path)
         assert stage.conversation.loaded.value("context.max_turns") == 7
@@ -133,13 +120,12 @@ async def test_what_a_change_does_not_reach_is_said(tmp_path: Path) -> None:
 
 
 def test_values_are_completed_with_what_can_be_done(tmp_path: Path) -> None:
-    with a_stage(tmp_path) as stage:
-        stage.context.models = lambda: ["openai/one", "anthropic/two"]
+    with a_stage(tmp_path, models=["openai/one", "anthropic/two"]) as stage:
         config = find_command("config")
         assert config is not None
 
         def words(typed: str) -> list[str]:
-            return [suggestion.text for suggestion in config.complete(stage.context, typed)]
+            return [suggestion.text for suggestion in config.complete(stage.app, typed)]
 
         assert words("context.auto ") == ["on", "off", "preview", "--save", "--unset", "default"]
         assert "anthropic/two" in words("model.summarizer a")

@@ -111,7 +111,7 @@ async def test_a_preview_changes_nothing_until_it_is_accepted(tmp_path: Path) ->
         text = await stage.command("/context compact --preview the parser")
         assert stage.conversation.context.view == before
         assert not stage.conversation.context.history()
-        held = stage.context.preview
+        held = stage.app.preview
         assert held is not None
         assert f"{held.proposal.tokens_before:,} → {held.proposal.tokens_after:,} tokens" in text
         assert "fails at line 12" in text

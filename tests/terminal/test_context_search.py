@@ -22,8 +22,7 @@ async def test_what_was_cleared_is_found(tmp_path: Path) -> None:
 
 async def test_other_sessions_on_request(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
-        assert stage.context.store is not None
-        with stage.context.store.create(directory="/", model="m") as other:
+        with stage.conversation.store.create(directory="/", model="m") as other:
             other.log.append(said("the walrus"))
         assert "--all TEXT looks into every session" in await stage.command("/context search walrus")
         assert f"{other.info.id}:1  user: the walrus" in await stage.command("/context search --all walrus")

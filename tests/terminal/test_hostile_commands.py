@@ -17,13 +17,15 @@ from nca.errors import NcaError
 from nca.messages import AttachmentPart, Message, TextPart, ToolCall, clean_text
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
-from nca.terminal.commands import CommandContext
-from nca.terminal.commands.registry import COMMANDS
+from nca.terminal.app import ChatApp
+from nca.terminal.commands.registry import all_commands
+from nca.terminal.interrupts import Interrupts
 from nca.terminal.panels.toolbar import Status, toolbar
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.wording import error_line
 from nca.testing.scripted import ScriptedModel
 from tests.terminal.payloads import PAYLOADS, forbidden
+from tests.terminal.stage import ScriptedReader
 
 STORED = [clean_text(payload) for payload in PAYLOADS]
 
@@ -62,14 +64,14 @@ class Stage:
             session=wanted,
             listener=output.on_event,
         )
-        self.context = CommandContext(self.conversation, output, store=store, models=lambda: STORED)
+        self.app = ChatApp(self.conversation, output, ScriptedReader(), Interrupts(), models=STORED)
 
     async def run(self, name: str, argument: str) -> None:
-        command = next(command for command in COMMANDS if command.name == name)
+        command = next(command for command in all_commands() if command.name == name)
         try:
-            await command.run(self.context, argument)
+            await command.run(self.app, argument)
         except NcaError as error:
-            self.context.output.error(*error_line(error))
+            self.app.output.error(*error_line(error))
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +141,15 @@ async def test_what_is_typed_wrong_is_said_back(stage: Stage, form: str) -> None
 def test_what_completion_shows(stage: Stage) -> None:
     from nca.terminal.input.completion import PromptCompleter
 
-    completer = PromptCompleter(stage.context, NoFiles())  # type: ignore[arg-type]  # finds whatever is asked for
+    completer = PromptCompleter(stage.app, NoFiles())  # type: ignore[arg-type]  # finds whatever is asked for
     shown = []
-    for text in (*(f"/{command.name} " for command in COMMANDS), "/context show ", "/config model.name ", "/", "@a"):
+    for text in (
+        *(f"/{command.name} " for command in all_commands()),
+        "/context show ",
+        "/config model.name ",
+        "/",
+        "@a",
+    ):
         for completion in completer.get_completions(Document(text), CompleteEvent()):
             shown += [completion.display_text, completion.display_meta_text]
     assert len(shown) > 100

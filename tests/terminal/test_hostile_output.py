@@ -30,6 +30,7 @@ from nca.terminal.render.draw import Draw
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.screen import Screen
 from tests.terminal.payloads import PAYLOADS, SURROGATES, forbidden
+from tests.terminal.stage import Typed
 
 Sink = Callable[[str], list[Event]]
 
@@ -83,11 +84,11 @@ EVENTS: dict[str, Sink] = {
 }
 
 
-def on_screen() -> tuple[Draw, io.StringIO]:
+def on_screen(typed: Typed | None = None) -> tuple[Draw, io.StringIO]:
     written = io.StringIO()
     screen = Screen(written)
     screen.console.size = (100, 40)
-    return Draw(screen, show_reasoning=True), written
+    return Draw(screen, typed, show_reasoning=True), written
 
 
 def test_there_are_enough_of_them() -> None:
@@ -144,9 +145,10 @@ def test_what_is_said_beside(sink: str) -> None:
 
 
 async def test_what_is_typed_ahead_and_asked_stands_in_the_tail() -> None:
-    draw, written = on_screen()
+    typed = Typed("")
+    draw, written = on_screen(typed)
     async with draw.at_work("Thinking"):
         for payload in PAYLOADS:
-            draw.typed_ahead = lambda typed=payload: f"a{typed}b"  # type: ignore[misc]  # bound at once
+            typed.text = f"a{payload}b"
             draw._frame()
     assert forbidden(written.getvalue()) == []

@@ -9,7 +9,7 @@ import pytest
 from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.sessions.store import Store
-from nca.terminal.commands import find_command
+from nca.terminal.commands.registry import find_command
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import chat
 from tests.tools.test_mcp import a_server
@@ -55,8 +55,8 @@ async def test_its_words_are_completed(tmp_path: Path) -> None:
     with a_stage(tmp_path, mcp__servers=(a_server(),)) as stage:
         command = find_command("mcp")
         assert command is not None
-        assert [one.text for one in command.complete(stage.context, "")] == ["restart", "test"]
-        assert [one.text for one in command.complete(stage.context, "restart t")] == ["test"]
+        assert [one.text for one in command.complete(stage.app, "")] == ["restart", "test"]
+        assert [one.text for one in command.complete(stage.app, "restart t")] == ["test"]
 
 
 def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from nca.errors import UsageError
-from nca.terminal.commands import find_command
-from nca.terminal.panels.locked_session import Key
+from nca.terminal.commands.registry import find_command
 from tests.sessions.samples import said
-from tests.terminal.stage import Stage, a_stage
+from tests.terminal.stage import ScriptedReader, Stage, a_stage
 
 KEY = "sk-proj-" + "Ab1" * 16
 
@@ -21,7 +19,7 @@ def suggested(stage: Stage, line: str) -> list[str]:
     name, _, argument = line.removeprefix("/").partition(" ")
     command = find_command(name)
     assert command is not None
-    return [one.text for one in command.complete(stage.context, argument)]
+    return [one.text for one in command.complete(stage.app, argument)]
 
 
 def add(stage: Stage, text: str, name: str = "") -> str:
@@ -80,16 +78,11 @@ async def test_delete_asks_and_needs_somebody_to_ask(tmp_path: Path) -> None:
         name = add(stage, "the parser")
         with pytest.raises(UsageError, match="nobody to ask"):
             await stage.command(f"/sessions delete {name}")
-        answers, asked = ["", "y"], list[str]()
-
-        async def ask(question: str, keys: Sequence[Key]) -> str:
-            asked.append(question)
-            return answers.pop(0)
-
-        stage.context.ask = ask
+        reader = ScriptedReader(["", "y"])
+        stage = stage.with_reader(reader)
         assert "Nothing was deleted." in await stage.command(f"/sessions delete {name}")
         assert "is deleted." in await stage.command(f"/sessions delete {name[:6]}")
-        assert asked == [f"Delete “the parser” ({name}, 2 messages) for good?"] * 2
+        assert reader.questions == [f"Delete “the parser” ({name}, 2 messages) for good?"] * 2
         assert [info.id for info in stage.conversation.store.list()] == [stage.conversation.session.info.id]
         with pytest.raises(UsageError, match="session you are in"):
             await stage.command(f"/sessions delete {stage.conversation.session.info.id}")

@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from nca.agent.conversation import Conversation
 from nca.config.tables import PermissionRule
-from nca.errors import SessionLocked, SessionNotFound, StoreError, UsageError
+from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import Message
-from nca.sessions.session import SessionInfo
-from nca.terminal.session_switcher import Exchange, opener
-from tests.terminal.stage import Stage, a_stage
-
-
-@contextmanager
-def a_chat(directory: Path, *replies: str) -> Iterator[tuple[Stage, Exchange, list[Conversation]]]:
-    """A stage whose conversation can be exchanged, and every conversation that was wired, in order."""
-    with a_stage(directory, replies) as stage:
-        context, wired = stage.context, list[Conversation]()
-
-        context.exchange = Exchange(context, opener(context.output.on_event))
-        context.exchange.wire = wired.append
-        context.exchange.take_up(context.conversation)
-        yield stage, context.exchange, wired
+from tests.terminal.stage import ScriptedReader, a_stage
 
 
 async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_old(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Be short.")
-    with a_chat(tmp_path, "One.", "Two.") as (stage, _, wired):
+    with a_stage(tmp_path, ["One.", "Two."]) as stage:
         before = stage.conversation
         await before.send("a question")
         before.set("context.compact_threshold", 0.5)
         before.approvals.session_rules.append(PermissionRule("shell", "git status", str(tmp_path)))
-        stage.context.preview = object()  # type: ignore[assignment]
+        stage.app.hold_preview(object())  # type: ignore[arg-type]  # anything
         said = await stage.command("/new  The second ")
         assert f"The one before is kept: /resume {before.session.info.id}" in said
         assert "Instructions:" not in said  # told once in a chat
         after = stage.conversation
         assert after is not before
-        assert wired == [before, after]
+        assert after.approvals.person is before.approvals.person is stage.app.reader
         assert (after.session.info.name, after.context.entries, list(after.approvals.session_rules)) == (
             "The second",
             (),
             [],
         )
-        assert stage.context.preview is None
+        assert stage.app.preview is None
         assert after.model is before.model
         assert after.loaded.settings.context.compact_threshold == 0.5
         with pytest.raises(StoreError, match="closed"):
@@ -59,7 +42,7 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
 
 
 async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
-    with a_chat(tmp_path, "One.", "Two.", "Three.") as (stage, _, wired):
+    with a_stage(tmp_path, ["One.", "Two.", "Three."]) as stage:
         first = stage.conversation.session.info.id
         await stage.conversation.send("first question")
         await stage.command("/new")
@@ -72,16 +55,15 @@ async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
         assert "That is the session you are in." in await stage.command(f"/resume {first}")
         await stage.command(f"/resume {second[:6]}")
         assert len(stage.conversation.context.entries) == 2
-        assert len(wired) == 4  # the beginning, /new, and two times back
         # An empty session that is left leaves nothing behind.
         await stage.command("/new")
         await stage.command(f"/resume {first}")
-        assert {info.id for info in stage.context.conversation.store.list()} == {first, second}
+        assert {info.id for info in stage.conversation.store.list()} == {first, second}
         await stage.conversation.close()
 
 
 async def test_what_cannot_be_opened_leaves_the_chat_as_it_is(tmp_path: Path) -> None:
-    with a_chat(tmp_path, "One.", "Two.") as (stage, _, wired):
+    with a_stage(tmp_path, ["One.", "Two."]) as stage:
         before = stage.conversation
         await before.send("a question")
         with pytest.raises(SessionNotFound):
@@ -92,27 +74,18 @@ async def test_what_cannot_be_opened_leaves_the_chat_as_it_is(tmp_path: Path) ->
             await stage.command("/resume held")
         assert stage.conversation is before
         await before.send("again")
-        stage.context.exchange = Exchange(stage.context, None)
-        with pytest.raises(UsageError, match="cannot be changed"):
-            await stage.command("/new")
-        assert wired == [before]
         await before.close()
 
 
 async def test_choosing_and_leaving(tmp_path: Path) -> None:
-    with a_chat(tmp_path, "One.") as (stage, _, _):
+    with a_stage(tmp_path, ["One."]) as stage:
         await stage.conversation.send("a question")
         first = stage.conversation.session.info
         await stage.command("/new")
         said = await stage.command("/sessions")  # nobody can choose here
         assert "a question" in said
-        assert "/resume ID goes on" in said
-        chosen: list[SessionInfo | None] = [None, first]
-
-        async def pick() -> SessionInfo | None:
-            return chosen.pop(0)
-
-        stage.context.pick = pick
+        assert "/resume ID continues one of them." in said
+        stage = stage.with_reader(ScriptedReader(picks=[None, first]))
         before = stage.conversation
         assert await stage.command("/resume") == ""
         assert stage.conversation is before
@@ -122,9 +95,8 @@ async def test_choosing_and_leaving(tmp_path: Path) -> None:
 
 
 async def test_a_new_session_that_is_new_already_only_gets_the_name(tmp_path: Path) -> None:
-    with a_chat(tmp_path) as (stage, _, wired):
+    with a_stage(tmp_path) as stage:
         assert "nothing has been said" in await stage.command("/new")
         await stage.command("/new A name")
         assert stage.conversation.session.info.name == "A name"
-        assert len(wired) == 1
         await stage.conversation.close()

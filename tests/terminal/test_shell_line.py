@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from nca.errors import UsageError
-from nca.terminal.app import is_message
-from nca.terminal.shell_line import LAST_LINES, SHOWN_CHARS, ShellLine, is_shell_line
+from nca.terminal.input.line_kind import is_shell_line, line_kind
+from nca.terminal.shell_line import LAST_LINES, SHOWN_CHARS, ShellLine
 from nca.wire import content_text
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import ROOT, Tty, chat
@@ -41,13 +41,13 @@ def test_which_lines_are_commands() -> None:
     assert [line for line in ("!ls", "!!ls", "! ls", "!", "![x](y)", " !ls", "ls!") if is_shell_line(line)] == [
         *("!ls", "!!ls", "! ls", "!"),
     ]
-    assert not is_message("!ls")
-    assert is_message("![x](y)")
+    assert line_kind("!ls") == "shell"
+    assert line_kind("![x](y)") == "message"
 
 
 async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Good.", "Fine."]) as stage:
-        line = ShellLine(stage.context)
+        line = ShellLine(stage.app.sessions, stage.app.output)
         await line.run("!echo one; exit 3")
         said = stage.take()
         assert said == "one\nexit code 3\nThis goes with your next message.\n"
@@ -69,7 +69,7 @@ async def test_what_it_said_goes_with_the_next_message(tmp_path: Path) -> None:
 async def test_keys_do_not_come_along(tmp_path: Path) -> None:
     key = "sk-proj-" + "a1B2" * 10
     with a_stage(tmp_path, ["Good."]) as stage:
-        await ShellLine(stage.context).run(f"!echo {key}")
+        await ShellLine(stage.app.sessions, stage.app.output).run(f"!echo {key}")
         await stage.conversation.send("here")
         assert key not in content_text(stage.conversation.context.entries[0].message.content)
 
@@ -77,7 +77,7 @@ async def test_keys_do_not_come_along(tmp_path: Path) -> None:
 async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with a_stage(tmp_path) as stage:
-        line = ShellLine(stage.context)
+        line = ShellLine(stage.app.sessions, stage.app.output)
         await line.run("!!cd sub")
         await line.run("!!pwd -P")
         assert f"{tmp_path.resolve()}/sub\n" in stage.take()
@@ -91,26 +91,26 @@ async def test_the_directory_is_the_persons_own(tmp_path: Path) -> None:
 async def test_what_is_not_run(tmp_path: Path, text: str) -> None:
     with a_stage(tmp_path) as stage:
         with pytest.raises(UsageError):
-            await ShellLine(stage.context).run(text)
+            await ShellLine(stage.app.sessions, stage.app.output).run(text)
         assert stage.take() == ""
 
 
 async def test_of_much_output_beginning_and_end_are_shown(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
-        await ShellLine(stage.context).run("!!seq 1 200000")
+        await ShellLine(stage.app.sessions, stage.app.output).run("!!seq 1 200000")
         said = stage.take()
         assert said.startswith("1\n2\n3\n")
         assert "not all of it is shown" in said
         assert "\n200000\n" in said
         assert len(said) < SHOWN_CHARS * 3
         assert said.count("\n1999") == LAST_LINES - 3 or "\n199990\n" in said
-        await ShellLine(stage.context).run("!!head -c 5000000 /dev/zero | tr '\\0' x")
+        await ShellLine(stage.app.sessions, stage.app.output).run("!!head -c 5000000 /dev/zero | tr '\\0' x")
         assert len(stage.take()) < SHOWN_CHARS * 4
 
 
 async def test_interrupted_it_is_not_shared(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Good."]) as stage:
-        task = asyncio.create_task(ShellLine(stage.context).run("!echo begun; sleep 60"))
+        task = asyncio.create_task(ShellLine(stage.app.sessions, stage.app.output).run("!echo begun; sleep 60"))
         await asyncio.sleep(0.5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -42,7 +42,7 @@ async def test_the_last_call_its_arguments_and_its_output(tmp_path: Path) -> Non
         assert last.startswith("read_file\n  path: a.txt\nResult (message 4, ")
         assert "one" in last
         assert (await stage.command("/show 2")).startswith("list_directory\n  path: .\n")
-        shown = stage.context
+        shown = stage.app
         suggestions = {one.text: one.about for one in ShowCommand().complete(shown, "")}
         assert list(suggestions) == ["1", "2"]
         assert suggestions["1"].startswith("read_file a.txt → ")
@@ -86,7 +86,7 @@ async def test_thoughts_of_the_last_turn(tmp_path: Path) -> None:
             await stage.command("/show")
         await talk(stage)
         assert await stage.command("/show thoughts") == "First.\n\nThen.\n"
-        assert [one.text for one in ShowCommand().complete(stage.context, "th")] == ["thoughts"]
+        assert [one.text for one in ShowCommand().complete(stage.app, "th")] == ["thoughts"]
         await talk(stage)
         with pytest.raises(UsageError, match="without thoughts"):
             await stage.command("/show reasoning")

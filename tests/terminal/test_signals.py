@@ -14,10 +14,11 @@ from tests.terminal.tty import ROOT
 WAIT_SECONDS = 30.0
 BUSY = """
 import asyncio, time
-from nca.terminal.signals import Interrupts, at_once
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.signals import at_once
 
 async def main():
-    interrupts = Interrupts(on_interrupt=lambda: None, on_end=lambda: None, is_working=lambda: True)
+    interrupts = Interrupts()
     with interrupts.handled():
         print("busy", flush=True)
         while True:

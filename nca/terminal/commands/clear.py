@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command
 
 
-class ClearCommand:
+class ClearCommand(Command):
     name = "clear"
     aliases = ("cls",)
     usage = "/clear"
     about = "Empty the screen; the conversation stays (/context clear starts it anew)"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
-        context.output.clear()
+    async def run(self, app: App, argument: str) -> None:
+        app.output.clear()
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return ()
+
+COMMAND = ClearCommand()

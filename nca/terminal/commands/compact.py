@@ -5,33 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nca.context.view import Range
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 
 _PLACES = {"from": True, "before": False}
 """The word before a message's number, and whether it means the later messages."""
 
 
-class CompactCommand:
+class CompactCommand(Command):
     name = "compact"
-    aliases = ()
     usage = "/compact\n/compact FOCUS\n/compact from NUMBER [FOCUS]\n/compact before NUMBER [FOCUS]"
     about = "Make room now; FOCUS says what matters; from NUMBER or before NUMBER takes only that part"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
-        await compact(context, argument)
+    async def run(self, app: App, argument: str) -> None:
+        await compact(app, argument)
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         words = {"from": "message N and all after it", "before": "all before message N"}
         return [Suggestion(word, about) for word, about in words.items() if argument and word.startswith(argument)]
 
 
-async def compact(context: CommandContext, argument: str) -> None:
+async def compact(app: App, argument: str) -> None:
     """The conversation's events say how it went, as they do for every other compaction."""
-    focus, only = chosen(context, argument)
-    await context.conversation.context.compact(focus, only)
+    focus, only = chosen(app, argument)
+    await app.conversation.context.compact(focus, only)
 
 
-def chosen(context: CommandContext, argument: str) -> tuple[str, Range | None]:
+def chosen(app: App, argument: str) -> tuple[str, Range | None]:
     """The focus, and the messages that alone are to be summarized: `from 12 the parser`, `before 12`.
 
     Without a number behind it, the word is the focus's. Raises UsageError for a message that is not there.
@@ -40,4 +39,7 @@ def chosen(context: CommandContext, argument: str) -> tuple[str, Range | None]:
     number, _, focus = rest.strip().partition(" ")
     if word.lower() not in _PLACES or not number.isdecimal():
         return argument, None
-    return focus.strip(), context.conversation.context.part(int(number), is_later=_PLACES[word.lower()])
+    return focus.strip(), app.conversation.context.part(int(number), is_later=_PLACES[word.lower()])
+
+
+COMMAND = CompactCommand()

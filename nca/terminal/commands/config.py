@@ -11,9 +11,12 @@ from rich.text import Text
 from nca.config.layers import load
 from nca.config.names import canonical
 from nca.config.overrides import UNSET
+from nca.config.paths import project_config_file
+from nca.config.saving import save_value
 from nca.config.schema import KEYS
+from nca.config.trust import TrustStore
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.commands.config_lists import listed, matching, overview, plain, section_of, shown, unit
 from nca.terminal.render.sanitize import one_line
 
@@ -29,7 +32,7 @@ _OPENED_WITH = frozenset(
 """What a model is opened with; the one that answers keeps what it has."""
 
 
-class ConfigCommand:
+class ConfigCommand(Command):
     name = "config"
     aliases = ("settings", "set")
     usage = "\n".join(
@@ -45,7 +48,7 @@ class ConfigCommand:
     )
     about = "Settings: find, show, change for this chat, --save to the project's file"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         words = argument.split()
         options = {word for word in words if word in (_SAVE, _UNSET)}
         words = [word for word in words if word not in options]
@@ -53,19 +56,19 @@ class ConfigCommand:
             if options:
                 named = " ".join(sorted(options))
                 raise UsageError(f"/config {named} needs a key.", advice=f"As in: /config context.target_ratio {named}")
-            context.output.show(overview(context.conversation.loaded))
+            app.output.show(overview(app.conversation.loaded))
         elif _UNSET in options:
-            self._unset(context, words, is_saving=_SAVE in options)
+            self._unset(app, words, is_saving=_SAVE in options)
         elif len(words) == 1 and not options:
-            _show(context, words[0])
+            _show(app, words[0])
         else:
-            self._change(context, words[0], " ".join(words[1:]), is_saving=_SAVE in options)
+            self._change(app, words[0], " ".join(words[1:]), is_saving=_SAVE in options)
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         key, blank, value = argument.partition(" ")
         if not blank:
             return [
-                Suggestion(name, f"{shown(context.conversation.loaded.value(name))} · {described.about}")
+                Suggestion(name, f"{shown(app.conversation.loaded.value(name))} · {described.about}")
                 for name, described in KEYS.items()
                 if key.lower() in name
             ]
@@ -75,29 +78,29 @@ class ConfigCommand:
         last = value.rpartition(" ")[2]
         choices = dict.fromkeys(described.value_type.choices, "")
         if key.lower().startswith("model.") and described.needs_trust:
-            choices |= dict.fromkeys(context.models(), "a model")
+            choices |= dict.fromkeys(app.models, "a model")
         if not described.value_type.choices:
             choices |= {plain(described.default): "the default"}
         choices |= _OPTIONS
         return [Suggestion(choice, about) for choice, about in choices.items() if choice and choice.startswith(last)]
 
-    def _change(self, context: CommandContext, written: str, value: str, *, is_saving: bool) -> None:
+    def _change(self, app: App, written: str, value: str, *, is_saving: bool) -> None:
         """A value, none (what is in force is saved), or `default`."""
-        conversation = context.conversation
+        conversation = app.conversation
         is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
-        key = _known(context, written)
+        key = _known(app, written)
         if value:
             raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
             key = conversation.set(key if is_default else written, raw)
-            said = f"{key} = {shown(conversation.loaded.value(key))}{unit(key)}{_reach(context, key)}"
+            said = f"{key} = {shown(conversation.loaded.value(key))}{unit(key)}{_reach(app, key)}"
             said += "." if is_saving else "; --save keeps it."
             if key != written.strip().lower():
                 said = f"{one_line(written, 80)} is {key} in nca. {said}"
-            context.output.show(said)
+            app.output.show(said)
         if is_saving:
-            self._save(context, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
+            self._save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
 
-    def _unset(self, context: CommandContext, words: list[str], *, is_saving: bool) -> None:
+    def _unset(self, app: App, words: list[str], *, is_saving: bool) -> None:
         if len(words) > 1:
             raise UsageError("--unset takes no value.", advice=f"/config {one_line(words[0], 60)} --unset")
         if is_saving:
@@ -105,49 +108,50 @@ class ConfigCommand:
                 "--unset takes back what was set in this chat, and that is in no file.",
                 advice=f"/config {one_line(words[0], 60)} default --save takes it out of the project's file.",
             )
-        loaded = context.conversation.loaded
-        key = _known(context, words[0])
+        loaded = app.conversation.loaded
+        key = _known(app, words[0])
         if key not in loaded.covered:
             raise UsageError(
                 f"{key} was not set in this chat.", advice=f"It comes from: {one_line(loaded.origin(key))}."
             )
-        context.conversation.set(key, UNSET)
-        loaded = context.conversation.loaded
-        context.output.show(f"{key} = {shown(loaded.value(key))}{unit(key)} again ({one_line(loaded.origin(key))}).")
+        app.conversation.set(key, UNSET)
+        loaded = app.conversation.loaded
+        app.output.show(f"{key} = {shown(loaded.value(key))}{unit(key)} again ({one_line(loaded.origin(key))}).")
 
-    def _save(self, context: CommandContext, key: str, value: Any) -> None:
-        if context.save_setting is None:
-            raise UsageError("There is no place to save settings here.")
-        path = context.save_setting(key, value)
-        loaded = context.conversation.loaded
+    def _save(self, app: App, key: str, value: Any) -> None:
+        directory = app.conversation.directory
+        path = project_config_file(directory)
+        with TrustStore(os.environ).saving(directory):
+            save_value(path, key, value)
+        loaded = app.conversation.loaded
         if value is UNSET:
-            files = load(project=context.conversation.directory, env=os.environ)
+            files = load(project=directory, env=os.environ)
             loaded = loaded.taken_out(key, str(path), files)
         else:
             loaded = loaded.saved(key, str(path))
-        context.conversation.file_changed(loaded)
-        context.output.show(f"Taken out of {path}." if value is UNSET else f"Saved in {path}.")
+        app.conversation.file_changed(loaded)
+        app.output.show(f"Taken out of {path}." if value is UNSET else f"Saved in {path}.")
 
 
-def _show(context: CommandContext, word: str) -> None:
+def _show(app: App, word: str) -> None:
     """A setting, a group, or what a search finds. Raises ConfigError where there is none of these."""
-    loaded, wanted = context.conversation.loaded, word.strip().lower()
+    loaded, wanted = app.conversation.loaded, word.strip().lower()
     if canonical(word) is not None:
-        _show_one(context, word)
+        _show_one(app, word)
     elif wanted == "all":
-        context.output.show(listed(loaded, list(KEYS)))
+        app.output.show(listed(loaded, list(KEYS)))
     elif of_section := [name for name in KEYS if section_of(name) == wanted or name.startswith(f"{wanted}.")]:
-        context.output.show(listed(loaded, of_section))
+        app.output.show(listed(loaded, of_section))
     elif found := matching(wanted):
-        context.output.show(listed(loaded, found))
-        context.output.show(Text("/config KEY tells what one means and accepts.", style="quiet"))
+        app.output.show(listed(loaded, found))
+        app.output.show(Text("/config KEY tells what one means and accepts.", style="quiet"))
     else:
         loaded.value(word)
 
 
-def _show_one(context: CommandContext, written: str) -> None:
-    loaded = context.conversation.loaded
-    name = _known(context, written)
+def _show_one(app: App, written: str) -> None:
+    loaded = app.conversation.loaded
+    name = _known(app, written)
     key = KEYS[name]
     text = Text()
     text.append(name, style="accent")
@@ -158,12 +162,12 @@ def _show_one(context: CommandContext, written: str) -> None:
     below = loaded.covered.get(name)
     if below is not None:
         text.append(f"\nBefore: {shown(below.value)}{unit(name)} ({one_line(below.origin)}); --unset goes back to it.")
-    context.output.show(text)
+    app.output.show(text)
 
 
-def _reach(context: CommandContext, key: str) -> str:
+def _reach(app: App, key: str) -> str:
     """How far a change reaches: to this chat, or only to a model that is opened after it."""
-    conversation = context.conversation
+    conversation = app.conversation
     model = one_line(conversation.model.facts.name)
     if key in _OPENED_WITH:
         return f", once a model is opened: /model {model} opens this one again"
@@ -173,9 +177,9 @@ def _reach(context: CommandContext, key: str) -> str:
     return ", for this chat"
 
 
-def _known(context: CommandContext, written: str) -> str:
+def _known(app: App, written: str) -> str:
     """The canonical name. Raises ConfigError, with the nearest one, where there is no such setting."""
-    context.conversation.loaded.value(written)
+    app.conversation.loaded.value(written)
     found = canonical(written)
     return found.key if found is not None else written
 
@@ -187,3 +191,6 @@ def _choices(written: str) -> tuple[str, ...]:
 
 def _raw(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
+
+
+COMMAND = ConfigCommand()

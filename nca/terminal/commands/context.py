@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.commands.compact import chosen, compact
 from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import show_history, show_item
@@ -38,100 +38,101 @@ _WORDS = {
 }
 
 
-class ContextCommand:
+class ContextCommand(Command):
     name = "context"
     aliases = ("ctx",)
     usage = "/context\n" + "\n".join(f"/context {word}  ({about})" for word, about in _WORDS.items())
     about = "What fills the window; compact, undo, collapse, expand, pin, search, history"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
         match word.lower():
             case "":
-                _show(context)
+                _show(app)
             case "all":
-                _show(context, is_all=True)
+                _show(app, is_all=True)
             case "clear":
-                if context.conversation.context.clear() is None:
+                if app.conversation.context.clear() is None:
                     raise UsageError("The context is empty already.")
-                context.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
+                app.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
             case "compact":
-                await _compact(context, rest.strip())
+                await _compact(app, rest.strip())
             case "undo":
-                self._undo(context)
+                self._undo(app)
             case "redo":
-                self._redo(context)
+                self._redo(app)
             case "history":
-                show_history(context)
+                show_history(app)
             case "show":
-                show_item(context, rest.strip())
+                show_item(app, rest.strip())
             case "collapse":
-                collapse(context, rest.strip())
+                collapse(app, rest.strip())
             case "expand":
-                expand(context, rest.strip())
+                expand(app, rest.strip())
             case "pin":
-                pin(context, rest.strip())
+                pin(app, rest.strip())
             case "unpin":
-                unpin(context, rest.strip())
+                unpin(app, rest.strip())
             case "search":
-                await search(context, rest.strip())
+                await search(app, rest.strip())
             case "accept":
-                accept(context)
+                accept(app)
             case "edit":
-                await edit(context)
+                await edit(app)
             case "drop":
-                drop(context)
+                drop(app)
             case _:
                 raise UsageError(
                     f"/context {one_line(word, 40)} is not known.", advice=f"Valid: {', '.join(_WORDS)}, or nothing."
                 )
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
         if blank and word.lower() in _TAKES_IDS:
-            return _ids(context, rest)
+            return _ids(app, rest)
         # The prompt replaces the last word only.
         done = argument.rpartition(" ")[0]
         found = {name.removeprefix(done).lstrip(): about for name, about in _WORDS.items() if name.startswith(done)}
         last = argument.rpartition(" ")[2].lower()
         return [Suggestion(name, about) for name, about in found.items() if name and name.startswith(last)]
 
-    def _undo(self, context: CommandContext) -> None:
-        record = context.conversation.context.undo()
+    def _undo(self, app: App) -> None:
+        record = app.conversation.context.undo()
         if record is None:
             raise UsageError("There is no compaction to undo.")
-        context.output.show(
-            f"Undone: the context is as it was before. {usage_line(context)} /context redo takes this back."
-        )
+        app.output.show(f"Undone: the context is as it was before. {usage_line(app)} /context redo takes this back.")
 
-    def _redo(self, context: CommandContext) -> None:
-        record = context.conversation.context.redo()
+    def _redo(self, app: App) -> None:
+        record = app.conversation.context.redo()
         if record is None:
             raise UsageError("There is nothing to redo.")
-        context.output.show(f"Done again. {usage_line(context)}")
+        app.output.show(f"Done again. {usage_line(app)}")
 
 
-def _show(context: CommandContext, *, is_all: bool = False) -> None:
+def _show(app: App, *, is_all: bool = False) -> None:
     size = shutil.get_terminal_size()
-    stats, records = context.conversation.context.stats(), context.conversation.context.history()
-    context.output.show(context_panel(stats, size.columns, size.lines, records=records, is_all=is_all))
+    stats, records = app.conversation.context.stats(), app.conversation.context.history()
+    app.output.show(context_panel(stats, size.columns, size.lines, records=records, is_all=is_all))
 
 
-def _ids(context: CommandContext, typed: str) -> list[Suggestion]:
+def _ids(app: App, typed: str) -> list[Suggestion]:
     """The heaviest items that the last word may mean."""
     last = typed.rpartition(" ")[2]
     return [
         Suggestion(item.id, f"{item.tokens:,} tokens · {item.label}")
-        for item in context.conversation.context.stats().heaviest
+        for item in app.conversation.context.stats().heaviest
         if item.id.startswith(last)
     ]
 
 
-async def _compact(context: CommandContext, argument: str) -> None:
+async def _compact(app: App, argument: str) -> None:
     words = argument.split()
     if PREVIEW not in words:
-        await compact(context, argument)
+        await compact(app, argument)
         return
     words.remove(PREVIEW)
-    focus, only = chosen(context, " ".join(words))
-    await preview(context, focus, only)
+    focus, only = chosen(app, " ".join(words))
+    await preview(app, focus, only)
+
+
+COMMAND = ContextCommand()

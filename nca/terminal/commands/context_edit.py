@@ -8,7 +8,7 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.messages import Message
-from nca.terminal.commands.command import CommandContext
+from nca.terminal.commands.command import App
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.wording import percent
@@ -20,67 +20,67 @@ LISTED = 12
 """The newest messages that `/context pin` offers."""
 
 
-def expand(context: CommandContext, wanted: str) -> None:
+def expand(app: App, wanted: str) -> None:
     if not wanted:
         raise UsageError(
             "What is to come back?", advice="/context expand ID, or a message's number; see /context show."
         )
-    record = context.conversation.context.expand(wanted)
+    record = app.conversation.context.expand(wanted)
     if record is None:
-        context.output.show("That is shown to the model already.")
+        app.output.show("That is shown to the model already.")
     else:
-        context.output.show(f"Put back. {usage_line(context)} /context undo hides it again.")
+        app.output.show(f"Put back. {usage_line(app)} /context undo hides it again.")
 
 
-def collapse(context: CommandContext, wanted: str) -> None:
+def collapse(app: App, wanted: str) -> None:
     """Show messages in short, by their numbers; `12-15` and several at once too."""
-    seqs = [seq for word in wanted.replace(",", " ").split() for seq in _run(context, word)]
+    seqs = [seq for word in wanted.replace(",", " ").split() for seq in _run(app, word)]
     if not seqs:
-        heavy = [item for item in context.conversation.context.stats().heaviest if item.id.isdecimal()][:OFFERED]
+        heavy = [item for item in app.conversation.context.stats().heaviest if item.id.isdecimal()][:OFFERED]
         named = ", ".join(f"{item.id} ({item.tokens:,} tokens)" for item in heavy)
         raise UsageError(
             "What is to be shown in short?", advice=f"/context collapse NUMBER…; the heaviest: {named or 'none'}."
         )
-    before = context.conversation.context.stats(with_details=False).used_tokens
-    if context.conversation.context.collapse(seqs) is None:
-        context.output.show("Nothing becomes shorter by that.")
+    before = app.conversation.context.stats(with_details=False).used_tokens
+    if app.conversation.context.collapse(seqs) is None:
+        app.output.show("Nothing becomes shorter by that.")
         return
     # After a change the count is estimated anew, until the model has reported: a small saving may not show yet.
-    saved = before - context.conversation.context.stats(with_details=False).used_tokens
+    saved = before - app.conversation.context.stats(with_details=False).used_tokens
     less = f": {saved:,} tokens less" if saved > 0 else ""
     back = f"/context expand {seqs[0]} or undo brings it back" if len(seqs) == 1 else "/context undo brings them back"
-    context.output.show(f"Shown in short{less}. {usage_line(context)} {back}.")
+    app.output.show(f"Shown in short{less}. {usage_line(app)} {back}.")
 
 
-def pin(context: CommandContext, wanted: str) -> None:
+def pin(app: App, wanted: str) -> None:
     """Pin a message by its number or, with `last`, what the person said last; without a word, show what there is."""
-    _change(context, wanted, context.conversation.context.pin, "stays whatever is compacted", "is pinned already")
+    _change(app, wanted, app.conversation.context.pin, "stays whatever is compacted", "is pinned already")
 
 
-def unpin(context: CommandContext, wanted: str) -> None:
-    _change(context, wanted, context.conversation.context.unpin, "may be compacted again", "is not pinned")
+def unpin(app: App, wanted: str) -> None:
+    _change(app, wanted, app.conversation.context.unpin, "may be compacted again", "is not pinned")
 
 
-def _change(context: CommandContext, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
+def _change(app: App, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
     """`change` answers whether there was something to change."""
     if not wanted:
-        _show_pins(context)
+        _show_pins(app)
         return
-    seq = _seq(context, wanted)
+    seq = _seq(app, wanted)
     if change(seq):
-        context.output.show(f"Message {seq} {done}. {_pins_line(context)}")
+        app.output.show(f"Message {seq} {done}. {_pins_line(app)}")
     else:
-        context.output.show(f"Message {seq} {same}.")
+        app.output.show(f"Message {seq} {same}.")
 
 
-def usage_line(context: CommandContext) -> str:
-    stats = context.conversation.context.stats(with_details=False)
+def usage_line(app: App) -> str:
+    stats = app.conversation.context.stats(with_details=False)
     return f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
 
 
-def _seq(context: CommandContext, wanted: str) -> int:
+def _seq(app: App, wanted: str) -> int:
     if wanted == "last":
-        said = (e for e in reversed(context.conversation.context.entries) if e.message.role == "user")
+        said = (e for e in reversed(app.conversation.context.entries) if e.message.role == "user")
         newest = next((entry.seq for entry in said if not entry.message.is_synthetic), None)
         if newest is None:
             raise UsageError("Nothing has been said yet.")
@@ -92,26 +92,26 @@ def _seq(context: CommandContext, wanted: str) -> int:
     return int(wanted)
 
 
-def _run(context: CommandContext, word: str) -> list[int]:
+def _run(app: App, word: str) -> list[int]:
     """`12`, `last`, or `12-15`."""
     first, dash, last = word.replace("–", "-").partition("-")
     if not dash:
-        return [_seq(context, word)]
-    begin, end = _seq(context, first), _seq(context, last)
+        return [_seq(app, word)]
+    begin, end = _seq(app, first), _seq(app, last)
     if end - begin >= MOST_AT_ONCE:
         raise UsageError(f"{one_line(word, 40)} are too many messages; at most {MOST_AT_ONCE:,} at once.")
     return list(range(begin, end + 1))
 
 
-def _pins_line(context: CommandContext) -> str:
-    pinned = context.conversation.context
+def _pins_line(app: App) -> str:
+    pinned = app.conversation.context
     used = sum(pin.tokens for pin in pinned.pins())
     return f"Pins: {used:,} of {pinned.pins_budget_tokens:,} tokens."
 
 
-def _show_pins(context: CommandContext) -> None:
+def _show_pins(app: App) -> None:
     """The pins with their budget, and the newest messages with their numbers."""
-    conversation = context.conversation
+    conversation = app.conversation
     pins = conversation.context.pins()
     newest = conversation.context.entries[-LISTED:]
     table = new_table(has_header=True)
@@ -125,10 +125,8 @@ def _show_pins(context: CommandContext) -> None:
     for entry in newest:
         table.add_row(f"● {entry.seq}" if entry.seq in pinned else str(entry.seq), *_described(entry.message))
     if table.row_count:
-        context.output.show(table)
-    context.output.show(
-        f"{_pins_line(context)} /context pin NUMBER protects a message, /context unpin NUMBER lets it go."
-    )
+        app.output.show(table)
+    app.output.show(f"{_pins_line(app)} /context pin NUMBER protects a message, /context unpin NUMBER lets it go.")
 
 
 def _described(message: Message) -> tuple[Text, Text]:

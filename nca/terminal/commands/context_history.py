@@ -10,7 +10,7 @@ from rich.text import Text
 from nca.context.view import Marker, Range, Stub, Summary, hidden_by, merge_ranges
 from nca.errors import UsageError
 from nca.models.costs import money
-from nca.terminal.commands.command import CommandContext
+from nca.terminal.commands.command import App
 from nca.terminal.panels.context import BY_HAND
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.session_lines import when
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
 
 
-def show_history(context: CommandContext) -> None:
-    records = context.conversation.context.history()
+def show_history(app: App) -> None:
+    records = app.conversation.context.history()
     if not records:
-        context.output.show("No compaction so far.")
+        app.output.show("No compaction so far.")
         return
-    turns = context.conversation.context.stats(with_details=False).turns
+    turns = app.conversation.context.stats(with_details=False).turns
     table = new_table(has_header=True)
     for title in ("when", "cause", "stages"):
         table.add_column(title, overflow="fold")
@@ -35,11 +35,11 @@ def show_history(context: CommandContext) -> None:
         table.add_column(title, overflow="fold")
     for record in records:
         table.add_row(*_row(record), style="dim" if record.undone else None)
-    context.output.show(table)
+    app.output.show(table)
     done = [record for record in records if not set(record.stages) & BY_HAND]
     if done:
         every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"
-        context.output.show(f"{len(done)} compactions: {every}." if len(done) > 1 else "1 compaction.")
+        app.output.show(f"{len(done)} compactions: {every}." if len(done) > 1 else "1 compaction.")
 
 
 def _row(record: CompactionRecord) -> list[Text]:
@@ -50,41 +50,41 @@ def _row(record: CompactionRecord) -> list[Text]:
     return [Text(part) for part in (when(record.at), cause, one_line(", ".join(record.stages)), change, kept, took)]
 
 
-def show_item(context: CommandContext, wanted: str) -> None:
+def show_item(app: App, wanted: str) -> None:
     """A summary, a marker or a message, as it is in the store; the newest summary where nothing is named."""
-    conversation = context.conversation
+    conversation = app.conversation
     standing = [item for item in conversation.context.view.items if isinstance(item, Summary | Marker)]
     earlier = [item for item in conversation.context.all_summaries() if item.id not in {item.id for item in standing}]
     known = [*earlier, *standing]
     found = [item for item in known if item.id.startswith(wanted)]
     if wanted.isdecimal() and wanted not in {item.id for item in known}:
-        _show_message(context, int(wanted))
+        _show_message(app, int(wanted))
         return
     if not wanted:
         found = [item for item in standing if isinstance(item, Summary)]
         if not found:
-            context.output.show("No summary stands in the context.")
+            app.output.show("No summary stands in the context.")
             return
     if not found:
         ids = ", ".join(item.id for item in known) or "there is none"
         raise UsageError(f"There is no summary {one_line(wanted, 40)}.", advice=f"Valid: {ids}, or a message's number.")
-    _show_found(context, found[-1], is_standing=found[-1] in standing)
+    _show_found(app, found[-1], is_standing=found[-1] in standing)
 
 
-def _show_found(context: CommandContext, item: Summary | Marker, *, is_standing: bool) -> None:
+def _show_found(app: App, item: Summary | Marker, *, is_standing: bool) -> None:
     kind = "summary" if isinstance(item, Summary) else "marker"
     text = item.text or "(nothing is sent in their place)"
     made_by = f", written by {item.made_by}" if isinstance(item, Summary) and item.made_by else ""
     then = f"/context expand {item.id} puts them back" if is_standing else "it stands in the context no longer"
     foot = f"{kind} {item.id} of messages {as_text(item.ranges)}{made_by}; {then}"
-    context.output.show(Text(to_terminal(f"{text}\n\n{foot}")))
+    app.output.show(Text(to_terminal(f"{text}\n\n{foot}")))
 
 
-def _show_message(context: CommandContext, seq: int) -> None:
-    entries = context.conversation.context.entries
+def _show_message(app: App, seq: int) -> None:
+    entries = app.conversation.context.entries
     if not 1 <= seq <= len(entries):
         raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {len(entries)}.")
-    message, view = entries[seq - 1].message, context.conversation.context.view
+    message, view = entries[seq - 1].message, app.conversation.context.view
     stands = hidden_by(view, seq)
     if stands is not None:
         kind = "summary" if isinstance(stands, Summary) else "marker"
@@ -94,7 +94,7 @@ def _show_message(context: CommandContext, seq: int) -> None:
     else:
         state = "shown to the model as it is"
     calls = "".join(f"\n→ {call.name} {call.arguments}" for call in message.tool_calls)
-    context.output.show(Text(to_terminal(f"{message.text}{calls}\n\nmessage {seq}, {message.role}; {state}")))
+    app.output.show(Text(to_terminal(f"{message.text}{calls}\n\nmessage {seq}, {message.role}; {state}")))
 
 
 def as_text(ranges: Iterable[Range]) -> str:

@@ -8,7 +8,7 @@ from nca.agent.preview import Preview
 from nca.context.view import Range
 from nca.errors import UsageError
 from nca.models.costs import money
-from nca.terminal.commands.command import CommandContext
+from nca.terminal.commands.command import App
 from nca.terminal.commands.context_edit import usage_line
 from nca.terminal.commands.context_history import as_text
 from nca.terminal.input.editor import edited
@@ -19,47 +19,48 @@ from nca.terminal.render.wording import messages
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop forgets it"
 
 
-async def preview(context: CommandContext, focus: str, only: Range | None = None) -> None:
+async def preview(app: App, focus: str, only: Range | None = None) -> None:
     """Make a proposal and show it; the conversation's event says the two numbers."""
-    context.preview = None
-    made = await context.conversation.context.preview(focus, only)
+    app.hold_preview(None)
+    made = await app.conversation.context.preview(focus, only)
     if made.proposal.compacted:
-        context.preview = made
-        _show(context, made)
+        app.hold_preview(made)
+        _show(app, made)
 
 
-async def edit(context: CommandContext) -> None:
-    made = _held(context)
+async def edit(app: App) -> None:
+    made = _held(app)
     summary = made.summary
     if summary is None:
         raise UsageError("This compaction writes no summary.", advice=CHOICE)
-    prose = await edited(summary.prose, context.lend_terminal, name="nca-summary")
+    prose = await edited(summary.prose, app.reader.lend_terminal(), name="nca-summary")
     if not prose.strip():
         raise UsageError("The summary is empty; the proposal is as it was.", advice=CHOICE)
-    context.preview = made.with_prose(prose)
-    _show(context, context.preview)
+    changed = made.with_prose(prose)
+    app.hold_preview(changed)
+    _show(app, changed)
 
 
-def accept(context: CommandContext) -> None:
-    made = _held(context)
-    context.preview = None
-    context.conversation.context.accept(made)
-    context.output.show(f"{usage_line(context)} /context undo takes it back.")
+def accept(app: App) -> None:
+    made = _held(app)
+    app.hold_preview(None)
+    app.conversation.context.accept(made)
+    app.output.show(f"{usage_line(app)} /context undo takes it back.")
 
 
-def drop(context: CommandContext) -> None:
-    _held(context)
-    context.preview = None
-    context.output.show("Forgotten; nothing was changed.")
+def drop(app: App) -> None:
+    _held(app)
+    app.hold_preview(None)
+    app.output.show("Forgotten; nothing was changed.")
 
 
-def _held(context: CommandContext) -> Preview:
-    if context.preview is None:
+def _held(app: App) -> Preview:
+    if app.preview is None:
         raise UsageError("There is no preview.", advice="/context compact --preview makes one.")
-    return context.preview
+    return app.preview
 
 
-def _show(context: CommandContext, made: Preview) -> None:
+def _show(app: App, made: Preview) -> None:
     proposal = made.proposal
     table = new_table(gap=2, indent=2)
     table.add_column(no_wrap=True)
@@ -73,10 +74,10 @@ def _show(context: CommandContext, made: Preview) -> None:
     if proposal.total_facts:
         table.add_row("facts kept", f"{proposal.kept_facts} of {proposal.total_facts}")
     table.add_row("each request", _change(made))
-    context.output.show(table)
+    app.output.show(table)
     if made.summary is not None:
-        context.output.show(Text(to_terminal(made.summary.text)))
-    context.output.show(CHOICE)
+        app.output.show(Text(to_terminal(made.summary.text)))
+    app.output.show(CHOICE)
 
 
 def _change(made: Preview) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext
+from nca.terminal.commands.command import App
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ALL = "--all"
 
 
-async def search(context: CommandContext, argument: str) -> None:
+async def search(app: App, argument: str) -> None:
     """Show what answers best, each under the number that /context show takes; `--all` looks into every session."""
     question = argument.removeprefix(ALL).strip() if argument.split(" ")[0] == ALL else argument
     if not question:
@@ -25,14 +25,14 @@ async def search(context: CommandContext, argument: str) -> None:
             "There is nothing to search for.", advice=f"/context search TEXT, or /context search {ALL} TEXT."
         )
     is_everywhere = question != argument
-    conversation = context.conversation
+    conversation = app.conversation
     hits = await asyncio.to_thread(conversation.context.search, question, scope="all" if is_everywhere else "session")
     if not hits:
         other = "" if is_everywhere else f" /context search {ALL} TEXT looks into every session."
-        context.output.show(f"Nothing was found.{other}")
+        app.output.show(f"Nothing was found.{other}")
         return
     lines = [_line(hit, conversation.session.info.id) for hit in hits]
-    context.output.show(Text("\n").join(lines))
+    app.output.show(Text("\n").join(lines))
 
 
 def _line(hit: Hit, session: str) -> Text:

@@ -10,7 +10,7 @@ from itertools import islice
 from nca.errors import UsageError
 from nca.messages import Entry
 from nca.terminal.clipboard import copy_text
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.markdown_blocks import BlockSplitter
 from nca.terminal.render.sanitize import one_line, to_terminal
 
@@ -18,17 +18,16 @@ SUGGESTED = 9
 _ABOUT_CHARS = 60
 
 
-class CopyCommand:
+class CopyCommand(Command):
     name = "copy"
-    aliases = ()
     usage = "/copy [N]\n/copy code [N]"
     about = "The last answer to the clipboard as Markdown, the Nth latest, or its last block of code"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         words = argument.lower().split()
         is_code = words[:1] == ["code"]
         number = _number(words[1:] if is_code else words, argument)
-        answers = answers_backwards(context.conversation.context.entries)
+        answers = answers_backwards(app.conversation.context.entries)
         if is_code:
             blocks = [block for answer in answers for block in reversed(code_blocks(answer))]
             text, what = _pick(blocks, number, "block of code")
@@ -36,16 +35,16 @@ class CopyCommand:
             text, what = _pick(list(islice(answers, number)), number, "answer")
         # What is pasted elsewhere is as safe as what is shown here: a terminal may take pasted controls for keys.
         text = to_terminal(text)
-        copied = await asyncio.to_thread(copy_text, text, context.output.send_codes, os.environ)
+        copied = await asyncio.to_thread(copy_text, text, app.output.send_codes, os.environ)
         size = f"{len(text):,} characters"
         if not copied.is_done:
             raise UsageError(f"Not copied: {copied.how}.", advice="nca sessions export writes a session to a file.")
-        context.output.show(f"Copied {what} ({size}) {copied.how}.")
+        app.output.show(f"Copied {what} ({size}) {copied.how}.")
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         if "code".startswith(argument.lower()):
             yield Suggestion("code", "the last block of code")
-        for number, answer in enumerate(islice(answers_backwards(context.conversation.context.entries), SUGGESTED), 1):
+        for number, answer in enumerate(islice(answers_backwards(app.conversation.context.entries), SUGGESTED), 1):
             if str(number).startswith(argument):
                 yield Suggestion(str(number), one_line(answer, _ABOUT_CHARS))
 
@@ -81,3 +80,6 @@ def _pick(texts: Sequence[str], number: int, what: str) -> tuple[str, str]:
     if len(texts) < number:
         raise UsageError(f"There is no {what} yet." if not texts else f"There are only {len(texts):,} of that.")
     return texts[number - 1], f"the last {what}" if number == 1 else f"{what} {number} from the end"
+
+
+COMMAND = CopyCommand()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from nca.models.costs import money
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.wording import percent
@@ -18,14 +17,14 @@ if TYPE_CHECKING:
     from nca.messages import Usage
 
 
-class CostCommand:
+class CostCommand(Command):
     name = "cost"
     aliases = ("usage",)
     usage = "/cost"
     about = "Tokens and money of this session, by model and purpose"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
-        conversation = context.conversation
+    async def run(self, app: App, argument: str) -> None:
+        conversation = app.conversation
         total = conversation.session.usage.totals()
         parts = [f"{total.prompt_tokens:,} tokens in", f"{total.completion_tokens:,} out"]
         if total.cache_read_tokens:
@@ -33,18 +32,15 @@ class CostCommand:
         if total.cache_write_tokens:
             parts.append(f"{total.cache_write_tokens:,} written to it")
         parts.append(money(total.cost) if total.cost is not None else "price unknown")
-        context.output.show(Text(" · ".join(parts)))
+        app.output.show(Text(" · ".join(parts)))
         models, purposes = conversation.spending.by_model(), conversation.spending.by_purpose()
         if len(models) + len(purposes) > 2:
-            _show_groups(context, models, purposes)
-        if more := _more(context):
-            context.output.show(Text(more, style="quiet"))
-
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return ()
+            _show_groups(app, models, purposes)
+        if more := _more(app):
+            app.output.show(Text(more, style="quiet"))
 
 
-def _show_groups(context: CommandContext, models: list[Spent], purposes: list[Spent]) -> None:
+def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
     table = new_table(has_header=True)
     table.add_column("")
     for title in ("requests", "in", "cached", "out", "cost"):
@@ -59,14 +55,14 @@ def _show_groups(context: CommandContext, models: list[Spent], purposes: list[Sp
             f"{one.usage.completion_tokens:,}",
             cost,
         )
-    context.output.show(table)
+    app.output.show(table)
     if len(purposes) > 1:
-        context.output.show(Text("Beside the answers: summaries and tasks.", style="quiet"))
+        app.output.show(Text("Beside the answers: summaries and tasks.", style="quiet"))
 
 
-def _more(context: CommandContext) -> str:
+def _more(app: App) -> str:
     """The last turn's share, the compactions', and the limit, as far as there are any."""
-    conversation = context.conversation
+    conversation = app.conversation
     limit = conversation.loaded.settings.session.max_cost
     costs = [record.cost for record in conversation.context.history() if record.cost is not None]
     shares = [
@@ -80,3 +76,6 @@ def _more(context: CommandContext) -> str:
 def _cached(usage: Usage) -> str:
     """The share of the input that came from the cache."""
     return percent(usage.cache_read_tokens / usage.prompt_tokens) if usage.prompt_tokens else "0%"
+
+
+COMMAND = CostCommand()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from nca.terminal.commands.command import App, Command
+from nca.terminal.interrupts import Leave
 
-from nca.terminal.commands.command import CommandContext, Leave, Suggestion
 
-
-class ExitCommand:
+class ExitCommand(Command):
     name = "exit"
     aliases = ("quit", "q")
     usage = "/exit"
     about = "Leave; nca loop --continue goes on"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         raise Leave(0)
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return ()
+
+COMMAND = ExitCommand()

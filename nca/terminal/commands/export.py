@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.session_lines import place, short_id
 from nca.terminal.render.wording import messages
@@ -25,18 +25,17 @@ _FLAGS = {
 _FORCE = "--force"
 
 
-class ExportCommand:
+class ExportCommand(Command):
     name = "export"
-    aliases = ()
     usage = "/export [FILE] [--html|--md|--json] [--force]"
     about = "Write this session to a file, keys taken out"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         flags, name = _parsed(argument)
         # On a thread: a long session takes a moment, and the screen lives meanwhile.
-        context.output.notice(await asyncio.to_thread(_exported, context.conversation, flags, name))
+        app.output.notice(await asyncio.to_thread(_exported, app.conversation, flags, name))
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         last = argument.rpartition(" ")[2]
         known = [*((flag, about) for flag, (_, about) in _FLAGS.items()), (_FORCE, "replace a file that exists")]
         return [Suggestion(flag, about) for flag, about in known if flag.startswith(last)]
@@ -67,3 +66,6 @@ def _parsed(argument: str) -> tuple[list[str], str]:
         if flag not in _FLAGS and flag != _FORCE:
             raise UsageError(f"/export knows no {one_line(flag, 40)}.", advice=f"Valid: {', '.join(_FLAGS)}, {_FORCE}.")
     return flags, " ".join(word for word in words if not word.startswith("--")).strip()
+
+
+COMMAND = ExportCommand()

@@ -1,4 +1,4 @@
-"""What a command that nca does not have was meant to be: a word of another program, a part of /context, or a slip."""
+"""Command names from other programs, and what to type in nca instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NEW = "/new begins a new session; /context clear empties the context of this on
 _KEPT = "Every session is kept by itself; /sessions finds it, /export writes it to a file."
 _INSTRUCTIONS = "AGENTS.md in the project is read at the start; /memory TEXT keeps a note."
 
-ELSEWHERE = {
+FOREIGN_NAMES = {
     **dict.fromkeys(("undo", "rewind", "revert", "checkpoint"), _UNDO),
     **dict.fromkeys(("plan", "ask", "auto", "mode", "approvals", "yolo"), _MODE),
     **dict.fromkeys(("status", "tokens", "stats"), _USAGE),
@@ -27,14 +27,4 @@ ELSEWHERE = {
     "vim": "/config terminal.keys vi: vi keys.",
     "theme": "/config terminal.theme dark or light.",
 }
-"""What Claude Code, aider and others call it, or a person would try; and where it is in nca."""
-
-
-def meant(name: str) -> str:
-    """The advice for a command of this name, written without the slash, that there is not."""
-    from nca.terminal.commands import nearest_command
-
-    if known := ELSEWHERE.get(name.lower()):
-        return known
-    near = nearest_command(name)
-    return f"Did you mean /{near}?" if near else "/help shows all."
+"""Names in Claude Code, aider and others, and words that a person would try."""

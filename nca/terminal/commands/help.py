@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import Command, CommandContext, Suggestion
-from nca.terminal.commands.help_topics import EXAMPLES, GROUPS, IDEAS, KEYS, SHORT, TOPICS, TYPING
+from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPICS, TYPING
+from nca.terminal.commands.registry import all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -24,28 +25,25 @@ TWO_COLUMNS_FROM = 72
 _FIRST_CLAUSE = re.compile(r"[^;:,.(]+")
 
 
-class HelpCommand:
+class HelpCommand(Command):
     name = "help"
     aliases = ("?", "h")
     usage = "/help\n/help COMMAND\n/help keys\n/help ideas"
     about = "What can be typed; COMMAND in detail"
 
-    def __init__(self, others: Sequence[Command]) -> None:
-        self._others = others
-
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         match argument.lstrip("/").lower():
             case "":
-                context.output.show(self._overview(shutil.get_terminal_size().columns))
+                app.output.show(self._overview(shutil.get_terminal_size().columns))
             case "keys":
-                context.output.show(_rows(KEYS))
+                app.output.show(_rows(KEYS))
             case "ideas":
-                context.output.show(Group(*_ideas()))
+                app.output.show(Group(*_ideas()))
             case name:
-                context.output.show(self._one(name))
+                app.output.show(self._one(name))
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        known = [(other.name, other.about) for other in self._others] + list(TOPICS.items())
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        known = [(other.name, other.about) for other in all_commands() if other is not self] + list(TOPICS.items())
         return [Suggestion(name, about) for name, about in known if name.startswith(argument)]
 
     def _overview(self, width: int) -> Group:
@@ -54,8 +52,8 @@ class HelpCommand:
         return Group(self._commands(width), _rows(TYPING), Text(more, style="quiet"))
 
     def _commands(self, width: int) -> Table:
-        """Each with the first clause of what it is about; two side by side where there is room."""
-        cells = list(self._in_groups())
+        """Two commands side by side where there is room."""
+        cells = [_cell(command) for command in all_commands()]
         across = 2 if width >= TWO_COLUMNS_FROM else 1
         table = new_table(gap=1)
         for _ in range(across):
@@ -66,23 +64,21 @@ class HelpCommand:
             table.add_row(*(part for place in range(row, len(cells), height) for part in cells[place]))
         return table
 
-    def _in_groups(self) -> Iterator[tuple[Text, Text]]:
-        by_name = {other.name: other.about for other in self._others} | {"help": self.about}
-        order = [name for _, names in GROUPS for name in names if name in by_name]
-        order += [name for name in by_name if name not in order]
-        for name in order:
-            clause = _FIRST_CLAUSE.match(by_name[name])
-            about = SHORT.get(name, clause[0].strip() if clause else "")
-            yield Text(f"/{name}", style="accent"), Text(about, no_wrap=True, overflow="ellipsis")
-
     def _one(self, name: str) -> Group:
-        for other in (*self._others, self):
+        for other in all_commands():
             if name in (other.name, *other.aliases):
                 return Group(*_detail(other))
         topics = ", ".join(TOPICS)
         raise UsageError(
             f"There is no command /{one_line(name, 40)}.", advice=f"/help shows all; /help knows {topics} too."
         )
+
+
+def _cell(command: Command) -> tuple[Text, Text]:
+    """Its name, and the first clause of what it does."""
+    clause = _FIRST_CLAUSE.match(command.about)
+    about = SHORT.get(command.name, clause[0].strip() if clause else "")
+    return Text(f"/{command.name}", style="accent"), Text(about, no_wrap=True, overflow="ellipsis")
 
 
 def _detail(command: Command) -> Iterator[RenderableType]:
@@ -108,3 +104,6 @@ def _rows(rows: Iterable[tuple[str, str]]) -> Table:
     for left, right in rows:
         table.add_row(Text(left, style="accent"), Text(right))
     return table
+
+
+COMMAND = HelpCommand()

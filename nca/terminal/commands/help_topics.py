@@ -66,14 +66,6 @@ IDEAS = (
 
 TOPICS = {"keys": "all keys", "ideas": "the log and the view, undo, the gauge"}
 
-GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Context", ("context", "compact", "memory")),
-    ("Sessions", ("sessions", "resume", "new", "rename", "export")),
-    ("Model", ("model", "permissions", "tools", "mcp", "config", "cost")),
-    ("Screen", ("show", "copy", "editor", "clear", "help", "exit")),
-)
-"""Commands by what they are about; one that is in none is shown with the last."""
-
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "context": (
         ("/context all", "everything that is in the window"),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.wording import counted
@@ -18,28 +18,27 @@ _ERROR_LINES = 5
 _STYLES = {"ready": "accent", "failed": "failure"}
 
 
-class McpCommand:
+class McpCommand(Command):
     name = "mcp"
-    aliases = ()
     usage = "/mcp\n/mcp NAME\n/mcp restart NAME"
     about = "MCP servers: their state; NAME shows what one offers, restart starts it anew"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
-        servers = context.conversation.servers
+    async def run(self, app: App, argument: str) -> None:
+        servers = app.conversation.servers
         word, _, name = argument.partition(" ")
         if not argument:
-            _show_all(context, servers.connections)
+            _show_all(app, servers.connections)
         elif word == "restart" and name.strip():
-            if context.conversation.session.is_read_only:
+            if app.conversation.session.is_read_only:
                 raise UsageError("This session is only read here; nothing is started.")
-            _show_one(context, await servers.restart(name.strip()), servers.left_out)
+            _show_one(app, await servers.restart(name.strip()), servers.left_out)
         elif word == "restart":
             raise UsageError("/mcp restart needs a server's name.", advice="/mcp shows them.")
         else:
-            _show_one(context, servers.find(argument), servers.left_out)
+            _show_one(app, servers.find(argument), servers.left_out)
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        names = context.conversation.servers.names
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        names = app.conversation.servers.names
         word, blank, rest = argument.partition(" ")
         if not blank:
             words = [("restart", "start a server anew"), *((name, "what it offers") for name in names)]
@@ -47,9 +46,9 @@ class McpCommand:
         return [Suggestion(name) for name in names if word == "restart" and name.startswith(rest)]
 
 
-def _show_all(context: CommandContext, connections: tuple[Connection, ...]) -> None:
+def _show_all(app: App, connections: tuple[Connection, ...]) -> None:
     if not connections:
-        context.output.show("No MCP servers. [mcp.servers.NAME] in your config.toml makes one; docs/mcp.md tells how.")
+        app.output.show("No MCP servers. [mcp.servers.NAME] in your config.toml makes one; docs/mcp.md tells how.")
         return
     table = new_table(has_header=True)
     for title in ("server", "state", "", "started with"):
@@ -61,11 +60,11 @@ def _show_all(context: CommandContext, connections: tuple[Connection, ...]) -> N
             Text(one_line(_about(one), 200)),
             Text(one_line(str(one.server), 200), "quiet"),
         )
-    context.output.show(table)
+    app.output.show(table)
 
 
-def _show_one(context: CommandContext, one: Connection, left_out: Collection[str]) -> None:
-    context.output.show(Text(one_line(f"{one.server.name}: {_state(one)}  {_about(one)}", 400)))
+def _show_one(app: App, one: Connection, left_out: Collection[str]) -> None:
+    app.output.show(Text(one_line(f"{one.server.name}: {_state(one)}  {_about(one)}", 400)))
     table = new_table()
     for offer in one.listing.offers:
         name = tool_name(one.server.name, offer.name)
@@ -78,12 +77,12 @@ def _show_one(context: CommandContext, one: Connection, left_out: Collection[str
         name = f"@{one.server.name}:{resource.uri}"
         table.add_row(Text(one_line(name, 200)), Text(one_line(resource.description or resource.name, 100), "quiet"))
     if table.row_count:
-        context.output.show(table)
+        app.output.show(table)
     lines = [line for line in to_terminal(one.errors).splitlines() if line.strip()]
     if one.state == "failed" and lines:
-        context.output.show("The end of its error output:")
+        app.output.show("The end of its error output:")
         for line in lines[-_ERROR_LINES:]:
-            context.output.show(Text(f"  {one_line(line, 200)}", "quiet"))
+            app.output.show(Text(f"  {one_line(line, 200)}", "quiet"))
 
 
 def _state(one: Connection) -> str:
@@ -97,3 +96,6 @@ def _about(one: Connection) -> str:
         return ""
     offered = (("tool", one.listing.offers), ("prompt", one.listing.prompts), ("resource", one.listing.resources))
     return ", ".join(counted(len(what), name) for name, what in offered if what or name == "tool")
+
+
+COMMAND = McpCommand()

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rich.text import Text
 
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.session_lines import place, when
 
 
-class MemoryCommand:
+class MemoryCommand(Command):
     name = "memory"
     aliases = ("notes",)
     usage = "/memory\n/memory TEXT"
     about = "Notes that outlive the session; /memory TEXT adds one"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         if argument.strip():
-            kept = context.conversation.memory.note(argument)
-            context.output.show(f"Noted in {place(str(context.conversation.memory.file))} ({len(kept)} in all).")
+            kept = app.conversation.memory.note(argument)
+            app.output.show(f"Noted in {place(str(app.conversation.memory.file))} ({len(kept)} in all).")
             return
-        notes = context.conversation.memory.notes()
+        notes = app.conversation.memory.notes()
         if not notes:
-            context.output.show("No notes yet; /memory TEXT adds one.")
+            app.output.show("No notes yet; /memory TEXT adds one.")
             return
         lines = (f"{when(note.at)}  {one_line(note.text)}" for note in notes)
-        context.output.show(Text("\n".join(lines)))
+        app.output.show(Text("\n".join(lines)))
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return ()
+
+COMMAND = MemoryCommand()

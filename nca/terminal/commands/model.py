@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from rich.text import Text
 
-from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.models.choose import named, open_model
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line
 
 
-class ModelCommand:
+class ModelCommand(Command):
     name = "model"
     aliases = ("models",)
     usage = "/model\n/model NAME"
     about = "Which model answers; /model NAME switches"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         if not argument:
-            self._show(context)
+            self._show(app)
             return
-        if context.switch_model is None:
-            raise UsageError("The model of this chat cannot be changed.")
-        context.output.show(await context.switch_model(argument))
+        conversation = app.conversation
+        settings = conversation.loaded.for_model(argument).settings.model
+        choice = named(argument, settings, os.environ)
+        await conversation.use_model(await open_model(settings, choice, app.output.on_event))
+        app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        return [Suggestion(name) for name in context.models() if argument.lower() in name.lower()]
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        return [Suggestion(name) for name in app.models if argument.lower() in name.lower()]
 
-    def _show(self, context: CommandContext) -> None:
-        conversation = context.conversation
+    def _show(self, app: App) -> None:
+        conversation = app.conversation
         facts = conversation.model.facts
         # The window in force: a provider or a person may have told another one than what is known of the model.
         tokens = conversation.context.stats(with_details=False).window_tokens
@@ -42,4 +45,7 @@ class ModelCommand:
             text.append(f"\n{one_line(facts.note)}")
         how = "/model NAME switches, as in /model openai/gpt-4.1; /config model.name NAME --save keeps it."
         text.append(f"\n{how}", "quiet")
-        context.output.show(text)
+        app.output.show(text)
+
+
+COMMAND = ModelCommand()

@@ -11,7 +11,7 @@ from nca.config.permission_rules import ALLOW, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -34,54 +34,54 @@ class _Listed(NamedTuple):
         return "deny" if self.name == DENY else "allow"
 
 
-class PermissionsCommand:
+class PermissionsCommand(Command):
     name = "permissions"
     aliases = ("permission", "allow")
     usage = "/permissions\n/permissions MODE\n/permissions remove NUMBER"
     about = "What tools may do: the mode and your rules; MODE changes it, remove takes a rule away"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
         match word.lower():
             case "":
-                _show(context)
+                _show(app)
             case mode if mode in _MODES and not rest.strip():
-                context.conversation.set("agent.permission", mode)
-                context.output.show(f"{mode}: nca {_MODES[mode]}, in this chat.")
+                app.conversation.set("agent.permission", mode)
+                app.output.show(f"{mode}: nca {_MODES[mode]}, in this chat.")
             case "remove":
-                _remove(context, rest.strip())
+                _remove(app, rest.strip())
             case _:
                 raise UsageError(
                     f"/permissions {one_line(argument, 40)} is not known.",
                     advice=f"Valid: {', '.join(_MODES)}, remove NUMBER, or nothing.",
                 )
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
         if not blank:
             words = [*_MODES.items(), (_REMOVE, "take a rule away, by its number")]
             return [Suggestion(one, about) for one, about in words if one.startswith(word.lower())]
         if word.lower() != _REMOVE:
             return ()
-        rules = enumerate(_listed(context), 1)
+        rules = enumerate(_listed(app), 1)
         return [
             Suggestion(str(number), f"{one.verb} {one.rule}") for number, one in rules if str(number).startswith(rest)
         ]
 
 
-def _listed(context: CommandContext) -> list[_Listed]:
+def _listed(app: App) -> list[_Listed]:
     """All rules, the strongest first, as they are numbered."""
-    loaded, approvals = context.conversation.loaded, context.conversation.approvals
+    loaded, approvals = app.conversation.loaded, app.conversation.approvals
     listed = [_Listed(name, rule, loaded.origin(name)) for name in (DENY, ALLOW) for rule in loaded.value(name)]
     return listed + [_Listed(ALLOW, rule, "this session") for rule in approvals.session_rules]
 
 
-def _show(context: CommandContext) -> None:
-    approvals = context.conversation.approvals
-    context.output.show(f"{approvals.mode}: nca {_MODES[approvals.mode]}.")
-    rules = _listed(context)
+def _show(app: App) -> None:
+    approvals = app.conversation.approvals
+    app.output.show(f"{approvals.mode}: nca {_MODES[approvals.mode]}.")
+    rules = _listed(app)
     if not rules:
-        context.output.show("No rules. They are made where you are asked, or in your own config.toml.")
+        app.output.show("No rules. They are made where you are asked, or in your own config.toml.")
         return
     table = new_table(has_header=True)
     table.add_column("", justify="right", no_wrap=True)
@@ -97,20 +97,23 @@ def _show(context: CommandContext) -> None:
             *(Text(one_line(cell)) for cell in cells),
             Text(one_line(one.origin), "quiet"),
         )
-    context.output.show(table)
+    app.output.show(table)
 
 
-def _remove(context: CommandContext, wanted: str) -> None:
-    rules = _listed(context)
+def _remove(app: App, wanted: str) -> None:
+    rules = _listed(app)
     if not wanted.isdecimal() or not 1 <= int(wanted) <= len(rules):
         valid = f"1 to {len(rules)}; /permissions shows them" if rules else "there is none"
         raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is no rule's number.", advice=f"Valid: {valid}.")
     gone = rules[int(wanted) - 1]
-    context.conversation.rules.forget(gone.name, gone.rule)
+    app.conversation.rules.forget(gone.name, gone.rule)
     if gone.name == ALLOW:
-        session = context.conversation.approvals.session_rules
+        session = app.conversation.approvals.session_rules
         session[:] = [one for one in session if one != gone.rule]
-    context.output.show(f"Gone: {gone.verb} {one_line(str(gone.rule), 200)}.")
+    app.output.show(f"Gone: {gone.verb} {one_line(str(gone.rule), 200)}.")
 
 
 assert set(_MODES) == set(KEYS["agent.permission"].value_type.choices)
+
+
+COMMAND = PermissionsCommand()

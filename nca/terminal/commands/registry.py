@@ -1,48 +1,70 @@
-"""All slash commands, in the order of /help."""
+"""All slash commands, and how a typed name finds one.
+
+A new command is a module in this folder that defines `COMMAND`, and its name in `NAMES`.
+"""
 
 from __future__ import annotations
 
-from nca.terminal.commands.clear import ClearCommand
-from nca.terminal.commands.command import Command
-from nca.terminal.commands.compact import CompactCommand
-from nca.terminal.commands.config import ConfigCommand
-from nca.terminal.commands.context import ContextCommand
-from nca.terminal.commands.copy import CopyCommand
-from nca.terminal.commands.cost import CostCommand
-from nca.terminal.commands.editor import EditorCommand
-from nca.terminal.commands.exit import ExitCommand
-from nca.terminal.commands.export import ExportCommand
-from nca.terminal.commands.help import HelpCommand
-from nca.terminal.commands.mcp import McpCommand
-from nca.terminal.commands.memory import MemoryCommand
-from nca.terminal.commands.model import ModelCommand
-from nca.terminal.commands.new import NewCommand
-from nca.terminal.commands.permissions import PermissionsCommand
-from nca.terminal.commands.rename import RenameCommand
-from nca.terminal.commands.resume import ResumeCommand
-from nca.terminal.commands.sessions import SessionsCommand
-from nca.terminal.commands.show import ShowCommand
-from nca.terminal.commands.tools import ToolsCommand
+import difflib
+from functools import cache
+from importlib import import_module
 
-COMMANDS: tuple[Command, ...] = (
-    ContextCommand(),
-    CompactCommand(),
-    ConfigCommand(),
-    ModelCommand(),
-    PermissionsCommand(),
-    ToolsCommand(),
-    McpCommand(),
-    SessionsCommand(),
-    NewCommand(),
-    ResumeCommand(),
-    RenameCommand(),
-    ExportCommand(),
-    MemoryCommand(),
-    ShowCommand(),
-    CopyCommand(),
-    CostCommand(),
-    EditorCommand(),
-    ClearCommand(),
-    ExitCommand(),
+from nca.terminal.commands.command import Command
+from nca.terminal.commands.foreign_names import FOREIGN_NAMES
+
+NAMES = (
+    "context",
+    "compact",
+    "memory",
+    "sessions",
+    "resume",
+    "new",
+    "rename",
+    "export",
+    "model",
+    "permissions",
+    "tools",
+    "mcp",
+    "config",
+    "cost",
+    "show",
+    "copy",
+    "editor",
+    "clear",
+    "help",
+    "exit",
 )
-COMMANDS = (HelpCommand(COMMANDS), *COMMANDS)
+"""The modules, in the order of /help."""
+
+SHORTEST_BEGINNING = 3
+"""Letters that are enough to name a command, if only one begins with them."""
+
+
+@cache
+def all_commands() -> tuple[Command, ...]:
+    """In the order of /help. They are loaded with the first call; by then the prompt is on the screen."""
+    return tuple(import_module(f"nca.terminal.commands.{name}").COMMAND for name in NAMES)
+
+
+def find_command(name: str) -> Command | None:
+    """The command with this name or alias, without the slash and in any case, or the only one that begins with it."""
+    word = name.lower()
+    if word in _by_name() or word in FOREIGN_NAMES or len(word) < SHORTEST_BEGINNING:
+        return _by_name().get(word)
+    begun = {command for known, command in _by_name().items() if known.startswith(word)}
+    return begun.pop() if len(begun) == 1 else None
+
+
+def advice_for(name: str) -> str:
+    """What to type instead of a command that does not exist."""
+    word, known = name.lower(), _by_name()
+    if word in FOREIGN_NAMES:
+        return FOREIGN_NAMES[word]
+    beginning = [command for command in known if word and command.startswith(word)]
+    near = beginning or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"Did you mean /{known[near[0]].name}?" if near else "/help shows all commands."
+
+
+@cache
+def _by_name() -> dict[str, Command]:
+    return {name: command for command in all_commands() for name in (command.name, *command.aliases)}

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.messages import Entry, Message, ToolCall
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.diffs import diff_lines, left_out
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.wording import duration
@@ -36,17 +36,17 @@ class Called:
     later: int
 
 
-class ShowCommand:
+class ShowCommand(Command):
     name = "show"
     aliases = ("output",)
     usage = "/show [N]\n/show thoughts"
     about = "The last tool call with its whole output, the Nth latest, or what the model thought"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
+    async def run(self, app: App, argument: str) -> None:
         word = argument.strip().lower()
-        entries = context.conversation.context.entries
+        entries = app.conversation.context.entries
         if word in _THOUGHTS:
-            _show_thoughts(context, entries)
+            _show_thoughts(app, entries)
             return
         number = int(word) if word.isdecimal() and len(word) < 9 else 0
         if word and number < 1:
@@ -56,15 +56,15 @@ class ShowCommand:
             )
         found = next(islice(calls_backwards(entries), max(number, 1) - 1, None), None)
         if found is None and not word and _thoughts(entries):
-            _show_thoughts(context, entries)
+            _show_thoughts(app, entries)
         elif found is None:
             count = sum(1 for _ in calls_backwards(entries))
             raise UsageError(f"There are {count:,} tool calls." if count else "No tool was called in this session yet.")
         else:
-            context.output.show(Group(*_whole(context, found)))
+            app.output.show(Group(*_whole(app, found)))
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
-        entries = context.conversation.context.entries
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        entries = app.conversation.context.entries
         for number, found in enumerate(islice(calls_backwards(entries), SUGGESTED), 1):
             if str(number).startswith(argument):
                 yield Suggestion(str(number), _about(found))
@@ -94,7 +94,7 @@ def _about(found: Called) -> str:
     return one_line(f"{found.call.name} {one_line(arguments, 40)} → {failed}{text[:400]}", _ABOUT_CHARS)
 
 
-def _whole(context: CommandContext, found: Called) -> Iterator[RenderableType]:
+def _whole(app: App, found: Called) -> Iterator[RenderableType]:
     yield Text(one_line(found.call.name, 200), style="bold")
     for name, value in _arguments(found.call):
         lines = to_terminal(value).rstrip("\n").split("\n")
@@ -105,7 +105,7 @@ def _whole(context: CommandContext, found: Called) -> Iterator[RenderableType]:
         yield Text(label.rstrip(), style="accent")
         yield from (Text(f"    {line}") for line in lines[:MOST_ARGUMENT_LINES])
         yield from left_out(len(lines) - MOST_ARGUMENT_LINES)
-    ended = context.output.recent.of(found.call.id, later=found.later)
+    ended = app.output.recent.of(found.call.id, later=found.later)
     if ended is not None and ended.diff:
         yield from diff_lines(ended.diff, DIFF_LINES)
     if found.result is None:
@@ -168,11 +168,14 @@ def _thoughts(entries: Sequence[Entry]) -> list[str]:
     return found[::-1]
 
 
-def _show_thoughts(context: CommandContext, entries: Sequence[Entry]) -> None:
+def _show_thoughts(app: App, entries: Sequence[Entry]) -> None:
     thoughts = _thoughts(entries)
     if not thoughts:
         raise UsageError("The last answer came without thoughts that the model shares.")
     parts = list(_bounded("\n\n".join(thoughts), "; `nca sessions export` has all of it"))
     for part in parts:
         part.style = part.style or "quiet"
-    context.output.show(Group(*parts))
+    app.output.show(Group(*parts))
+
+
+COMMAND = ShowCommand()

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from nca.agent.tool_counts import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
-from nca.terminal.commands.command import CommandContext, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.wording import short_tokens
@@ -25,80 +25,78 @@ MOST_OF_A_SERVER = 6
 """A server with more tools than this is one row; its name lists them."""
 
 
-class ToolsCommand:
+class ToolsCommand(Command):
     name = "tools"
     aliases = ("tool",)
     usage = "/tools\n/tools NAME\n/tools SERVER"
     about = "What the model can do: each tool's permission, weight and calls; NAME shows one"
 
-    async def run(self, context: CommandContext, argument: str) -> None:
-        counts = counted(context)
+    async def run(self, app: App, argument: str) -> None:
+        counts = counted(app)
         wanted = argument.strip()
         if not wanted:
-            _show_all(context, counts)
+            _show_all(app, counts)
         elif of_server := [one for one in counts if one.source == wanted and wanted != BUILT_IN]:
-            context.output.show(_table(context, of_server))
+            app.output.show(_table(app, of_server))
         elif one := next((one for one in counts if one.name == wanted), None):
-            _show_one(context, one)
+            _show_one(app, one)
         else:
             raise UsageError(
                 f"There is no tool {one_line(wanted, 60)}.",
                 advice=f"There are: {', '.join(one_line(one.name) for one in counts) or 'none'}.",
             )
 
-    def complete(self, context: CommandContext, argument: str) -> Iterable[Suggestion]:
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         # Names only: what they weigh takes a look through the whole log, and this comes at every key.
-        tools = [tool["function"] for tool in context.conversation.approvals.toolbox.definitions()]
-        sources = _sources(context)
+        tools = [tool["function"] for tool in app.conversation.approvals.toolbox.definitions()]
+        sources = _sources(app)
         named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]
         servers = dict.fromkeys(sources[tool["name"]] for tool in tools if tool["name"] in sources)
         named += [(server, "the tools of this server") for server in servers]
         return [Suggestion(name, about) for name, about in named if name.startswith(argument)]
 
 
-def counted(context: CommandContext) -> list[ToolCount]:
-    conversation = context.conversation
+def counted(app: App) -> list[ToolCount]:
+    conversation = app.conversation
     parts = conversation.context.stats().parts
     return tool_counts(
         conversation.approvals.toolbox,
         conversation.context.next_request().tools,
         conversation.context.entries,
         definitions_tokens=parts["tool_definitions"] + parts["mcp_tools"],
-        sources=_sources(context),
+        sources=_sources(app),
     )
 
 
-def _sources(context: CommandContext) -> dict[str, str]:
+def _sources(app: App) -> dict[str, str]:
     """The server of each tool that is one's."""
     return {
         tool_name(one.server.name, offer.name): one.server.name
-        for one in context.conversation.servers.connections
+        for one in app.conversation.servers.connections
         for offer in one.listing.offers
     }
 
 
-def _show_all(context: CommandContext, counts: Sequence[ToolCount]) -> None:
+def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
     if not counts:
-        context.output.show("The model has no tools.")
+        app.output.show("The model has no tools.")
         return
     by_source: dict[str, list[ToolCount]] = {}
     for one in counts:
         by_source.setdefault(one.source, []).append(one)
     listed = [one for of in by_source.values() if of[0].source == BUILT_IN or len(of) <= MOST_OF_A_SERVER for one in of]
-    context.output.show(_table(context, listed))
+    app.output.show(_table(app, listed))
     for source, of in by_source.items():
         if of[0] not in listed:
             tokens, calls = sum(one.definition_tokens for one in of), sum(one.calls for one in of)
             name = one_line(source, 40)
-            context.output.show(
-                f"{name}: {len(of)} tools, {tokens:,} tokens, {calls:,} calls; /tools {name} lists them."
-            )
+            app.output.show(f"{name}: {len(of)} tools, {tokens:,} tokens, {calls:,} calls; /tools {name} lists them.")
     weight = sum(one.definition_tokens for one in counts)
-    mode = context.conversation.approvals.mode
-    context.output.show(f"Together {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
+    mode = app.conversation.approvals.mode
+    app.output.show(f"Together {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
 
 
-def _table(context: CommandContext, counts: Sequence[ToolCount]) -> Table:
+def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     """Calls and results are of the whole session."""
     has_servers = any(one.source != BUILT_IN for one in counts)
     table = new_table(has_header=True)
@@ -114,7 +112,7 @@ def _table(context: CommandContext, counts: Sequence[ToolCount]) -> Table:
         weight = f"{one.definition_tokens:,}" if one.is_offered else "not told"
         row = [
             Text(one_line(one.name), "accent", no_wrap=True, overflow="ellipsis"),
-            Text(f"{one.permission}, {_decision(context, one)}"),
+            Text(f"{one.permission}, {_decision(app, one)}"),
             Text(weight, "" if one.is_offered else "quiet"),
             *(Text(f"{number:,}" if number else "") for number in (one.calls, one.failures)),
             Text(short_tokens(one.result_tokens) if one.result_tokens else ""),
@@ -125,15 +123,15 @@ def _table(context: CommandContext, counts: Sequence[ToolCount]) -> Table:
     return table
 
 
-def _decision(context: CommandContext, one: ToolCount) -> str:
-    return _DECISIONS[decide(context.conversation.approvals.mode, one.permission)]
+def _decision(app: App, one: ToolCount) -> str:
+    return _DECISIONS[decide(app.conversation.approvals.mode, one.permission)]
 
 
-def _show_one(context: CommandContext, one: ToolCount) -> None:
+def _show_one(app: App, one: ToolCount) -> None:
     told = f"{one.definition_tokens:,} tokens of each request" if one.is_offered else "not told to this model"
     refused = f" ({one.refused:,} not allowed)" if one.refused else ""
-    decision, mode = _decision(context, one), context.conversation.approvals.mode
-    context.output.show(
+    decision, mode = _decision(app, one), app.conversation.approvals.mode
+    app.output.show(
         Group(
             Text(one_line(one.name), "accent"),
             Text(one_line(f"{one.source} · {one.permission}: {decision} in mode {mode} · {told}"), "quiet"),
@@ -144,3 +142,6 @@ def _show_one(context: CommandContext, one: ToolCount) -> None:
             Text(to_terminal(one.description)),
         )
     )
+
+
+COMMAND = ToolsCommand()

@@ -7,19 +7,21 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from nca.errors import NcaError
-from nca.terminal.commands import Command, CommandContext, all_commands, find_command
+from nca.terminal.commands.command import Command
+from nca.terminal.commands.registry import all_commands
 from nca.terminal.input.file_finder import TAB_SECONDS, FileFinder
 from nca.terminal.input.file_mentions import mention_before
+from nca.terminal.input.line_kind import is_command
 from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
+from nca.terminal.reader import Completions
 from nca.terminal.render.sanitize import one_line
 
 
 class PromptCompleter(Completer):
     """Completions for the text before the cursor."""
 
-    def __init__(self, context: CommandContext, files: FileFinder) -> None:
-        self._context = context
+    def __init__(self, completions: Completions, files: FileFinder) -> None:
+        self._completions = completions
         self._files = files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -44,7 +46,7 @@ class PromptCompleter(Completer):
             yield completion
 
     def _mentions(self, document: Document, mention: str, paths: Iterable[str]) -> Iterator[Completion]:
-        yield from resource_completions(self._context.conversation.servers, mention)
+        yield from resource_completions(self._completions.conversation.servers, mention)
         blank = "" if document.text_after_cursor[:1].isspace() else " "
         for path in paths:
             end = "" if path.endswith("/") else blank
@@ -54,21 +56,12 @@ class PromptCompleter(Completer):
         name, blank, argument = text[1:].partition(" ")
         if not blank:
             yield from _command_names(name)
-            yield from prompt_completions(self._context.conversation.servers, text)
-            return
-        command_named = find_command(name)
-        if command_named is None:
+            yield from prompt_completions(self._completions.conversation.servers, text)
             return
         argument = argument.lstrip(" ")
         last = argument.rpartition(" ")[2]
-        try:
-            suggestions = list(command_named.complete(self._context, argument))
-        except NcaError:
-            return
-        for suggestion in suggestions:
-            yield Completion(
-                suggestion.text, -len(last), display=one_line(suggestion.text), display_meta=one_line(suggestion.about)
-            )
+        for suggested, about in self._completions.suggestions(name, argument):
+            yield Completion(suggested, -len(last), display=one_line(suggested), display_meta=one_line(about))
 
 
 def _command_names(typed: str) -> Iterator[Completion]:
@@ -97,11 +90,6 @@ def _takes_argument(command: Command) -> bool:
 def _has_letters(name: str, word: str) -> bool:
     letters = iter(name)
     return all(letter in letters for letter in word)
-
-
-def is_command(text: str) -> bool:
-    """Whether a text is a slash command: `/` and a letter on the first line; `//text` is a message."""
-    return text.startswith("/") and not text.startswith("//") and "\n" not in text
 
 
 def may_complete(text: str) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.utils import explode_text_fragments
 
+from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import to_terminal
 
 TAB_CELLS = 4
@@ -17,13 +17,13 @@ _UNSEEN = "\ufffd"
 
 
 class ShownText(Processor):
-    """Draws one line. `label` tells what stands for a character (FoldedPastes.label).
+    """Draws one line, each folded paste as its label.
 
     The text itself stays as it is: what is sent is what was typed or pasted.
     """
 
-    def __init__(self, label: Callable[[str], str | None]) -> None:
-        self._label = label
+    def __init__(self, pastes: FoldedPastes) -> None:
+        self._pastes = pastes
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         fragments = explode_text_fragments(transformation_input.fragments)
@@ -49,7 +49,7 @@ class ShownText(Processor):
         """The text for a character, and what is added to its style."""
         if character == "\t":
             return " " * (TAB_CELLS - position % TAB_CELLS), ""
-        if (label := self._label(character)) is not None:
+        if (label := self._pastes.label(character)) is not None:
             return label, _LABEL_STYLE
         if character.isprintable() or character < "\x20" or character == "\x7f":
             # prompt_toolkit draws control characters as ^C by itself.

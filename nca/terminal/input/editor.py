@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -22,8 +22,10 @@ VARIABLES = ("VISUAL", "EDITOR")
 _END_SECONDS = 1.0
 
 
-async def edited(text: str, lend_terminal: Callable[[], AbstractContextManager[None]], *, name: str = "nca") -> str:
-    """What the person made of `text`, in the program that VISUAL or EDITOR names; it has the terminal meanwhile.
+async def edited(text: str, lent_terminal: AbstractContextManager[object], *, name: str = "nca") -> str:
+    """What the person made of `text`, in the program that VISUAL or EDITOR names.
+
+    `lent_terminal` is entered while that program has the terminal.
 
     Raises UsageError where there is no terminal or no editor, or the editor failed; the text is as it was.
     """
@@ -34,7 +36,7 @@ async def edited(text: str, lend_terminal: Callable[[], AbstractContextManager[N
     with tempfile.TemporaryDirectory(prefix=f"{name}-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / f"{name}.md"
         path.write_bytes(clean_text(text).encode())
-        with lend_terminal():
+        with lent_terminal:
             async with _started([*command, str(path)]) as process:
                 code = await process.wait()
         if code:

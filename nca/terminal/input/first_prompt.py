@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prompt_toolkit.completion import Completer, DynamicCompleter
 from prompt_toolkit.history import InMemoryHistory
 
 from nca.terminal.input.history import PrivateHistory
 from nca.terminal.input.pastes import FoldedPastes
-from nca.terminal.input.prompt import Prompt, PromptOptions
+from nca.terminal.input.prompt import Prompt
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
+    from nca.terminal.interrupts import Interrupts
 
 
 class FirstPrompt:
-    """The prompt of a chat. What needs a conversation is put into `options` and `completer` once there is one."""
+    """The prompt of a chat, which may be on the screen before there is a conversation."""
 
-    def __init__(self, settings: TerminalSettings, directory: Path, history_file: Path | None) -> None:
+    def __init__(
+        self, settings: TerminalSettings, directory: Path, history_file: Path | None, interrupts: Interrupts
+    ) -> None:
         pastes = FoldedPastes()
-        self.completer: Completer | None = None
-        self.options = PromptOptions(
-            completer=DynamicCompleter(lambda: self.completer),
-            history=PrivateHistory(history_file, pastes.unfold) if history_file else InMemoryHistory(),
-            keys=lambda: settings.keys,
-            theme=lambda: settings.theme,
-            directory=directory,
-        )
-        self.prompt = Prompt(self.options, pastes)
+        history = PrivateHistory(history_file, pastes) if history_file else InMemoryHistory()
+        self.prompt = Prompt(settings, directory, history, pastes, interrupts)
         self._terminal = ExitStack()
         self._reading: asyncio.Task[str] | None = None
         self._waiting: list[Callable[[], None]] = []
@@ -40,11 +35,10 @@ class FirstPrompt:
     async def begin(self) -> None:
         """Show it; returns when it is on the screen."""
         self._terminal.enter_context(self.prompt.quiet_terminal())
-        drawn = asyncio.Event()
-        self.prompt.when_drawn(drawn.set)
+        drawn = asyncio.create_task(self.prompt.drawn())
         self._reading = asyncio.create_task(self.prompt.read())
-        self._reading.add_done_callback(lambda _: drawn.set())
-        await drawn.wait()
+        await asyncio.wait({drawn, self._reading}, return_when=asyncio.FIRST_COMPLETED)
+        drawn.cancel()
 
     async def during(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for `work`, once begun. Raises EOFError or Leave at once where the person leaves meanwhile."""
@@ -79,9 +73,13 @@ class FirstPrompt:
         reading, self._reading = self._reading, None
         return await (reading or self.prompt.read(default))
 
-    def quiet_terminal(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def quiet_terminal(self) -> Iterator[None]:
         """For the whole chat, from the first prompt on where that stands already."""
-        return self._terminal if self.has_begun else self.prompt.quiet_terminal()
+        if not self.has_begun:
+            self._terminal.enter_context(self.prompt.quiet_terminal())
+        with self._terminal:
+            yield
 
     async def close(self) -> None:
         """Take it away, where the chat never came to it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
@@ -13,6 +13,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
 from nca.surrogates import clean_text
+from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import to_terminal
 
 SUGGESTED_ENTRIES = 2_000
@@ -22,8 +23,8 @@ SUGGESTED_ENTRIES = 2_000
 class PrivateHistory(FileHistory):
     """prompt_toolkit's file of history with mode 0600. Where it cannot be written, the history ends with the program.
 
-    `expand` turns the text of the prompt into the text that was sent (folded pastes): that is what the file gets. While
-    the program runs an entry comes back as it stood in the prompt.
+    The file gets the text that was sent, with folded `pastes` unfolded. While the program runs, an entry comes back as
+    it was in the prompt.
     """
 
     MAX_KEPT_CHARS = 20_000
@@ -32,10 +33,10 @@ class PrivateHistory(FileHistory):
     READ_BYTES = 4 << 20
     """As much of the file's end is read at the start: some ten thousand entries."""
 
-    def __init__(self, path: Path, expand: Callable[[str], str] = str) -> None:
+    def __init__(self, path: Path, pastes: FoldedPastes) -> None:
         super().__init__(os.fspath(path))
         self._path = path
-        self._expand = expand
+        self._pastes = pastes
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
@@ -64,7 +65,7 @@ class PrivateHistory(FileHistory):
         return ["\n".join(entry) for entry in reversed(entries[1:] if start else entries) if entry]
 
     def store_string(self, string: str) -> None:
-        sent = self._expand(string)
+        sent = self._pastes.unfold(string)
         if len(sent) <= self.MAX_KEPT_CHARS:
             with contextlib.suppress(OSError):
                 super().store_string(sent)
@@ -73,9 +74,8 @@ class PrivateHistory(FileHistory):
 class HistorySuggestion(AutoSuggest):
     """Behind the cursor, dimmed: how the newest entry that begins like the line went on, to the end of its line."""
 
-    def __init__(self, is_plain: Callable[[str], bool] = lambda text: True) -> None:
-        self._is_plain = is_plain
-        """Whether a text may be shown as it is (no folded paste in it)."""
+    def __init__(self, pastes: FoldedPastes) -> None:
+        self._pastes = pastes
 
     def get_suggestion(self, buffer: Buffer, document: Document) -> Suggestion | None:
         text = document.text
@@ -84,6 +84,6 @@ class HistorySuggestion(AutoSuggest):
         for entry in buffer.history.get_strings()[: -SUGGESTED_ENTRIES - 1 : -1]:
             if entry.startswith(text):
                 rest = entry[len(text) :].partition("\n")[0]
-                if rest and self._is_plain(rest) and to_terminal(rest) == rest:
+                if rest and not self._pastes.has_folded(rest) and to_terminal(rest) == rest:
                     return Suggestion(rest)
         return None

@@ -75,6 +75,10 @@ class PasteTimeoutParser(Vt100Parser):
         self._close()
         return whole
 
+    def forget_flush(self) -> None:
+        """What comes next was typed ahead."""
+        self.was_flushed = False
+
     def _close(self) -> None:
         self._pasted.clear()
         self._last_pasted, self._has_end, self._in_bracketed_paste = "", False, False
@@ -127,7 +131,7 @@ class Keyboard(Vt100Input):
 
     def forget_flush(self) -> None:
         """What comes next was typed ahead."""
-        self._parser.was_flushed = False
+        self._parser.forget_flush()
 
     def attach(self, input_ready_callback: Callable[[], None]) -> AbstractContextManager[None]:
         def on_input() -> None:

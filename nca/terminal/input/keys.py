@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer, CompletionState
@@ -20,26 +19,28 @@ from prompt_toolkit.filters import (
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from nca.terminal.input.completion import is_command
+from nca.terminal.input.line_kind import is_command
 
 
-@dataclass(frozen=True, slots=True)
-class KeyActions:
-    """What the prompt does for keys.
+class KeyActions(Protocol):
+    """What the prompt does for keys; `Prompt` implements it."""
 
-    is_lone_escape  the Escape at hand was pressed by itself
-    """
+    @property
+    def is_lone_escape(self) -> bool:
+        """The Escape at hand was pressed by itself."""
 
-    paste: Callable[[Buffer, str], None]
-    interrupt: Callable[[KeyPressEvent], None]
-    edit: Callable[[Buffer], None]
-    stop: Callable[[], None]
-    is_lone_escape: Callable[[], bool]
+    def paste(self, buffer: Buffer, pasted: str) -> None: ...
+
+    def edit(self, buffer: Buffer) -> None: ...
+
+    def suspend(self) -> None: ...
+
+    def on_interrupt_key(self, event: KeyPressEvent) -> None: ...
 
 
 def prompt_keys(actions: KeyActions) -> KeyBindings:
     bindings = KeyBindings()
-    _add_enter_and_tab(bindings, Condition(actions.is_lone_escape))
+    _add_enter_and_tab(bindings, Condition(lambda: actions.is_lone_escape))
     _add_actions(bindings, actions)
     return bindings
 
@@ -105,12 +106,12 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
 
     @bindings.add("c-z")
     def stop(event: KeyPressEvent) -> None:
-        actions.stop()
+        actions.suspend()
 
     @bindings.add("c-c", filter=~is_searching & ~has_selection)
     @bindings.add(Keys.SIGINT)
     def interrupt(event: KeyPressEvent) -> None:
-        actions.interrupt(event)
+        actions.on_interrupt_key(event)
 
 
 def _has_blank_after_command() -> bool:

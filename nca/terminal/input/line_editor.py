@@ -62,6 +62,10 @@ class _Line:
                 return False
         return True
 
+    def break_line(self) -> None:
+        """Begin a new line; the backslash that asked for it goes."""
+        self.before = self.before.removesuffix("\\") + "\n"
+
     @property
     def text(self) -> str:
         return self.before + self.after
@@ -124,7 +128,7 @@ def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple
         if key.key == Keys.ControlM:
             if not _is_new_line(keys, number, line.before if not line.after else ""):
                 return SentLine(line.text, number - start + 1), line.text
-            line.before = line.before.removesuffix("\\") + "\n"
+            line.break_line()
         elif key.key == Keys.Escape and number + 1 < len(keys) and keys[number + 1].key == Keys.ControlM:
             # Alt-Enter: the Enter that follows makes the new line.
             continue

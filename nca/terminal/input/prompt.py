@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, get_app, in_terminal, run_in_terminal
@@ -20,7 +19,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching, to_filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.history import History
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
@@ -30,18 +29,21 @@ from prompt_toolkit.styles import DynamicStyle, Style
 from rich.cells import cell_len, set_cell_size
 
 from nca.errors import UsageError
-from nca.terminal.commands import Leave
-from nca.terminal.input.completion import is_command, may_complete
+from nca.terminal.input.completion import may_complete
 from nca.terminal.input.display import ShownText
 from nca.terminal.input.file_mentions import dropped_files
 from nca.terminal.input.history import HistorySuggestion
-from nca.terminal.input.keys import KeyActions, prompt_keys
+from nca.terminal.input.keys import prompt_keys
+from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.interrupts import Interrupts, Leave
 from nca.terminal.panels.toolbar import Status, toolbar
 from nca.terminal.render.glyphs import carried, is_universal
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import PALETTES, background, has_colour
-from nca.terminal.shell_line import is_shell_line
+
+if TYPE_CHECKING:
+    from nca.config.schema import TerminalSettings
 
 if sys.platform != "win32":
     from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
@@ -91,6 +93,10 @@ def _style(background: str) -> Style:
 class _NoQuestions(Vt100_Output):
     """Asks the terminal for nothing: an answer that comes late (over ssh, say) would be typed into the prompt."""
 
+    @property
+    def responds_to_cpr(self) -> bool:
+        return False
+
     def get_rows_below_cursor_position(self) -> int:
         return 1
 
@@ -98,47 +104,60 @@ class _NoQuestions(Vt100_Output):
         super().write(data if is_universal(self.encoding()) else carried(data, self.encoding()))
 
 
-@dataclass(slots=True)
-class PromptOptions:
-    """What the prompt asks of the program around it; all are called while it stands on the screen."""
+class Tail(Protocol):
+    """What moves at the bottom of the screen while nca works."""
 
-    status: Callable[[], Status | None] = lambda: None
-    completer: Completer | None = None
-    history: History = field(default_factory=InMemoryHistory)
-    keys: Callable[[], str] = lambda: "emacs"
-    theme: Callable[[], str] = lambda: "auto"
-    directory: Path = field(default_factory=Path)
-    """Where `@path` begins."""
-    interrupted: Callable[[], bool] = lambda: True
-    """Ctrl-C on an empty line was pressed; True: it is time to leave."""
-    lend_terminal: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Entered while an editor has the terminal."""
-    stopping: Callable[[], None] = lambda: None
-    """The program is about to be stopped (Ctrl-Z) while it works: what moves on the screen goes."""
+    def clear_tail(self) -> None: ...
 
 
 class Prompt:
     """Reads what a person types; one object for the whole session."""
 
-    def __init__(self, options: PromptOptions, pastes: FoldedPastes) -> None:
-        self._options = options
+    def __init__(
+        self,
+        settings: TerminalSettings,
+        directory: Path,
+        history: History,
+        pastes: FoldedPastes,
+        interrupts: Interrupts,
+    ) -> None:
+        """`directory` is where `@path` begins."""
+        self._settings = settings
+        self._directory = directory
+        self._history = history
         self._pastes = pastes
+        self._interrupts = interrupts
+        self._status: Status | None = None
+        self._tail: Tail | None = None
         self._hint = ""
         self._has_stood = False
         self._editing: asyncio.Task[None] | None = None
         if sys.platform != "win32":
             self._keyboard: Keyboard | None = Keyboard()
-            self._type_ahead: TypeAhead | None = TypeAhead(self._keyboard)
-            self._type_ahead.on_stop_signal = self.stop
+            self._type_ahead: TypeAhead | None = TypeAhead(self._keyboard, interrupts)
         else:
             self._keyboard = None
             self._type_ahead = None
         self._session: PromptSession[str] = self._create_session()
 
+    def apply(self, settings: TerminalSettings) -> None:
+        """Use these settings from the next `read` on."""
+        self._settings = settings
+
+    def complete_with(self, completer: Completer) -> None:
+        """Suggest what `completer` finds, also where the prompt is on the screen already."""
+        self._session.completer = completer
+
+    def show_status(self, status: Status) -> None:
+        """Show it below the prompt."""
+        self._status = status
+        if self._session.app.is_running:
+            self._session.app.invalidate()
+
     async def read(self, default: str = "") -> str:
         """What was typed, pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._hint = ""
-        self._session.app.editing_mode = EditingMode.VI if self._is_vi() else EditingMode.EMACS
+        self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         if self._keyboard:
             self._keyboard.forget_flush()
         self._has_stood = False
@@ -160,14 +179,18 @@ class Prompt:
     def _note_standing(self) -> None:
         self._has_stood = True
 
-    def when_drawn(self, callback: Callable[[], None]) -> None:
-        """Call once, as soon as the prompt is on the screen."""
+    async def drawn(self) -> None:
+        """Wait until the prompt is on the screen."""
+        drawn = asyncio.Event()
 
-        def once(_: object) -> None:
-            self._session.app.after_render -= once
-            callback()
+        def note(_: object) -> None:
+            drawn.set()
 
-        self._session.app.after_render += once
+        self._session.app.after_render += note
+        try:
+            await drawn.wait()
+        finally:
+            self._session.app.after_render -= note
 
     def interrupt(self) -> bool:
         """A SIGINT from outside counts as the key. False: Enter was quicker, it is meant for the work that begins."""
@@ -177,36 +200,40 @@ class Prompt:
             return True
         return not self._has_stood
 
-    def hear_interrupts(self, interrupt: Callable[[], None]) -> None:
-        """Have `interrupt` called for a Ctrl-C that was typed too early to be a signal."""
-        if self._type_ahead:
-            self._type_ahead.on_interrupt = interrupt
-
     def quiet_terminal(self) -> AbstractContextManager[None]:
         """For the whole chat: nothing typed is echoed or changed between two prompts."""
-        return self._type_ahead.quiet() if self._type_ahead else nullcontext()
+        return self._type_ahead.quiet(self.suspend) if self._type_ahead else nullcontext()
 
-    def typing_ahead(self) -> AbstractContextManager[None]:
-        """While nca works: keys are kept for the next `read`."""
-        return self._type_ahead.collecting() if self._type_ahead else nullcontext()
+    @contextmanager
+    def typing_ahead(self, tail: Tail) -> Iterator[None]:
+        """While nca works: keys are kept for the next `read`. `tail` is cleared when Ctrl-Z stops the program."""
+        self._tail = tail
+        try:
+            with self._type_ahead.collecting() if self._type_ahead else nullcontext():
+                yield
+        finally:
+            self._tail = None
 
-    def lent_terminal(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def lent_terminal(self) -> Iterator[None]:
         """While another program, such as an editor, has the terminal."""
-        return self._type_ahead.lent() if self._type_ahead else nullcontext()
+        with self._interrupts.lent(), self._type_ahead.lent() if self._type_ahead else nullcontext():
+            yield
 
-    def stop(self) -> None:
-        """Stop the program as Ctrl-Z does; the shell's `fg` goes on with it."""
+    def suspend(self) -> None:
+        """Stop the program as Ctrl-Z does; the shell's `fg` continues it."""
         if self._type_ahead is None:
             return
         if self._session.app.is_running:
-            run_in_terminal(self._type_ahead.stop)
-        else:
-            self._options.stopping()
-            self._type_ahead.stop()
+            run_in_terminal(self._type_ahead.suspend)
+            return
+        if self._tail is not None:
+            self._tail.clear_tail()
+        self._type_ahead.suspend()
 
-    def typed_ahead(self) -> str:
+    def typed_ahead_line(self) -> str:
         """What was typed while nca works, on one line that fits the window, and what becomes of it."""
-        if not self._type_ahead:
+        if not self._type_ahead or self._type_ahead.is_lent:
             return ""
         sent, still_open = self._type_ahead.typed()
         text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
@@ -217,12 +244,12 @@ class Prompt:
         note = " (queued)" if sent else "" if self._type_ahead.is_asking else " (Enter queues it)"
         return fitted(one_line(text), note if width >= _NOTE_COLUMNS else "", width - 3)
 
-    def take_lines(self, is_message: Callable[[str], bool]) -> list[str]:
+    def take_messages(self) -> list[str]:
         """Messages typed ahead to their Enter; they go into the history as if they had been read."""
-        lines = self._type_ahead.take_lines(is_message) if self._type_ahead else []
+        lines = self._type_ahead.take_messages() if self._type_ahead else []
         for line in lines:
-            self._options.history.append_string(self._pastes.fold(line))
-        return lines
+            self._history.append_string(self._pastes.fold(line))
+        return [message_of(line) for line in lines]
 
     async def pause(self) -> None:
         """Wait until nobody is in the middle of a line."""
@@ -245,33 +272,20 @@ class Prompt:
         """Write above the prompt that stands on the screen, or at once where there is none."""
         write_above(self._session.app, write)
 
-    def redraw(self) -> None:
-        """The status changed while the prompt stands."""
-        if self._session.app.is_running:
-            self._session.app.invalidate()
-
     def _create_session(self) -> PromptSession[str]:
-        actions = KeyActions(
-            paste=self._paste,
-            interrupt=self._on_interrupt,
-            edit=self._edit,
-            stop=self.stop,
-            is_lone_escape=lambda: self._keyboard is not None and self._keyboard.is_lone_escape,
-        )
         session: PromptSession[str] = PromptSession(
             message=self._message,
             prompt_continuation=lambda width, *_: [("class:continuation", " " * width)],
             multiline=True,
-            completer=self._options.completer,
             complete_while_typing=Condition(lambda: may_complete(get_app().current_buffer.document.text_before_cursor)),
             reserve_space_for_menu=_MENU_ROWS,
-            auto_suggest=HistorySuggestion(lambda text: not self._pastes.has_folded(text)),
-            input_processors=[ShownText(self._pastes.label)],
-            history=self._options.history,
+            auto_suggest=HistorySuggestion(self._pastes),
+            input_processors=[ShownText(self._pastes)],
+            history=self._history,
             bottom_toolbar=self._toolbar,
-            key_bindings=prompt_keys(actions),
+            key_bindings=prompt_keys(self),
             search_ignore_case=True,
-            style=DynamicStyle(lambda: _style(background(self._options.theme()))),
+            style=DynamicStyle(lambda: _style(background(self._settings.theme))),
             include_default_pygments_style=False,
             input=self._keyboard or create_input(),
             output=terminal_output(),
@@ -281,9 +295,6 @@ class Prompt:
         if self._keyboard:
             session.app.ttimeoutlen = ESCAPE_SECONDS
         return session
-
-    def _is_vi(self) -> bool:
-        return self._options.keys() == "vi"
 
     def _message(self) -> StyleAndTextTuples:
         """The sign before the text; in vi's ways with the mode."""
@@ -296,11 +307,15 @@ class Prompt:
     def _toolbar(self) -> StyleAndTextTuples:
         if self._hint:
             return [("class:hint", f" {self._hint}")]
-        status = self._options.status()
         width = self._session.app.output.get_size().columns
-        return list(toolbar(status, width)) if status is not None else []
+        return list(toolbar(self._status, width)) if self._status is not None else []
 
-    def _paste(self, buffer: Buffer, pasted: str) -> None:
+    @property
+    def is_lone_escape(self) -> bool:
+        """The Escape at hand was pressed by itself."""
+        return self._keyboard is not None and self._keyboard.is_lone_escape
+
+    def paste(self, buffer: Buffer, pasted: str) -> None:
         before = buffer.document.text_before_cursor
         if is_searching():
             buffer.insert_text(pasted.partition("\n")[0].partition("\r")[0])
@@ -308,14 +323,14 @@ class Prompt:
             (not before or before[-1].isspace())
             and not is_command(before)
             and not is_shell_line(before)
-            and (mentions := dropped_files(pasted, self._options.directory)) is not None
+            and (mentions := dropped_files(pasted, self._directory)) is not None
         ):
             buffer.insert_text(mentions, fire_event=False)
         else:
             # No menu opens over a text that was pasted.
             buffer.insert_text(self._pastes.fold(pasted), fire_event=False)
 
-    def _edit(self, buffer: Buffer) -> None:
+    def edit(self, buffer: Buffer) -> None:
         if self._editing is None or self._editing.done():
             self._editing = self._session.app.create_background_task(self._edit_outside(buffer))
 
@@ -325,7 +340,7 @@ class Prompt:
 
         try:
             async with in_terminal():
-                text = await edited(self._pastes.unfold(buffer.text), self._options.lend_terminal)
+                text = await edited(self._pastes.unfold(buffer.text), self.lent_terminal())
         except UsageError as error:
             self._show_hint(one_line(f"{error} {error.advice}"), _HINT_SECONDS)
             return
@@ -335,29 +350,32 @@ class Prompt:
         buffer.save_to_undo_stack()
         buffer.document = Document(text)
 
-    def _on_interrupt(self, event: KeyPressEvent) -> None:
+    def on_interrupt_key(self, event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         if buffer.text:
             # Emptied, not lost: Up brings it back.
             buffer.append_to_history()
             buffer.reset()
             return
-        if self._options.interrupted():
+        if self._interrupts.is_leaving():
             event.app.exit(exception=Leave(130))
             return
         self._show_hint("Ctrl-C again leaves (Ctrl-D too)", LEAVE_SECONDS)
 
     def _show_hint(self, hint: str, seconds: float) -> None:
         """In place of the toolbar, for a while."""
-        self._hint = hint
-        self.redraw()
+        self._set_hint(hint)
         self._session.app.create_background_task(self._forget_hint(hint, seconds))
 
     async def _forget_hint(self, hint: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         if self._hint == hint:
-            self._hint = ""
-            self.redraw()
+            self._set_hint("")
+
+    def _set_hint(self, hint: str) -> None:
+        self._hint = hint
+        if self._session.app.is_running:
+            self._session.app.invalidate()
 
 
 def fitted(text: str, note: str, cells: int) -> str:
@@ -385,6 +403,4 @@ def terminal_output() -> Output:
     if sys.platform == "win32":
         return create_output()
     depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
-    output = _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
-    output.enable_cpr = False
-    return output
+    return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)

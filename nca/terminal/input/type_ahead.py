@@ -18,7 +18,9 @@ from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, PasteTimeoutParser
 from nca.terminal.input.line_editor import Typed, first_line, typed, without_enters
+from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
+from nca.terminal.interrupts import Interrupts
 
 assert sys.platform != "win32"
 
@@ -38,32 +40,29 @@ class TypeAhead:
     Ctrl-C and Ctrl-Z still arrive as signals. Lines that were typed to their Enter are sent one after the other.
     """
 
-    def __init__(self, keyboard: Keyboard) -> None:
+    def __init__(self, keyboard: Keyboard, interrupts: Interrupts) -> None:
         self._keyboard = keyboard
+        self._interrupts = interrupts
         self._modes = TerminalModes(keyboard.fileno())
         self._keys: list[KeyPress] = []
         self._parser = PasteTimeoutParser(self._keep)
         self._paste_timer: asyncio.TimerHandle | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_collecting = False
-        self._is_lent = False
+        self.is_lent = False
         self._last_key = 0.0
         self._question: PasteTimeoutParser | None = None
         self._answer: Callable[[KeyPress | None], None] = lambda key: None
-        self.on_interrupt: Callable[[], None] = lambda: None
-        """Ctrl-C as a key: typed while the prompt that had just taken Enter still had the terminal."""
-        self.on_stop_signal: Callable[[], None] = self.stop
-        """Ctrl-Z while nca works, or a SIGTSTP from outside."""
 
     def typed(self) -> Typed:
         """The text typed so far."""
         return typed(self._keys[-_SHOWN_KEYS:])
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
+    def quiet(self, suspend: Callable[[], None]) -> Iterator[None]:
         """For the whole chat: no key is echoed or changed by the terminal between one reader and the next.
 
-        What was typed before is taken over.
+        What was typed before is taken over. `suspend` is called for Ctrl-Z while nca works, and for a SIGTSTP.
         """
         early = self._modes.take()
         if early is None:
@@ -72,7 +71,7 @@ class TypeAhead:
         self._parser.feed(early.decode("utf-8", "replace").translate(_FROM_LINE_MODE))
         self._hand_over()
         try:
-            with self._stop_signal_handled():
+            with _stop_signal_handled(suspend):
                 yield
         finally:
             self._modes.give_back()
@@ -89,7 +88,7 @@ class TypeAhead:
         mark_pastes(on=True)
         self._is_collecting = True
         if self._take_over():
-            loop.call_soon(self.on_interrupt)
+            loop.call_soon(self._interrupts.interrupt)
         try:
             yield
         finally:
@@ -106,19 +105,19 @@ class TypeAhead:
             loop.remove_reader(descriptor)
             mark_pastes(on=False)
         self._modes.be_as_found()
-        self._is_lent = True
+        self.is_lent = True
         try:
             yield
         finally:
-            self._is_lent = False
+            self.is_lent = False
             self._modes.be_quiet()
             if self._is_collecting:
                 loop.add_reader(descriptor, self._read, descriptor)
                 mark_pastes(on=True)
 
-    def stop(self) -> None:
+    def suspend(self) -> None:
         """Stop the program, with the terminal as nca found it; returns when it is continued."""
-        if self._is_lent:
+        if self.is_lent:
             # The other program has the terminal's modes in its care, and got the signal too.
             stop_process(group=False)
             return
@@ -128,10 +127,10 @@ class TypeAhead:
         self._modes.be_quiet()
         mark_pastes(on=self._is_collecting)
 
-    def take_lines(self, is_message: Callable[[str], bool]) -> list[str]:
-        """The lines that were typed to their Enter, as far as they are plain messages; the rest stays."""
+    def take_messages(self) -> list[str]:
+        """The lines that were typed to their Enter, up to the first that is no message; the rest stays."""
         lines: list[str] = []
-        while (line := first_line(self._keys)) is not None and is_message(line.text):
+        while (line := first_line(self._keys)) is not None and line_kind(line.text) == "message":
             del self._keys[: line.keys]
             if line.text.strip():
                 lines.append(line.text)
@@ -202,7 +201,8 @@ class TypeAhead:
 
     def _keep(self, key: KeyPress) -> None:
         if key.key in _INTERRUPTS:
-            self.on_interrupt()
+            # Typed while the prompt that had just taken Enter still had the terminal.
+            self._interrupts.interrupt()
         else:
             self._keys.append(key)
 
@@ -233,17 +233,18 @@ class TypeAhead:
         store_typeahead(self._keyboard, list(self._keys))
         self._keys.clear()
 
-    @contextmanager
-    def _stop_signal_handled(self) -> Iterator[None]:
-        if signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
-            # A shell without job control has it ignored: nobody could continue the program.
-            yield
-            return
-        loop = asyncio.get_running_loop()
+
+@contextmanager
+def _stop_signal_handled(suspend: Callable[[], None]) -> Iterator[None]:
+    if signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL:
+        # A shell without job control has it ignored: nobody could continue the program.
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
         with contextlib.suppress(RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGTSTP, self.on_stop_signal)
-        try:
-            yield
-        finally:
-            with contextlib.suppress(RuntimeError, ValueError):
-                loop.remove_signal_handler(signal.SIGTSTP)
+            loop.remove_signal_handler(signal.SIGTSTP)

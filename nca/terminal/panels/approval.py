@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.key_binding import KeyPress
@@ -11,25 +10,25 @@ from rich.text import Text
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
-from nca.terminal.app import is_message
 from nca.terminal.panels.approval_panel import panel, rule_of
 from nca.terminal.panels.question import by_key, keys_line
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.terminal.input.prompt import Prompt
+    from nca.terminal.interrupts import Interrupts
     from nca.terminal.render.draw import Draw
 
 _MOST_REASON_CHARS = 400
 
 
 class TerminalApprover:
-    """The person at the prompt: asked while the turn waits, and typing ahead. `stop` interrupts the turn, as Ctrl-C."""
+    """Asks in the chat while the turn waits. Escape interrupts the turn, as Ctrl-C does."""
 
-    def __init__(self, draw: Draw, prompt: Prompt, stop: Callable[[], None]) -> None:
+    def __init__(self, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> None:
         self._draw = draw
         self._prompt = prompt
-        self._stop = stop
+        self._interrupts = interrupts
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         """The answer; cancelled with the turn for Escape, Ctrl-C and the end of the input."""
@@ -37,17 +36,13 @@ class TerminalApprover:
 
         def take(key: KeyPress | None) -> Answer | None:
             if key is None or key.key == Keys.Escape:
-                self._stop()
+                self._interrupts.stop_work()
                 return None
             return question.take(key)
 
         return await by_key(
             self._draw, self._prompt, show=lambda: self._draw.show(panel(asked)), line=question.line, take=take
         )
-
-    def typed_ahead(self) -> list[str]:
-        lines = self._prompt.take_lines(is_message)
-        return [line[1:] if line.startswith("//") else line for line in lines]
 
 
 class Question:

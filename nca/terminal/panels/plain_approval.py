@@ -6,25 +6,25 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from nca.agent.approvals import Answer, Nobody
+from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.panels.approval_panel import panel, rule_of
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
+    from nca.terminal.input.lines import InputLines
     from nca.terminal.render.output import Output
-    from nca.terminal.render.plain import LineReader
 
 _ONCE = {"y": Answer("once"), "yes": Answer("once")}
 _WITH_A_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
-class LineApprover(Nobody):
+class LineApprover:
     """Asks with lines, while the turn waits. Cancelled with the turn for Ctrl-C; the end of the input is a no."""
 
-    def __init__(self, output: Output, reader: LineReader) -> None:
+    def __init__(self, output: Output, lines: InputLines) -> None:
         self._output = output
-        self._reader = reader
+        self._lines = lines
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
         answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
@@ -37,7 +37,7 @@ class LineApprover(Nobody):
         while True:
             self._output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
             try:
-                line = (await self._reader.read()).strip()
+                line = (await self._lines.next()).strip()
             except EOFError:
                 return Answer("deny")
             word, _, reason = line.partition(" ")

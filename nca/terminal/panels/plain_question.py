@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from nca.terminal.panels.locked_session import Key, choices
 
 if TYPE_CHECKING:
+    from nca.terminal.input.lines import InputLines
     from nca.terminal.render.output import Output
-    from nca.terminal.render.plain import LineReader
 
 
 class LineQuestion:
     """A letter and Enter; Enter alone and the end of the input leave it."""
 
-    def __init__(self, output: Output, reader: LineReader) -> None:
+    def __init__(self, output: Output, lines: InputLines) -> None:
         self._output = output
-        self._reader = reader
+        self._lines = lines
 
     async def ask(self, question: str, keys: Sequence[Key]) -> str:
         """The key, "" where the person leaves it."""
@@ -25,7 +25,7 @@ class LineQuestion:
         while True:
             self._output.notice(f"{choices(keys)}, Enter to leave it:")
             try:
-                word = (await self._reader.read()).strip().lower()
+                word = (await self._lines.next()).strip().lower()
             except EOFError:
                 return ""
             if not word or word[0] in [key for key, _ in keys]:

@@ -64,15 +64,15 @@ async def by_key(
             return
         if (answer := take(key)) is not None:
             given.set_result(answer)
-        draw.question = line()
+        draw.show_question(line())
 
     show()
-    draw.question = line()
+    draw.show_question(line())
     try:
         with prompt.asking(press):
             return await given
     finally:
-        draw.question = None
+        draw.show_question(None)
 
 
 def keys_line(keys: Sequence[Key], line: Text) -> Text:

@@ -35,7 +35,6 @@ class Status:
     budget_tokens: int
     session: str = ""
     cost: float | None = None
-    is_estimate: bool = False
     permission: str = ""
     activity: str = ""
     is_high: bool = False

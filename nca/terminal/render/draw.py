@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -52,17 +52,29 @@ DIFF_LINES = 40
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
+class TypedAhead(Protocol):
+    """What the person types while nca works."""
+
+    def typed_ahead_line(self) -> str:
+        """For one line below everything; "" for none."""
+
+
 class Draw:
     """Listens to a conversation and draws on a `Screen`. Never raises, never waits."""
 
     def __init__(
-        self, screen: Screen, *, theme: str = "auto", show_reasoning: bool = False, notify_seconds: float = 0
+        self,
+        screen: Screen,
+        typed_ahead: TypedAhead | None = None,
+        *,
+        theme: str = "auto",
+        show_reasoning: bool = False,
+        notify_seconds: float = 0,
     ) -> None:
         self.screen = screen
         self.recent = Recent()
-        self.typed_ahead: Callable[[], str] = str
-        """What the person typed while nca works; shown below everything."""
-        self.question: Text | None = None
+        self._typed_ahead = typed_ahead
+        self._question: Text | None = None
         """While the person is asked something: what they may answer, in place of the status."""
         self._show_reasoning = show_reasoning
         self._theme = theme
@@ -85,7 +97,7 @@ class Draw:
             self.screen.console.push_theme(theme_for(settings.theme))
         self._theme = settings.theme
         self._show_reasoning = settings.show_reasoning
-        self._notifier.after_seconds = settings.notify_seconds
+        self._notifier.notify_after(settings.notify_seconds)
 
     @property
     def failure(self) -> OSError | None:
@@ -158,10 +170,14 @@ class Draw:
         if self._section:
             self.screen.print(Text(""))
         self._section = ""
-        self.screen.above_prompt = above
+        self.screen.begin_prompt(above)
 
     def end_prompt(self) -> None:
-        self.screen.above_prompt = None
+        self.screen.end_prompt()
+
+    def show_question(self, line: Text | None) -> None:
+        """In place of the status: what the person may answer; None once it is answered."""
+        self._question = line
 
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
@@ -302,11 +318,11 @@ class Draw:
         stream = self._answer or self._thoughts
         if stream is not None and not isinstance(stream, FoldedThoughts) and stream.tail is not None:
             parts.append(stream.tail)
-        elif self.question is not None:
-            parts.append(self.question)
+        elif self._question is not None:
+            parts.append(self._question)
         elif self._status:
             parts.append(self._status_line(now))
-        if typed := self.typed_ahead():
+        if self._typed_ahead is not None and (typed := self._typed_ahead.typed_ahead_line()):
             parts.append(Text("› " + one_line(typed), style="quiet", no_wrap=True, overflow="ellipsis"))
         return Group(*parts) if parts else None
 

@@ -1,4 +1,4 @@
-"""Which output suits where the program runs: a screen, or plain lines."""
+"""Choose and open the output: a screen, or plain lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from nca.config.schema import TerminalSettings
-from nca.terminal.render.output import Output
 
 if TYPE_CHECKING:
-    from nca.terminal.render.draw import Draw
+    from nca.terminal.render.draw import Draw, TypedAhead
     from nca.terminal.render.plain import PlainDraw
 
 _INCAPABLE = frozenset({"", "dumb", "unknown"})
@@ -29,21 +28,18 @@ def has_screen(settings: TerminalSettings, environment: Mapping[str, str] = os.e
     return not settings.plain and is_capable(environment)
 
 
-def open_output(settings: TerminalSettings, environment: Mapping[str, str] = os.environ) -> Output:
-    """The listener for standard output."""
-    return open_draw(settings) if has_screen(settings, environment) else open_plain(settings, environment)
-
-
-def open_draw(settings: TerminalSettings) -> Draw:
+def open_draw(settings: TerminalSettings, typed_ahead: TypedAhead) -> Draw:
+    """The listener for a screen."""
     from nca.terminal.render.draw import Draw
     from nca.terminal.render.screen import Screen
 
-    draw = Draw(Screen(sys.stdout))
+    draw = Draw(Screen(sys.stdout), typed_ahead)
     draw.apply(settings)
     return draw
 
 
-def open_plain(settings: TerminalSettings, environment: Mapping[str, str]) -> PlainDraw:
+def open_plain(settings: TerminalSettings, environment: Mapping[str, str] = os.environ) -> PlainDraw:
+    """The listener for lines on standard output and standard error."""
     from nca.terminal.render.plain import PlainDraw
 
     draw = PlainDraw(sys.stdout, sys.stderr, environment)

@@ -7,10 +7,9 @@ says in words what it is, nothing moves, and nothing is drawn twice.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from nca.events import (
     ApprovalAsked,
@@ -70,7 +69,7 @@ class PlainDraw:
 
     def apply(self, settings: TerminalSettings) -> None:
         self._show_reasoning = settings.show_reasoning
-        self._notifier.after_seconds = settings.notify_seconds
+        self._notifier.notify_after(settings.notify_seconds)
 
     def send_codes(self, codes: str) -> bool:
         return False
@@ -214,63 +213,3 @@ class PlainDraw:
                 self.failure = error if isinstance(error, OSError) else None
                 if self.failure is not None and not is_unread(self.failure):
                     self._aside(unwritten_line(self.failure))
-
-
-class LineReader:
-    """Reads lines of standard input without holding up the event loop.
-
-    Reading happens in a daemon thread, so that a pipe that says nothing cannot keep the program from ending.
-    """
-
-    def __init__(self, lines: IO[str], *, prompt: IO[str] | None = None) -> None:
-        self._lines = lines
-        self._prompt = prompt
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
-        self._asked = threading.Semaphore(0)
-        self._thread: threading.Thread | None = None
-        self._is_waiting = False
-
-    async def read(self, default: str = "") -> str:
-        """The next line without its end, lines that end in a backslash joined; EOFError at the end of the input."""
-        loop = asyncio.get_running_loop()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._pump, args=(loop,), daemon=True, name="nca-lines")
-            self._thread.start()
-        if self._prompt is None:
-            default = ""
-        if default:
-            self._say(f"[Enter sends again: {one_line(default, 60)}]\n")
-        collected: list[str] = []
-        while True:
-            self._say("... " if collected else "> ")
-            if not self._is_waiting:
-                self._is_waiting = True
-                self._asked.release()
-            line = await self._queue.get()
-            self._is_waiting = False
-            if line is None:
-                if collected:
-                    return "\n".join(collected)
-                raise EOFError
-            if line.endswith("\\"):
-                collected.append(line[:-1])
-                continue
-            text = "\n".join([*collected, line])
-            return text if text.strip() else default
-
-    def _say(self, text: str) -> None:
-        if self._prompt is not None:
-            self._prompt.write(text)
-            self._prompt.flush()
-
-    def _pump(self, loop: asyncio.AbstractEventLoop) -> None:
-        while True:
-            self._asked.acquire()
-            try:
-                line = self._lines.readline()
-            except (OSError, ValueError):
-                line = ""
-            try:
-                loop.call_soon_threadsafe(self._queue.put_nowait, line.rstrip("\r\n") if line else None)
-            except RuntimeError:
-                return  # the loop has ended

@@ -49,14 +49,13 @@ class Screen:
         self._rewraps = rewraps_lines()
         self.is_gone = False
         self.failure: OSError | None = None
-        self.above_prompt: Callable[[Callable[[], None]], None] | None = None
-        """While a prompt stands on the screen: runs a write so that it lands above it."""
+        self._above_prompt: Callable[[Callable[[], None]], None] | None = None
 
     def print(self, *renderables: RenderableType) -> None:
         """Print for good, above the tail. Strings are taken as foreign text."""
         printed = "".join(self._render(renderable) for renderable in renderables)
-        if self.above_prompt is not None:
-            self.above_prompt(lambda: self._write(printed))
+        if self._above_prompt is not None:
+            self._above_prompt(lambda: self._write(printed))
             return
         self._write(self._to_tail_start() + "\x1b[J" + printed if self._tail else printed)
         tail, self._tail = self._tail, []
@@ -78,6 +77,13 @@ class Screen:
     def send_codes(self, codes: str) -> None:
         """Escape codes that move nothing on the screen: a bell, the clipboard. Never with foreign text in them."""
         self._write(codes)
+
+    def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
+        """A prompt is about to stand on the screen; `above` runs a write so that it lands above it."""
+        self._above_prompt = above
+
+    def end_prompt(self) -> None:
+        self._above_prompt = None
 
     def clear_tail(self) -> None:
         if self._tail:

@@ -8,7 +8,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from nca.terminal.commands.registry import COMMANDS
+from nca.terminal.commands.registry import all_commands
 from nca.terminal.input.completion import PromptCompleter, may_complete
 from nca.terminal.input.file_finder import FileFinder
 from tests.terminal.stage import a_stage
@@ -16,9 +16,8 @@ from tests.terminal.stage import a_stage
 
 async def suggested(text: str, directory: Path, behind: str = "") -> list[tuple[str, str, str]]:
     """The text, what is shown and the description of each; the same at once and while typing."""
-    with a_stage(directory) as stage:
-        stage.context.models = lambda: ("openai/gpt-4.1", "anthropic/claude")
-        completer = PromptCompleter(stage.context, FileFinder(directory))
+    with a_stage(directory, models=("openai/gpt-4.1", "anthropic/claude")) as stage:
+        completer = PromptCompleter(stage.app, FileFinder(directory))
         document, event = Document(text + behind, len(text)), CompleteEvent()
         found = [one async for one in completer.get_completions_async(document, event)]
         assert found == list(completer.get_completions(document, event))
@@ -27,7 +26,7 @@ async def suggested(text: str, directory: Path, behind: str = "") -> list[tuple[
 
 async def test_commands_by_beginning_then_alias_then_letters(tmp_path: Path) -> None:
     names = [shown for _, shown, _ in await suggested("/", tmp_path)]
-    assert names == [f"/{command.name}" for command in COMMANDS]
+    assert names == [f"/{command.name}" for command in all_commands()]
     assert all(about for *_, about in await suggested("/", tmp_path))
     assert (await suggested("/SE", tmp_path))[0][1] == "/sessions"
     assert "/config (settings)" in [shown for _, shown, _ in await suggested("/se", tmp_path)]

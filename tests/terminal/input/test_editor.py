@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -119,6 +119,14 @@ def test_an_ending_ends_the_editor_too(command: str, tmp_path: Path) -> None:
             os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+class _NeverLent(AbstractContextManager[None]):
+    def __enter__(self) -> None:
+        pytest.fail("was lent")
+
+    def __exit__(self, *error: object) -> None:
+        return
+
+
 async def test_without_a_terminal_there_is_no_editor() -> None:
     with pytest.raises(UsageError, match="needs a terminal"):
-        await asyncio.wait_for(edited("text", lambda: pytest.fail("was lent")), 5)
+        await asyncio.wait_for(edited("text", _NeverLent()), 5)

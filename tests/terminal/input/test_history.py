@@ -21,27 +21,27 @@ async def loaded(history: PrivateHistory) -> list[str]:
 
 async def test_entries_come_back_newest_first_and_only_the_owner_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "data" / "history"
-    history = PrivateHistory(path)
+    history = PrivateHistory(path, FoldedPastes())
     for entry in ("one", "two\nlines\n", "  ", "# not a comment", "+plus"):
         history.append_string(entry)
-    assert await loaded(PrivateHistory(path)) == ["+plus", "# not a comment", "two\nlines\n", "one"]
+    assert await loaded(PrivateHistory(path, FoldedPastes())) == ["+plus", "# not a comment", "two\nlines\n", "one"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 async def test_a_folded_paste_is_whole_in_the_file_and_folded_in_the_program(tmp_path: Path) -> None:
     pastes = FoldedPastes()
-    history = PrivateHistory(tmp_path / "history", pastes.unfold)
+    history = PrivateHistory(tmp_path / "history", pastes)
     await loaded(history)
     folded = f"see {pastes.fold(LINES)}"
     history.append_string(folded)
     history.append_string(pastes.fold("x" * 30_000))
     assert history.get_strings()[0] == folded
-    assert await loaded(PrivateHistory(tmp_path / "history")) == [f"see {LINES}"]
+    assert await loaded(PrivateHistory(tmp_path / "history", FoldedPastes())) == [f"see {LINES}"]
 
 
 async def test_of_a_large_file_the_end_is_read(tmp_path: Path) -> None:
     path = tmp_path / "history"
-    history = PrivateHistory(path)
+    history = PrivateHistory(path, FoldedPastes())
     for number in range(300):
         history.append_string(f"entry {number}\nsecond line")
     history.READ_BYTES = path.stat().st_size // 3
@@ -52,7 +52,7 @@ async def test_of_a_large_file_the_end_is_read(tmp_path: Path) -> None:
 
 async def test_a_history_that_cannot_be_written_is_kept_while_the_program_runs(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    history = PrivateHistory(tmp_path / "file" / "history")
+    history = PrivateHistory(tmp_path / "file" / "history", FoldedPastes())
     assert await loaded(history) == []
     history.append_string("typed")
     assert await loaded(history) == ["typed"]
@@ -74,9 +74,9 @@ async def test_a_history_that_cannot_be_written_is_kept_while_the_program_runs(t
 )
 def test_the_newest_entry_that_begins_so_is_suggested(typed: str, rest: str | None, tmp_path: Path) -> None:
     pastes = FoldedPastes()
-    history = PrivateHistory(tmp_path / "history")
+    history = PrivateHistory(tmp_path / "history", FoldedPastes())
     for entry in ("fix the parser", "two lines\nhere", "hid\x1b[31m", f"see {pastes.fold(LINES)}", "fix the tests"):
         history.append_string(entry)
-    suggestion = HistorySuggestion(lambda text: not pastes.has_folded(text))
+    suggestion = HistorySuggestion(pastes)
     found = suggestion.get_suggestion(Buffer(history=history), Document(typed))
     assert (found.text if found else None) == rest

@@ -17,7 +17,7 @@ from nca.config.tables import PermissionRule
 from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
-from nca.terminal.commands import find_command
+from nca.terminal.commands.registry import find_command
 from nca.terminal.panels.approval import Question
 from nca.terminal.panels.approval_panel import COMMAND_LINES, DIFF_LINES, panel, rule_of
 from nca.terminal.render.plain import PlainDraw
@@ -259,8 +259,8 @@ async def test_permissions_shows_and_changes_mode_and_rules(tmp_path: Path, monk
                 await stage.command(f"/permissions {wrong}")
         command = find_command("permissions")
         assert command is not None
-        assert [one.text for one in command.complete(stage.context, "a")] == ["ask", "accept-edits", "auto"]
-        assert [one.text for one in command.complete(stage.context, "remove ")] == ["1"]
+        assert [one.text for one in command.complete(stage.app, "a")] == ["ask", "accept-edits", "auto"]
+        assert [one.text for one in command.complete(stage.app, "remove ")] == ["1"]
 
 
 def test_an_answer_for_nobody_is_said() -> None:

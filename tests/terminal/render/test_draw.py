@@ -26,16 +26,17 @@ from nca.events import (
 from nca.terminal.render.draw import DIFF_LINES, FRAME_SECONDS, Draw
 from nca.terminal.render.screen import Screen
 from tests.terminal.render.test_screen import Glass
+from tests.terminal.stage import Typed
 
 
 class Seen:
     """A Draw, its emulated screen, and its bytes."""
 
-    def __init__(self, *, show_reasoning: bool = False, columns: int = 100, rows: int = 40) -> None:
+    def __init__(self, *, show_reasoning: bool = False, columns: int = 100, rows: int = 40, typed: str = "") -> None:
         self.glass = Glass(columns, rows)
         screen = Screen(self.glass)
         screen.console.size = (columns, rows)
-        self.draw = Draw(screen, show_reasoning=show_reasoning)
+        self.draw = Draw(screen, Typed(typed), show_reasoning=show_reasoning)
 
     def lines(self, *events: Event) -> list[str]:
         for event in events:
@@ -245,10 +246,9 @@ def test_nothing_hostile_reaches_the_terminal_through_any_event() -> None:
 
 
 async def test_the_spinner_goes_when_the_work_ends() -> None:
-    seen = Seen()
+    seen = Seen(typed="next\x1b[2J question")
     async with seen.draw.at_work("Thinking"):
         assert any("Thinking…" in line for line in seen.lines())
         seen.draw.on_event(ToolStarted("1", "grep", "{}", "grep word"))
-        seen.draw.typed_ahead = lambda: "next\x1b[2J question"
         seen.draw.on_event(TextDelta("Answer."))
     assert seen.lines() == ["", "Answer."]

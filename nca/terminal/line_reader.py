@@ -1,0 +1,52 @@
+"""Line mode: read messages and answers as lines of text, from a pipe or a terminal without a screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from nca.terminal.input.lines import InputLines
+from nca.terminal.interrupts import Interrupts
+from nca.terminal.reader import Reader
+from nca.terminal.render.output import Output
+from nca.terminal.signals import INTERRUPTED_EXIT_CODE
+
+if TYPE_CHECKING:
+    from nca.agent.approvals import Answer
+    from nca.agent.conversation import Conversation
+    from nca.events import ApprovalAsked
+    from nca.terminal.panels.locked_session import Key
+
+
+class LineReader(Reader):
+    """Where both ends are a terminal it shows a prompt and can ask."""
+
+    def __init__(self, lines: TextIO, output: Output, interrupts: Interrupts) -> None:
+        self.is_interactive = lines.isatty()
+        self.can_choose = self.is_interactive and sys.stdout.isatty()
+        self._output = output
+        self._interrupts = interrupts
+        self._lines = InputLines(lines, prompt=sys.stdout if self.can_choose else None)
+
+    async def ask(self, asked: ApprovalAsked) -> Answer:
+        if not self.can_choose:
+            return await super().ask(asked)
+        from nca.terminal.panels.plain_approval import LineApprover
+
+        return await LineApprover(self._output, self._lines).ask(asked)
+
+    async def choose(self, question: str, keys: Sequence[Key]) -> str:
+        from nca.terminal.panels.plain_question import LineQuestion
+
+        return await LineQuestion(self._output, self._lines).ask(question, keys)
+
+    async def read(self, conversation: Conversation, default: str = "") -> str:
+        return await self._lines.next(default)
+
+    def interrupt(self) -> bool:
+        if not self.is_interactive or self._interrupts.is_second():
+            self._interrupts.end(INTERRUPTED_EXIT_CODE)
+        else:
+            self._output.notice("Ctrl-C again leaves.")
+        return True
