@@ -19,9 +19,10 @@ import nca
 from benchmarks.material import coding_session
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import compact, run
+from nca.context.plan import compact
 from nca.context.policy import is_due, target_tokens
 from nca.context.request import request_messages
 from nca.context.summary_writer import BY_CODE

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.compat.strategies import Composite, SlidingWindow, Strategy, Summarization, ToolResultClearing
     from nca.config.layers import load as load_settings
     from nca.errors import (
         ConfigError,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     )
     from nca.models.failures import classify_provider_error, context_overflow_provider, is_context_overflow_error
     from nca.sessions.store import Store
-    from nca.strategies import Composite, SlidingWindow, Strategy, Summarization, ToolResultClearing
 
 _HOMES = {
     "Conversation": "nca.agent.conversation",
@@ -84,11 +84,11 @@ _HOMES = {
     "context_overflow_provider": "nca.models.failures",
     "is_context_overflow_error": "nca.models.failures",
     "Store": "nca.sessions.store",
-    "Composite": "nca.strategies",
-    "SlidingWindow": "nca.strategies",
-    "Strategy": "nca.strategies",
-    "Summarization": "nca.strategies",
-    "ToolResultClearing": "nca.strategies",
+    "Composite": "nca.compat.strategies",
+    "SlidingWindow": "nca.compat.strategies",
+    "Strategy": "nca.compat.strategies",
+    "Summarization": "nca.compat.strategies",
+    "ToolResultClearing": "nca.compat.strategies",
 }
 
 __all__ = [

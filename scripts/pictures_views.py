@@ -11,9 +11,10 @@ from pictures_talk import INVOICE, TESTS
 
 from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import compact, no_summarizer, run
+from nca.context.plan import compact, no_summarizer
 from nca.context.view import Item, Marker, Stub, Summary, View, ranges_of
 from nca.messages import Entry, Message, ToolCall
 

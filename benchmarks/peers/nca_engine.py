@@ -10,9 +10,10 @@ from side import Adapter, Replayed, Row, serve
 import nca
 from nca.config.schema import STAGES, ContextSettings, PruneSettings
 from nca.context.budget import Budget
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import compact, no_summarizer, run
+from nca.context.plan import compact, no_summarizer
 from nca.context.request import request_messages
 from nca.context.summary import SummaryReply
 from nca.context.view import View

@@ -10,9 +10,11 @@ from nca.agent.context_notices import context_warning, does_not_fit
 from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
 from nca.agent.window import Window
-from nca.context.plan import Proposal, compact
+from nca.compat.stages import MORE_STAGES
+from nca.context.driver import drive_async
+from nca.context.plan import Proposal, Question, compact
 from nca.context.policy import aim_ratio, has_too_many_turns
-from nca.context.stages.custom import StageRequest
+from nca.context.summary import SummaryRequest
 from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener
@@ -160,21 +162,20 @@ class Compactor:
             has_summarizer=self.summarizer.may_be_asked,
             summarizer_window=self.summarizer.window_tokens,
             only=only,
+            more_stages=MORE_STAGES,
         )
         deadline = time.monotonic() + self.window.context.summarize.deadline_seconds
-        try:
-            request = next(planning)
-            while True:
-                if isinstance(request, StageRequest):
-                    request = planning.send(await self.summarizer.consult_stage(request))
-                else:
-                    request = planning.send(await self.summarizer.ask(request, deadline - time.monotonic()))
-        except StopIteration as done:
-            proposal: Proposal = done.value
-            if proposal.facts is not None:
-                # Now, where nobody may be waiting yet: a plan that is prepared is put in force before a request.
-                proposal.facts.count()
-            return proposal
+
+        async def answer(question: Question) -> object:
+            if isinstance(question, SummaryRequest):
+                return await self.summarizer.ask(question, deadline - time.monotonic())
+            return await self.summarizer.consult_stage(question)
+
+        proposal = await drive_async(planning, answer)
+        if proposal.facts is not None:
+            # Counted now, while nobody may be waiting: a prepared plan is put in force right before a request.
+            proposal.facts.count()
+        return proposal
 
     def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:
         """Put in force what was proposed elsewhere, for so many US dollars. Raises StoreError as `finish`."""

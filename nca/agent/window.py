@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from nca.compat.stages import keep_text
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import Budget, Measurement
@@ -20,7 +21,6 @@ from nca.context.plan import Proposal
 from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, rungs_ahead, thresholds
 from nca.context.repair_cost import overheads
 from nca.context.request import request_messages
-from nca.context.stages.condense import keep_text
 from nca.context.view import Marker, View
 from nca.errors import ConfigError, ProviderFailure, StoreError
 from nca.messages import Entry, Message, Usage

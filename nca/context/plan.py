@@ -1,14 +1,14 @@
-"""Compaction: log, view and budget in, a proposed view out. Nothing is changed until somebody commits it.
+"""Plan a compaction: log, view and budget in, a proposed view out. Nothing changes until somebody commits it.
 
-`compact` is a generator: where a summary is wanted it yields a SummaryRequest and takes what came back, and where a
-stage that is not built in has its turn, a StageRequest. So the engine calls no model and no code of others, and knows
-no clock. `run` drives it with callables.
+`compact` is a generator: it yields a SummaryRequest for a summary, and a StageRequest for a stage of a package. So the
+engine calls no model and no foreign code, and knows no clock. `nca.context.driver` answers the questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nca.config.schema import ContextSettings
@@ -20,13 +20,12 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.retention import KeptFacts
 from nca.context.settled_prefix import near_raw
-from nca.context.stages.condense import condense
-from nca.context.stages.custom import StageReply, StageRequest, Strategy, act, consult
+from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, mend_pointers
 from nca.context.stages.prune import prune
-from nca.context.stages.summarize import summarize
-from nca.context.stages.trim import FEWEST_TURNS, trim
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
+from nca.context.stages.summarize import SummaryJob, summarize
+from nca.context.stages.trim import trim
+from nca.context.summary import SummaryFailure, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import Range, View
 
@@ -34,11 +33,11 @@ INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
 
 T = TypeVar("T")
-Request = SummaryRequest | StageRequest
-Reply = SummaryReply | SummaryFailure | StageReply
-Asking = Generator[Request, Any, T]
+Question = SummaryRequest | StageRequest
+Asking = Generator[Question, Any, T]
 """A SummaryRequest takes a SummaryReply or a SummaryFailure, a StageRequest a StageReply."""
-Compacting = Asking["Proposal"]
+Stage = Callable[["Planning"], Asking[None]]
+"""A stage that whoever asks for the compaction brings along (`nca.compat.stages`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,8 @@ def compact(
     summarizer_window: int = 0,
     has_summarizer: bool = True,
     only: Range | None = None,
-) -> Compacting:
+    more_stages: Mapping[str, Stage] = MappingProxyType({}),
+) -> Asking[Proposal]:
     """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
 
     target_tokens      0: what follows from the ratio
@@ -114,16 +114,21 @@ def compact(
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: no question is put together, summaries are extracts made by code
     only               a person chose: messages first … last go to one summary, all others stay as they are
+    more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
     aim = (target_ratio or settings.target_ratio, target_tokens)
     near = near_raw(history, meter, budget, settings, *aim) if only is None else 0
-    planning = _Planning(history, meter, budget, settings, focus, summarizer_window, has_summarizer, only, near)
+    window = summarizer_window or budget.window_tokens
+    job = SummaryJob(
+        settings, budget.budget_tokens, focus, int(window * INPUT_RATIO / meter.calibration.ratio), has_summarizer
+    )
+    planning = Planning(history, meter, budget, job, only, near, more_stages)
     planning.aim(target_tokens, target_ratio, is_manual=is_manual)
     yield from planning.work()
     return planning.proposal()
 
 
-class _Planning:
+class Planning:
     """One compaction while it is planned."""
 
     def __init__(
@@ -131,27 +136,23 @@ class _Planning:
         history: History,
         meter: Meter,
         budget: Budget,
-        settings: ContextSettings,
-        focus: str,
-        summarizer_window: int,
-        has_summarizer: bool,
+        job: SummaryJob,
         only: Range | None,
         near_raw: int,
+        more_stages: Mapping[str, Stage],
     ) -> None:
         self.history = history
         self.meter = meter
         self.budget = budget
-        self.settings = settings
-        self.focus = focus
-        self.has_summarizer = has_summarizer
+        self.job = job
+        self.settings = job.settings
         self.only = only
+        self.more_stages = more_stages
         keeps_newest = only is None or not is_answered(history)
         self.draft = Draft(history, meter, keeps_newest=keeps_newest, near_raw=near_raw)
         self.before = meter.used(history)
         self.before_raw = meter.raw(history)
         self.target = self.limit = 0
-        window = summarizer_window or budget.window_tokens
-        self.input_tokens = int(window * INPUT_RATIO / meter.calibration.ratio)
         self.saved: dict[str, int] = {}
         self.failures: list[str] = []
         self.stage_failures: list[str] = []
@@ -176,7 +177,7 @@ class _Planning:
             self.draft.settle()
             return
         if policy.has_too_many_turns(self.history, self.settings.max_turns):
-            yield from self._measured("trim", self._trim(most=self.settings.max_turns))
+            yield from self._measured("trim", self.trim(most=self.settings.max_turns))
         elif self.draft.tokens <= self.target:
             return
         for stage in self.settings.stages:
@@ -230,56 +231,23 @@ class _Planning:
             case "deduplicate":
                 deduplicate(draft, self.settings.deduplicate, target_tokens=self.target)
             case "summarize":
-                self._take(
-                    (
-                        yield from summarize(
-                            draft,
-                            self.settings,
-                            target_tokens=self.target,
-                            budget_tokens=budget_tokens,
-                            focus=self.focus,
-                            input_tokens=self.input_tokens,
-                            has_summarizer=self.has_summarizer,
-                        )
-                    )
-                )
-            case "condense":
-                condense(draft, marker_id(draft))
-            case "trim":
-                yield from self._trim(fewest=FEWEST_TURNS)
+                self._take((yield from summarize(draft, self.job, target_tokens=self.target)))
             case "truncate":
                 truncate_to(draft, self.settings, self.target, self.budget)
+            case _ if stage in self.more_stages:
+                yield from self.more_stages[stage](self)
             case _:
                 self.stage_failures += filter(None, [(yield from act(draft, stage))])
 
     def _summarize_only(self, first: int, last: int) -> Asking[None]:
         """A block goes where its last message lies between the two: a call goes with its results."""
         chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
-        written = yield from summarize(
-            self.draft,
-            self.settings,
-            # Room is not what this is about: the summary may be as long as its settings allow.
-            target_tokens=self.budget.budget_tokens,
-            budget_tokens=self.budget.budget_tokens,
-            focus=self.focus,
-            input_tokens=self.input_tokens,
-            older=chosen,
-            has_summarizer=self.has_summarizer,
-        )
-        self._take(written)
+        # Room is not the point: the summary may be as long as its settings allow.
+        self._take((yield from summarize(self.draft, self.job, target_tokens=self.budget.budget_tokens, older=chosen)))
 
-    def _trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
-        done = yield from trim(
-            self.draft,
-            self.settings,
-            budget_tokens=self.budget.budget_tokens,
-            focus=self.focus,
-            input_tokens=self.input_tokens,
-            marker_id=marker_id(self.draft),
-            fewest=fewest,
-            most=most,
-            has_summarizer=self.has_summarizer,
-        )
+    def trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
+        """Replace the oldest half of the complete turns by a summary (`nca.context.stages.trim`)."""
+        done = yield from trim(self.draft, self.job, marker_id(self.draft), fewest=fewest, most=most)
         if done is not None:
             self.trimmed.append(done.text)
             self._take(done.written)
@@ -297,30 +265,6 @@ class _Planning:
     def _note(self, stage: str, tokens_before: int) -> None:
         if self.draft.tokens < tokens_before:
             self.saved[stage] = self.saved.get(stage, 0) + tokens_before - self.draft.tokens
-
-
-def run(
-    compacting: Compacting,
-    summarizer: Callable[[SummaryRequest], SummaryReply | SummaryFailure],
-    load_stage: Callable[[str], Strategy] | None = None,
-) -> Proposal:
-    """Drive a compaction to its end with a callable that asks a model (or says that there is none).
-
-    load_stage  gives a stage that is not built in by its name; None: such stages do nothing
-    """
-
-    def answer(request: Request) -> Reply:
-        if isinstance(request, SummaryRequest):
-            return summarizer(request)
-        return consult(request, load_stage) if load_stage is not None else StageReply()
-
-    try:
-        request = next(compacting)
-        while True:
-            request = compacting.send(answer(request))
-    except StopIteration as done:
-        proposal: Proposal = done.value
-        return proposal
 
 
 def is_answered(history: History) -> bool:

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from nca.compat.stages import MORE_STAGES
 from nca.config.extensions import is_built_in, load_stage
 from nca.config.loaded import LoadedSettings
 from nca.context.calibration import Calibration
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import Proposal, no_summarizer, run
+from nca.context.plan import Proposal, no_summarizer
 from nca.context.plan import compact as plan_compaction
 from nca.context.request import request_messages
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
@@ -119,6 +121,7 @@ def compact_loaded(
         focus=read_text(focus, "focus"),
         summarizer_window=summarizer_window(loaded),
         has_summarizer=summarizer is not None,
+        more_stages=MORE_STAGES,
     )
     proposal = run(planning, ask, stages.__getitem__)
     return _result(history, proposal, facts, proposal.notices if summarizer is not None else proposal.stage_notices)

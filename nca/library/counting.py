@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nca.compat.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, request_tokens
 from nca.context.calibration import Calibration
 from nca.context.meter import Meter
 from nca.context.policy import is_due
-from nca.context.presets import CODE_PRESETS, FIXED_PRESETS, PRESETS, request_tokens
 from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, text_tokens
 from nca.errors import UsageError
 from nca.library.inputs import (
@@ -109,7 +109,7 @@ def estimate_tokens(
     """Tokens of one text, without a tokenizer; 0 for an empty one.
 
     provider          whose tokenizer: its multiplier counts (nca, neurolink); "": 1.0
-    preset            nca (as ""), neurolink, neuron, cowagent: see nca.context.presets
+    preset            nca (as ""), neurolink, neuron, cowagent: see nca.compat.presets
     is_code           3 characters a token instead of 4 (nca, neurolink; the others know no difference)
     chars_per_token   overrules both; cowagent has none to set
 

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nca.compat.stages import MORE_STAGES
 from nca.config.extensions import is_built_in, load_stage
 from nca.config.loaded import LoadedSettings
 from nca.context.budget import Budget, Measurement
 from nca.context.calibration import Calibration
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import compact, run
+from nca.context.plan import compact
 from nca.context.policy import FRESH, aim_ratio, decide, thresholds
 from nca.context.request import repair, resolve
 from nca.context.retention import KeptFacts
@@ -240,6 +242,7 @@ class _Replaying:
             target_ratio=aim_ratio(self._budget, self._context),
             summarizer_window=self._summarizer_window,
             has_summarizer=self._summarizer is not None,
+            more_stages=MORE_STAGES,
         )
         started = time.perf_counter()
         try:

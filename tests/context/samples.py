@@ -8,12 +8,14 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
+from nca.compat.stages import MORE_STAGES
 from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import Proposal, compact, no_summarizer, run
+from nca.context.plan import Proposal, compact, no_summarizer
 from nca.context.request import request_messages
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.messages import Message, ToolCall
@@ -97,7 +99,7 @@ def compacted(
 ) -> Proposal:
     """Plan a compaction and commit it."""
     settings = settings or ContextSettings(stages=tuple(stages))
-    planning = compact(history, meter or Meter(), Budget.of(window), settings, **asked)
+    planning = compact(history, meter or Meter(), Budget.of(window), settings, more_stages=MORE_STAGES, **asked)
     proposal = run(planning, summarizer, load_stage)
     history.view = proposal.view
     return proposal

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft, covered
+from nca.context.driver import run
 from nca.context.meter import Meter
-from nca.context.plan import compact, no_summarizer, run
+from nca.context.plan import compact, no_summarizer
 from nca.context.request import resolve
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
 from nca.errors import ContextDoesNotFit

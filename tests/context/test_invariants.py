@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import Proposal, compact, no_summarizer, run
+from nca.context.plan import Proposal, compact, no_summarizer
 from nca.context.request import request_messages
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.context.validate import CHECKS, validate_request

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
+from nca.context.driver import run
 from nca.context.meter import Meter
 from nca.context.parts import KINDS, LABELS, LogParts, message_parts, parts_of, split, view_parts
-from nca.context.plan import compact, no_summarizer, run
+from nca.context.plan import compact, no_summarizer
 from nca.context.tokens import message_tokens
 from nca.errors import ContextDoesNotFit
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall

@@ -11,9 +11,10 @@ from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
 from nca.context.calibration import Calibration
 from nca.context.draft import Draft
+from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.plan import compact, no_summarizer, run
+from nca.context.plan import compact, no_summarizer
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.context.summary_input import MAX_CHUNKS

@@ -42,6 +42,21 @@ be cut after it, and asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryJob:
+    """What is the same for every summary of one compaction.
+
+    focus         what a summary should keep above all
+    input_tokens  raw tokens that the summarizer's window leaves for what it reads
+    """
+
+    settings: ContextSettings
+    budget_tokens: int
+    focus: str
+    input_tokens: int
+    has_summarizer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """Raw tokens that each part of a summary may take."""
 
@@ -73,20 +88,13 @@ def sizes(
 
 
 def summarize(
-    draft: Draft,
-    settings: ContextSettings,
-    *,
-    target_tokens: int,
-    budget_tokens: int,
-    focus: str,
-    input_tokens: int,
-    older: Sequence[Block] | None = None,
-    has_summarizer: bool = True,
+    draft: Draft, job: SummaryJob, *, target_tokens: int, older: Sequence[Block] | None = None
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
     """Replace the older part by a summary; None, and nothing changed, where that would not be smaller.
 
     older  the blocks that go; None: all but the newest that fit the target
     """
+    settings, budget_tokens = job.settings, job.budget_tokens
     absorbed, rank = _absorb(draft)
     room_raw = _room_raw(draft, absorbed, target_tokens)
     gone = list(older) if older is not None else choose(draft, settings, target_tokens, budget_tokens, room_raw)
@@ -111,14 +119,14 @@ def summarize(
     written = yield from write(
         [message for message, _ in told],
         existing=[*(prose for prose, _ in foreign), *(part.prose or part.text for part in absorbed)],
-        live=_live(draft, gone, int(LIVE_SHARE * input_tokens) - draft.meter.fixed_raw)
-        if has_summarizer and is_first
+        live=_live(draft, gone, int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw)
+        if job.has_summarizer and is_first
         else (),
-        focus=focus,
+        focus=job.focus,
         max_tokens=allowed.prose,
-        input_tokens=input_tokens,
+        input_tokens=job.input_tokens,
         form=settings.summarize.form,
-        has_summarizer=has_summarizer,
+        has_summarizer=job.has_summarizer,
         scores=[score for _, score in told],
     )
     leaving: list[Part] = [*absorbed, *gone]

@@ -1,7 +1,7 @@
-"""Turn trimming (seed 3): the oldest half of the complete turns goes to one summary.
+"""Trim turns: the oldest half of the complete turns goes to one summary.
 
-It is due when there are more complete turns than `context.max_turns`, and by name as a stage. What it says of the
-trimmed turns is for the day's memory file too, which whoever commits the compaction writes.
+It is due above `context.max_turns` complete turns, and by name as a stage (`nca.compat.stages`). Its text goes to the
+day's memory file too, which whoever commits the compaction writes.
 """
 
 from __future__ import annotations
@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.extract import extract_text
-from nca.context.stages.summarize import summarize
+from nca.context.stages.summarize import SummaryJob, summarize
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.tokens import message_tokens
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
-
-FEWEST_TURNS = 5
-"""Seed 3: as a stage it acts from this many complete turns on; fewer are condensed instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +29,7 @@ class Trimmed:
 
 
 def trim(
-    draft: Draft,
-    settings: ContextSettings,
-    *,
-    budget_tokens: int,
-    focus: str,
-    input_tokens: int,
-    marker_id: str,
-    fewest: int = 2,
-    most: int = 0,
-    has_summarizer: bool = True,
+    draft: Draft, job: SummaryJob, marker_id: str, *, fewest: int = 2, most: int = 0
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Trimmed | None]:
     """Replace the oldest half of the complete turns; None, and nothing changed, where nothing of them may go.
 
@@ -53,23 +40,14 @@ def trim(
     if sum(block.raw for block in older) == 0:
         return None
     trimmed = [seq for block in older for seq in block.seqs]
-    written = yield from summarize(
-        draft,
-        settings,
-        # Room is not what trimming is about: the summary may be as long as its settings allow.
-        target_tokens=budget_tokens,
-        budget_tokens=budget_tokens,
-        focus=focus,
-        input_tokens=input_tokens,
-        older=older,
-        has_summarizer=has_summarizer,
-    )
+    # Room is not the point of trimming: the summary may be as long as its settings allow.
+    written = yield from summarize(draft, job, target_tokens=job.budget_tokens, older=older)
     if written is not None:
         return Trimmed(written.prose, written)
     _leave_out(draft, older, marker_id)
     messages = [draft.history.message(seq) for seq in trimmed]
     scores = [draft.score(seq) for seq in trimmed]
-    return Trimmed(extract_text(messages, (), settings.summarize.max_tokens, scores), None)
+    return Trimmed(extract_text(messages, (), job.settings.summarize.max_tokens, scores), None)
 
 
 def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:

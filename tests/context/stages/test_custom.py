@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.compat.strategies import Composite, SlidingWindow, Summarization, ToolResultClearing
 from nca.context.draft import Draft
 from nca.context.meter import Meter
 from nca.context.stages.custom import Strategy, act, consult
@@ -17,7 +18,6 @@ from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, Verbatim, check_partition
 from nca.errors import ConfigError, ContextDoesNotFit
 from nca.messages import Message
-from nca.strategies import Composite, SlidingWindow, Summarization, ToolResultClearing
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, compacted, contents, draft_of, sent, step, talk, user
 

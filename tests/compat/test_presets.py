@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
+from nca.compat.presets import PRESETS, request_tokens
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.presets import PRESETS, request_tokens
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import logs
 

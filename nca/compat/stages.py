@@ -1,17 +1,26 @@
-"""Text compression of finished turns (seed 3): the question and the final answer stay, the steps between them leave."""
+"""CowAgent's stages: `condense` hides the steps of finished turns, `trim` summarizes the older half of the turns.
+
+They are off by default. `MORE_STAGES` is what a compaction takes beside the engine's own four stages.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nca.context.draft import Block, Draft, Part, covered
-from nca.context.stages.trim import FEWEST_TURNS
+from nca.context.fit import marker_id
+from nca.context.plan import Asking, Planning, Stage
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
 
+FEWEST_TURNS = 5
+"""CowAgent's number: from so many complete turns on they are trimmed, and with fewer their steps are hidden."""
+
 
 def condense(draft: Draft, marker_id: str) -> None:
-    """Hide the steps of every complete turn behind one silent marker; with five turns and more, nothing."""
+    """Hide the steps of every complete turn behind one silent marker, so that question and answer stay."""
     shown = (draft.history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs)
     complete = set(complete_turns(shown))
     if len(complete) >= FEWEST_TURNS:
@@ -20,12 +29,24 @@ def condense(draft: Draft, marker_id: str) -> None:
 
 
 def keep_text(draft: Draft, newest_turns: int, marker_id: str) -> None:
-    """How a session is restored as text (seed 3): of the newest turns the question and the final answer."""
+    """Restore a session as text, as CowAgent does: of the newest turns the question and the final answer."""
     turns = draft.turns()
     older: list[Part] = [block for turn in turns[:-newest_turns] for block in turn if not block.is_locked]
     if older:
         draft.replace(older, Marker(f"{marker_id}-older", covered(older), TRUNCATED))
     _hide_steps(draft, turns[-newest_turns:], marker_id)
+
+
+def _condense(planning: Planning) -> Asking[None]:
+    condense(planning.draft, marker_id(planning.draft))
+    yield from ()
+
+
+def _trim(planning: Planning) -> Asking[None]:
+    yield from planning.trim(fewest=FEWEST_TURNS)
+
+
+MORE_STAGES: Mapping[str, Stage] = {"condense": _condense, "trim": _trim}
 
 
 def _hide_steps(draft: Draft, turns: list[list[Block]], marker_id: str) -> None:

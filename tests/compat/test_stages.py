@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from nca.compat.stages import condense
 from nca.config.schema import ContextSettings
 from nca.context.history import History
-from nca.context.stages.condense import condense
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, check_partition
 from nca.messages import Message

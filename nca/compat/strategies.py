@@ -21,6 +21,7 @@ from hashlib import blake2b
 from typing import Any
 
 from nca.context.draft import Block, Draft, covered
+from nca.context.driver import drive
 from nca.context.meter import Meter
 from nca.context.request import repair, request_messages
 from nca.context.stages.custom import Strategy
@@ -194,13 +195,7 @@ class Summarization(_Counting):
             input_tokens=int(window * INPUT_RATIO / draft.meter.calibration.ratio),
             scores=[draft.score(seq) for seq, message in told.items() if not is_summary(message)],
         )
-        try:
-            request = next(writing)
-            while True:
-                request = writing.send(ask(request))
-        except StopIteration as done:
-            written: Written = done.value
-            return written
+        return drive(writing, ask)
 
 
 @dataclass(frozen=True, slots=True)
