@@ -149,11 +149,11 @@ def _say_notes(loaded: LoadedSettings) -> None:
 
 
 def _say_canonical(written: str) -> None:
-    """Answer a seed's name with nca's own."""
+    """Answer another program's name with nca's own."""
     from nca.config.names import canonical
 
     found = canonical(written)
-    if found is not None and found.seed is not None:
+    if found is not None and found.foreign is not None:
         typer.echo(f"{written} is {found.key} in nca.", err=True)
 
 

@@ -13,8 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from nca.config.names import SEEDS, Seed
-from nca.config.profiles import PROFILES
+from nca.compat.names import FOREIGN_NAMES, ForeignName
+from nca.compat.profiles import PROFILES
 from nca.config.schema import KEYS, Key, about_section, walk
 from nca.config.tables import Row
 
@@ -102,7 +102,7 @@ choose (`model.summarizer`). What a profile does not name keeps its default.
 
 | key | """
 
-_REFERENCE_SEEDS = """\
+_REFERENCE_FOREIGN = """\
 ## Names from other programs
 
 Names that other programs use for the same things are accepted in TOML, in the environment and in `/config`, without
@@ -136,8 +136,8 @@ def render_reference() -> str:
                 parts.append(f"\n#### `{_table_head(key)}`\n\n{key.about}\n\n{_FIELDS_HEAD}")
                 parts += [f"{_reference_row(field)}\n" for field in walk(key.value_type.row)]
     parts += ["\n", _REFERENCE_PROFILES, *_profile_rows()]
-    parts += ["\n", _REFERENCE_SEEDS]
-    parts += [_seed_row(seed) for seed in SEEDS]
+    parts += ["\n", _REFERENCE_FOREIGN]
+    parts += [_foreign_row(foreign) for foreign in FOREIGN_NAMES]
     return "".join(parts)
 
 
@@ -228,10 +228,10 @@ def _profile_rows() -> Iterator[str]:
             yield f"| `{key}` | " + " | ".join(shown) + " |\n"
 
 
-def _seed_row(seed: Seed) -> str:
-    shown = [f"`{name}`" for name in seed.names if not name.startswith("conversationMemory.contextCompaction.")]
-    part = f" (the {seed.part} of `provider/model`)" if seed.part else ""
-    return f"| {' · '.join(shown)} | `{seed.key}`{part} |\n"
+def _foreign_row(foreign: ForeignName) -> str:
+    shown = [f"`{name}`" for name in foreign.names if not name.startswith("conversationMemory.contextCompaction.")]
+    part = f" (the {foreign.part} of `provider/model`)" if foreign.part else ""
+    return f"| {' · '.join(shown)} | `{foreign.key}`{part} |\n"
 
 
 def _escaped(char: str) -> str:

@@ -3,7 +3,7 @@
     [project.entry-points."nca.stages"]
     shorten_logs = "my_package.stages:ShortenLogs"
 
-The entry is an object with seed 4's protocol (`should_compact`, `compact`, `token_estimate`; nca.Strategy), or a class
+The entry is an object with Neuron's protocol (`should_compact`, `compact`, `token_estimate`; nca.Strategy), or a class
 or function without arguments that gives one. Its name can then stand in `context.stages`. Packages are looked through
 only for a name that is not built in, and a stage's code is loaded only when its turn comes.
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nca.config.schema import MORE_STAGES, STAGES
+from nca.compat import names as compat
+from nca.config.schema import STAGES
 from nca.config.stage_names import GROUP, registered_stages
 from nca.errors import ConfigError
 
@@ -20,7 +21,7 @@ METHODS = ("should_compact", "compact", "token_estimate")
 
 
 def is_built_in(name: str) -> bool:
-    return name in STAGES or name in MORE_STAGES
+    return name in STAGES or name in compat.STAGES
 
 
 def load_stage(name: str) -> Any:

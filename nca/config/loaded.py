@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from nca.compat.profiles import PROFILES
 from nca.config.names import canonical, is_section
 from nca.config.overrides import UNSET, Layer, Override, SettingValue, apply_overrides, fixed_place, resolve
-from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS, Settings
 
 
@@ -62,7 +62,7 @@ class LoadedSettings:
         return self.effective[resolve(key, "").key].origin
 
     def value(self, key: str) -> Any:
-        """The value of a key, under its canonical or a seed's name. Raises ConfigError for an unknown one."""
+        """The value of a key, under its nca's or another program's name. Raises ConfigError for an unknown one."""
         return self.effective[resolve(key, "").key].value
 
     def with_value(self, name: str, raw: Any, origin: str) -> LoadedSettings:
@@ -75,9 +75,9 @@ class LoadedSettings:
         return self.with_values({name: raw}, origin)
 
     def with_values(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
-        """Several at once, so that a seed's halves (summarization_provider and _model) meet.
+        """Several at once, so that another program's halves (summarization_provider and _model) meet.
 
-        Settings may be grouped as a seed groups them: {"contextCompaction": {"threshold": 0.8}}.
+        Settings may be grouped as in another program: {"contextCompaction": {"threshold": 0.8}}.
         """
         values = dict(_flat(values))
         if chosen := {name: raw for name, raw in values.items() if _is_profile(name)}:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from nca.compat.names import join_summarizer
 from nca.config.document import shown_name, shown_value
-from nca.config.names import Name, canonical, is_section, join_summarizer, nearest
+from nca.config.names import Name, canonical, converted, is_section, nearest
 from nca.config.schema import KEYS
 from nca.config.value_types import InvalidValue
 from nca.errors import ConfigError
@@ -81,13 +82,13 @@ def apply_overrides(
     notes: list[str] = []
     taken: dict[str, str] = {}
     now = dict(current if current is not None else values)
-    for name, override in sorted(found, key=lambda pair: pair[0].seed is None):
+    for name, override in sorted(found, key=lambda pair: pair[0].foreign is None):
         if check is not None:
             check(name.key, override)
-        if name.seed is not None:
+        if name.foreign is not None:
             notes.append(f"{prefix(override.place())}{shown_name(override.name)} is {name.key} in nca.")
         before = taken.get(name.key)
-        if before is not None and (name.seed is None or not (name.seed.part or name.seed.convert)):
+        if before is not None and not _is_partial(name):
             notes.append(f"{prefix(override.place())}{shown_name(override.name)} overrules {shown_name(before)}.")
         taken[name.key] = override.name
         value = _read(name, override, now[name.key].value, found)
@@ -101,11 +102,11 @@ def _read(name: Name, override: Override, current: Any, found: list[tuple[Name, 
     value_type = key.value_type
     try:
         raw = override.raw
-        if name.seed is not None and name.seed.part:
-            halves = {one.seed.part: other.raw for one, other in found if one.seed is not None and one.seed.part}
+        if name.foreign is not None and name.foreign.part:
+            halves = {one.foreign.part: other.raw for one, other in found if one.foreign is not None}
             raw = join_summarizer(halves.get("provider"), halves.get("model"), current)
-        elif name.seed is not None and name.seed.convert is not None:
-            raw = name.seed.convert(raw, current)
+        elif name.foreign is not None:
+            raw = converted(name.foreign, raw, current)
         value = value_type.read(raw)
         if value_type.confine is not None and not override.is_trusted:
             value_type.confine(value)
@@ -113,9 +114,15 @@ def _read(name: Name, override: Override, current: Any, found: list[tuple[Name, 
     except InvalidValue as invalid:
         raise override.error(str(invalid), *invalid.path) from None
     except ValueError:
-        valid = name.seed.valid if name.seed is not None and name.seed.valid else value_type.valid
-        also = f" (nca's {key.name})" if name.seed is not None else ""
+        valid = name.foreign.valid if name.foreign is not None and name.foreign.valid else value_type.valid
+        also = f" (nca's {key.name})" if name.foreign is not None else ""
         raise override.error(f" = {shown_value(override.raw)}{also} is not valid; valid: {valid}.") from None
+
+
+def _is_partial(name: Name) -> bool:
+    """Whether the name sets a part of the value, so that another name beside it does not overrule it."""
+    foreign = name.foreign
+    return foreign is not None and bool(foreign.part or foreign.stage or foreign.convert)
 
 
 def resolve(written: str, place: str) -> Name:

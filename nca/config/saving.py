@@ -23,7 +23,7 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
 
     UNSET takes the setting out of the file.
 
-    name          canonical or a seed's; the canonical one is written
+    name          nca's or another program's; nca's own is written
     is_users_own  the user's file, which may hold what a project's may not, and may be a link
 
     tomli-w keeps no comments, so a file that has some is first copied beside itself (`config.toml.bak`).
@@ -88,7 +88,7 @@ def _drop(data: dict[str, Any], key: str) -> None:
 
 
 def _beside(document: Document | None) -> Any:
-    """What a seed's half value or switch starts from: the defaults with the file's own canonical values."""
+    """What another program's half of a value, or its switch, starts from: the defaults and the file's own values."""
     loaded = defaults()
     for name in ("profile", "context.stages", "model.summarizer"):
         table: Any = document.data if document is not None else {}

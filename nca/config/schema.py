@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+from nca.compat import names as compat
 from nca.config.fields import setting, table
 from nca.config.servers import McpServer, named_servers
 from nca.config.stage_names import stage_names
@@ -30,11 +31,9 @@ from nca.config.value_types import (
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
 """The default stages in their default order."""
-MORE_STAGES = ("condense", "trim")
-"""CowAgent's stages, off by default: reduce finished turns to question and answer; summarize the older half."""
 INFO_THRESHOLD = 0.60
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
-"""Other programs whose settings can be used; nca.config.profiles has their values."""
+"""Other programs whose settings can be used; nca.compat.profiles has their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class ContextSettings:
     )
     stages: tuple[str, ...] = setting(
         STAGES,
-        stage_names((*STAGES, *MORE_STAGES), {"clear_results": "prune", "sliding_window": "truncate"}),
+        stage_names((*STAGES, *compat.STAGES), compat.STAGE_ALIASES),
         "Compaction stages to run, in this order.",
     )
     info_threshold: float = setting(

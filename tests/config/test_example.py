@@ -12,10 +12,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nca.compat.names import FOREIGN_NAMES
+from nca.compat.profiles import PROFILES
 from nca.config.example import EXAMPLE_FILE, REFERENCE_FILE, render_example, render_reference, toml_value
 from nca.config.layers import defaults, load
-from nca.config.names import SEEDS
-from nca.config.profiles import PROFILES
 from nca.config.schema import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ def test_every_key_is_explained() -> None:
     for name, values in PROFILES.items():
         if values:
             assert f"| `{name}` |" in reference
-    for seed in SEEDS:
+    for seed in FOREIGN_NAMES:
         assert f"`{seed.names[0]}`" in reference
 
 

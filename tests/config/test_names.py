@@ -1,4 +1,4 @@
-"""The seeds' names: each reaches the setting that the design's table says, in every place where settings are named."""
+"""Names from other programs: each reaches its setting, in every place where settings are named."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from nca.compat.names import FOREIGN_NAMES
 from nca.config.layers import defaults, load
-from nca.config.names import _BY_NAME, SEEDS, _plain, canonical, nearest
+from nca.config.names import _BY_NAME, _plain, canonical, nearest
 from nca.config.schema import KEYS
 from nca.errors import ConfigError
 
@@ -137,10 +138,10 @@ def test_a_half_of_the_summarizer_joins_the_other_half_in_force() -> None:
 
 
 def test_no_two_names_are_confused() -> None:
-    names = [_plain(name) for seed in SEEDS for name in seed.names]
+    names = [_plain(name) for foreign in FOREIGN_NAMES for name in foreign.names]
     assert len(names) == len(set(names)) == len(_BY_NAME)
     assert not {_plain(key) for key in KEYS} & set(names)
-    assert all(seed.key in KEYS for seed in SEEDS)
+    assert all(foreign.key in KEYS for foreign in FOREIGN_NAMES)
 
 
 @pytest.mark.parametrize(
@@ -163,5 +164,5 @@ def test_canonical_names_are_read_in_any_case() -> None:
     for key in KEYS:
         found = canonical(key.upper())
         assert found is not None
-        assert (found.key, found.seed) == (key, None)
+        assert (found.key, found.foreign) == (key, None)
     assert canonical("nothing") is None

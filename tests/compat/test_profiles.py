@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from nca.compat.profiles import PROFILES
 from nca.config.layers import load
 from nca.config.loaded import LoadedSettings, defaults
 from nca.config.paths import project_config_file
-from nca.config.profiles import PROFILES
 from nca.config.saving import save_value
 from nca.config.schema import KEYS, PruneSettings, SummarizeSettings
 from nca.config.schema import PROFILES as NAMES

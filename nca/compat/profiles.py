@@ -1,7 +1,7 @@
-"""What each profile sets: the numbers, stages and texts of one of the five seeds, in place of nca's defaults.
+"""Profiles: the settings of each of the five programs, in place of nca's defaults.
 
-A key that a seed says nothing about keeps its default; so do the model that writes summaries and whether sessions are
-kept, which are choices of a person and not of a document. A share of 1.0 for a threshold means: not before the budget.
+A setting that the program does not have keeps its default. So do the model that writes summaries and whether sessions
+are kept: a person chooses those. A threshold of 1.0 means: not before the budget is full.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "none": {},
-    # Seed 1: a budget of its own, the newest 50 messages, the older ones to one concise system message.
+    # nca's first design: a budget of its own, the newest 50 messages, the older ones to one concise system message.
     "nca": {
         "context.stages": ("summarize",),
         "context.max_tokens": 32_000,
@@ -27,7 +27,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "memory.max_notes": 128,
         "memory.auto_compact_on_finish": False,
     },
-    # Seed 2: four stages at 80 % before a request, and nothing earlier. At least four messages stay: two turns.
+    # NeuroLink: four stages at 80 % before a request, and nothing earlier. At least four messages stay: two turns.
     "neurolink": {
         "context.auto": "on",
         "context.stages": ("prune", "deduplicate", "summarize", "truncate"),
@@ -52,7 +52,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "context.admission.file_ratio": 0.6,
         "session.max_sessions": 50,
     },
-    # Seed 3: trimming by turns; over the budget, short sessions are condensed and long ones halved once more.
+    # CowAgent: trimming by turns; over the budget, short sessions are condensed and long ones halved once more.
     "cowagent": {
         "context.stages": ("condense", "trim", "truncate"),
         "context.max_tokens": 50_000,
@@ -64,7 +64,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "session.restore": "text",
         "session.retention_days": 30,
     },
-    # Seed 4: the strategies of its examples, cheapest first, at 100,000 tokens; no share of anything.
+    # Neuron: the strategies of its examples, cheapest first, at 100,000 tokens; no share of anything.
     "neuron": {
         "context.stages": ("prune", "summarize", "truncate"),
         "context.compact_tokens": 100_000,
@@ -80,7 +80,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "context.summarize.header": "[Summary of earlier conversation]",
         "context.summarize.form": "bullets",
     },
-    # Seed 5: at 80 % after a turn everything but the newest five turns becomes a summary.
+    # Nexora: at 80 % after a turn everything but the newest five turns becomes a summary.
     "nexora": {
         "context.stages": ("summarize",),
         "context.idle_threshold": 0.80,
