@@ -18,7 +18,7 @@ from pathlib import Path
 import apsw
 
 from benchmarks.questions import Question, questions_of, sessions_in
-from benchmarks.talks import talks
+from benchmarks.talks import talks, talks_in_languages
 from nca.messages import Message
 from nca.sessions import Store
 from nca.sessions.passages import plain_text
@@ -43,19 +43,32 @@ def recall(folder: Path) -> Iterator[str]:
         held_out = [one for one in questions if one.is_held_out]
         yield f"recall on {name}: {len(held_out)} questions held out, {len(sessions)} sessions in one store"
         with Store.open(None) as store:
-            ids = _filled(store, sessions)
+            ids = filled(store, sessions)
             for scope in ("all", "session"):
-                yield f"  {scope}: " + _line(held_out, sessions, _nca(store, ids, scope))
-                yield f"  {scope}, plain FTS5: " + _line(held_out, sessions, _plain(sessions, scope))
+                yield f"  {scope}: " + line_of(held_out, sessions, searched(store, ids, scope))
+                yield f"  {scope}, plain FTS5: " + line_of(held_out, sessions, _plain(sessions, scope))
             if name == "transcripts":
                 kinds = sorted({one.kind for one in held_out})
                 for kind in kinds:
                     of_kind = [one for one in held_out if one.kind == kind]
-                    yield f"  all, {kind}: " + _line(of_kind, sessions, _nca(store, ids, "all"))
+                    yield f"  all, {kind}: " + line_of(of_kind, sessions, searched(store, ids, "all"))
+    yield from _languages()
     yield from _times(transcripts)
 
 
-def _filled(store: Store, sessions: Sequence[Sequence[Message]]) -> list[str]:
+def _languages() -> Iterator[str]:
+    """Recall in a chat of each language; no weight was chosen on these questions."""
+    sessions, questions = talks_in_languages()
+    yield f"recall in {len(sessions)} languages: {len(questions)} questions, in the session"
+    with Store.open(None) as store:
+        ids = filled(store, sessions)
+        for language in ("", *dict.fromkeys(one.kind for one in questions)):
+            asked = [one for one in questions if language in ("", one.kind)]
+            yield f"  {language or 'all'}: " + line_of(asked, sessions, searched(store, ids, "session"))
+        yield "  all, plain FTS5: " + line_of(questions, sessions, _plain(sessions, "session"))
+
+
+def filled(store: Store, sessions: Sequence[Sequence[Message]]) -> list[str]:
     ids = []
     for messages in sessions:
         with store.create(directory="/", model="m") as session:
@@ -64,7 +77,7 @@ def _filled(store: Store, sessions: Sequence[Sequence[Message]]) -> list[str]:
     return ids
 
 
-def _nca(store: Store, ids: Sequence[str], scope: str) -> Found:
+def searched(store: Store, ids: Sequence[str], scope: str) -> Found:
     number = {id: place for place, id in enumerate(ids)}
 
     def found(question: Question) -> tuple[list[Place], list[int]]:
@@ -97,14 +110,15 @@ def _plain(sessions: Sequence[Sequence[Message]], scope: str) -> Found:
     return found
 
 
-def _line(questions: Sequence[Question], sessions: Sequence[Sequence[Message]], found: Found) -> str:
+def line_of(questions: Sequence[Question], sessions: Sequence[Sequence[Message]], found: Found) -> str:
     turns = [_turns(messages) for messages in sessions]
-    right: dict[str, list[bool]] = defaultdict(list)
+    right: dict[str, list[float]] = defaultdict(list)
     for question in questions:
         places, of_sessions = found(question)
         evidence = question.evidence
         for count in (1, 5, 10):
             right[f"message@{count}"].append(bool(evidence & set(places[:count])))
+        right["MRR"].append(max((1 / rank for rank, place in enumerate(places, 1) if place in evidence), default=0))
         answered = {(session, turns[session][seq]) for session, seq in evidence}
         shown = {(session, turns[session][seq]) for session, seq in places}
         beside = {(session, seq + step) for session, seq in places for step in (-1, 0, 1)}
@@ -143,7 +157,7 @@ def _times(transcripts: Sequence[Sequence[Message]]) -> Iterator[str]:
         longest = max(token_bound(answer(store.search(text))[0]) for text in questions)
         yield f"longest answer of recall: {longest:,} tokens of {MAX_ANSWER_TOKENS:,}, counted on the safe side"
     with Store.open(None) as store:
-        _filled(store, transcripts[:5])
+        filled(store, transcripts[:5])
         signs = "\"*()^:-+{}[]\\'\0\ud800 \n%;漢字éß" + "".join(map(chr, range(0x20, 0x7F)))
         for _ in range(FUZZED):
             store.search("".join(chance.choices(signs, k=chance.randint(0, 40))), 3)

@@ -7,6 +7,7 @@ after what the other one said right before; a name tells which of many similar c
 from __future__ import annotations
 
 import random
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ _TEXTS = Path(__file__).with_name("talks.txt")
 
 NAME is in a question who answered, in what is said who listens.
 """
+_LANGUAGES = Path(__file__).with_name("talks_languages.toml")
 _NAME_LIST = """
 Anna Ben Carla David Elena Felix Grace Hugo Irene Jonas Karin Liam Maya Noah Olga Paul Rosa Simon Tara Victor
 """
@@ -53,6 +55,26 @@ def talks(count: int = 10, seed: int = 5) -> tuple[list[list[Message]], list[Que
             for seq, text, family in asked:
                 questions.append(Question("talk", text, frozenset({(len(sessions), seq)}), family))
             sessions.append(said)
+    return sessions, questions
+
+
+def talks_in_languages(messages: int = 160, seed: int = 7) -> tuple[list[list[Message]], list[Question]]:
+    """A chat in each language of `talks_languages.toml`, its statements spread over `messages` others; the questions.
+
+    A question's `kind` is its language.
+    """
+    chance = random.Random(seed)
+    sessions: list[list[Message]] = []
+    questions: list[Question] = []
+    for language, part in tomllib.loads(_LANGUAGES.read_text(encoding="utf-8")).items():
+        filler = part["filler"].strip().splitlines()
+        facts = [*part["facts"], *part["crossed"]]
+        chance.shuffle(facts)
+        texts = [" ".join(chance.sample(filler, chance.randint(1, 3))) for _ in range(messages)]
+        for place, (said, asked) in zip(sorted(chance.sample(range(messages), len(facts))), facts, strict=True):
+            texts[place] = said
+            questions.append(Question(language, asked, frozenset({(len(sessions), place + 1)})))
+        sessions.append([Message("assistant" if place % 2 else "user", text) for place, text in enumerate(texts)])
     return sessions, questions
 
 

@@ -23,7 +23,6 @@ from typing import Any
 import msgspec
 
 from nca.messages import AttachmentPart, Message, TextPart, clean_text
-from nca.sessions.marks import marks
 
 PASSAGE_CHARS = 1_200
 MAX_PASSAGES = 4_096
@@ -113,9 +112,6 @@ def extra_words(text: str, speaker: str = "") -> str:
         words += [" ".join(pairs(run)) for run in CJK_RUN.findall(unicodedata.normalize("NFKC", text))]
     if speaker:
         words += [f"{BY}{word}" for word in re.findall(r"\w+", speaker.lower())]
-    prefix = _SPEAKER.match(text[:_SPEAKER_CHARS])
-    said = text[prefix.end() :] if prefix else text
-    words += marks(said)
     return "\n".join(words)
 
 

@@ -1,49 +1,44 @@
-"""A person's or a model's question as a query of the index. No text can be a syntax error: only words are taken of it.
+"""Turn a question into terms for the full-text index. Any text is valid: only its words are used.
 
-A question becomes *terms*. Each has phrases that count as it: the word itself, its other forms, near words for less. A
-path, an identifier or a number with a sign inside is a phrase of its words, beside them.
+A term is satisfied by any of its phrases: the word itself, its other forms, and, for less, its beginning. A path, an
+identifier or a number with punctuation inside is also searched as one phrase.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from nca.messages import clean_text
-from nca.sessions.language import STOP_WORDS, forms_of, near_words
-from nca.sessions.marks import SAYS_HOW_MANY, SAYS_WHEN
+from nca.sessions.language import irregular_forms, stop_phrases, stop_words
 from nca.sessions.passages import BY, CAMEL, CAMEL_PART, CJK_RUN, pairs
 
 MAX_CHARS = 2_000
-"""More of a question is left out: a pasted file is no question."""
+"""Characters of a question that are read; a pasted file is no question."""
 FORM_WEIGHT = 0.9
-NEAR_WEIGHT = 0.35
 PREFIX_WEIGHT = 0.7
+BEGINNING_WEIGHT = 0.5
 PART_WEIGHT = 0.5
-"""What a phrase counts beside the word itself; a word that is part of a path, beside the path."""
+"""How much other phrases count compared with the word itself, and a part of a path compared with the path."""
+PARTLY_STOP_WEIGHT = 0.3
+"""Of a pair of CJK characters of which one belongs to a stop phrase."""
+QUOTED_WEIGHT = 1.5
 NAME_WEIGHT = 1.0
-ASKED_WEIGHT = 0.4
-"""Who speaks, and that a time or a number is said where one is asked for, beside what is said."""
 
 _FEWEST_FOR_PREFIX = 4
+FEWEST_FOR_BEGINNING = 6
+_ENDING_CHARS, _SHORTEST_BEGINNING = 3, 5
 _QUOTED = re.compile(r'["“”]([^"“”]{2,200})["“”]')
 _RUN = re.compile(r"[^\s\"'`’‘“”,;()\[\]{}<>|]+")
 _WORD = re.compile(r"[^\W_]+")
-_ASKED = (
-    (
-        SAYS_WHEN,
-        re.compile(r"\b(?:when|(?:what|which) (?:day|date|month|year|time)|how (?:long ago|recently))\b", re.I),
-    ),
-    (SAYS_HOW_MANY, re.compile(r"\bhow (?:many|much|long|old|often|far|tall|big)\b", re.I)),
-)
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[^\W_]+|[0-9a-f]{7,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`text` is what FTS5 splits into words; all of them must follow each other."""
+    """Words that must follow each other. FTS5 splits `text` into them."""
 
     text: str
     weight: float = 1.0
@@ -61,52 +56,67 @@ class Term:
 
 
 def terms_of(question: str) -> list[Term]:
-    """The terms of any text at all; none where it holds no word."""
+    """The terms of any text; none if it holds no word. Stop words count only where there is nothing else."""
     text = unicodedata.normalize("NFKC", clean_text(question[:MAX_CHARS])).replace("\0", " ")
+    return _terms(text, ignores_stop_words=True) or _terms(text, ignores_stop_words=False)
+
+
+def _terms(text: str, *, ignores_stop_words: bool) -> list[Term]:
+    ignored = stop_words(_WORD.findall(text.lower())) if ignores_stop_words else frozenset()
     found: dict[str, Term] = {}
-    for key, term in (*_quoted(text), *_wide(text), *_words(CJK_RUN.sub(" ", text))):
+    for key, term in (
+        *_quoted(text),
+        *_cjk(text, ignores_stop_phrases=ignores_stop_words),
+        *_words(CJK_RUN.sub(" ", text), ignored),
+    ):
         known = found.get(key)
         if known is None or known.weight < term.weight:
             found[key] = term
-    meant = [term for key, term in found.items() if key not in STOP_WORDS]
-    if meant:
-        return [*meant, *(Term((Phrase(mark),), ASKED_WEIGHT) for mark, asked in _ASKED if asked.search(text))]
     return list(found.values())
 
 
 def _quoted(text: str) -> Iterator[tuple[str, Term]]:
     for quoted in _QUOTED.findall(text):
         if len(_WORD.findall(quoted)) > 1 and not CJK_RUN.search(quoted):
-            yield f'"{quoted.lower()}"', Term((Phrase(quoted),), 1.5)
+            yield f'"{quoted.lower()}"', Term((Phrase(quoted),), QUOTED_WEIGHT)
 
 
-def _wide(text: str) -> Iterator[tuple[str, Term]]:
-    """Runs of CJK characters: their pairs, and the whole run."""
+def _cjk(text: str, *, ignores_stop_phrases: bool) -> Iterator[tuple[str, Term]]:
+    """Pairs of neighbouring CJK characters, and each whole run of them."""
     for run in CJK_RUN.findall(text):
+        is_stop = [False] * len(run)
+        for match in stop_phrases().finditer(run) if ignores_stop_phrases else ():
+            is_stop[slice(*match.span())] = [True] * len(match[0])
+        if all(is_stop):
+            continue
         if len(run) == 1:
             yield run, Term((Phrase(run, is_prefix=True),))
             continue
-        two = list(pairs(run))[:-1]
-        for pair in two:
-            yield pair, Term((Phrase(pair),))
-        if len(two) > 1:
-            yield run, Term((Phrase(" ".join(two)),))
+        run_pairs = list(pairs(run))[:-1]
+        for place, pair in enumerate(run_pairs):
+            match is_stop[place] + is_stop[place + 1]:
+                case 0:
+                    yield pair, Term((Phrase(pair),))
+                case 1:
+                    yield pair, Term((Phrase(pair),), PARTLY_STOP_WEIGHT)
+        if len(run_pairs) > 1:
+            yield run, Term((Phrase(" ".join(run_pairs)),))
 
 
-def _words(text: str) -> Iterator[tuple[str, Term]]:
+def _words(text: str, ignored: Collection[str]) -> Iterator[tuple[str, Term]]:
     for run in _RUN.findall(text):
         words = _WORD.findall(run)
         is_compound = len(words) > 1
         if is_compound:
-            yield run.lower(), Term((Phrase(run),), 1.0)
+            yield run.lower(), Term((Phrase(run),))
         for word in words:
-            weight = PART_WEIGHT if is_compound else 1.0
-            yield word.lower(), Term(tuple(_phrases(word)), weight)
-            if word.lower() not in STOP_WORDS:
-                yield BY + word.lower(), Term((Phrase(BY + word.lower()),), NAME_WEIGHT * weight)
+            lower, weight = word.lower(), PART_WEIGHT if is_compound else 1.0
+            if lower not in ignored:
+                yield lower, Term(tuple(_phrases(word)), weight)
+                yield BY + lower, Term((Phrase(BY + lower),), NAME_WEIGHT * weight)
 
 
-def _phrases(word: str) -> Iterable[Phrase]:
+def _phrases(word: str) -> Iterator[Phrase]:
     """The word, and what counts as it."""
     lower = word.lower()
     yield Phrase(lower)
@@ -114,7 +124,8 @@ def _phrases(word: str) -> Iterable[Phrase]:
         yield Phrase(" ".join(CAMEL_PART.findall(word)))
     if len(lower) >= _FEWEST_FOR_PREFIX and _CODE.fullmatch(lower):
         yield Phrase(lower, PREFIX_WEIGHT, is_prefix=True)
-    for form in forms_of(lower):
+    elif len(lower) >= FEWEST_FOR_BEGINNING and lower.isalpha():
+        # The index stems English only. In every language, words of one stem begin alike.
+        yield Phrase(lower[: max(_SHORTEST_BEGINNING, len(lower) - _ENDING_CHARS)], BEGINNING_WEIGHT, is_prefix=True)
+    for form in irregular_forms(lower):
         yield Phrase(form, FORM_WEIGHT)
-    for near in near_words(lower):
-        yield Phrase(near, NEAR_WEIGHT)

@@ -17,7 +17,7 @@ import apsw
 from nca.sessions.database import Database
 from nca.sessions.functions import register_matches
 from nca.sessions.passages import MAX_PASSAGES
-from nca.sessions.query import NEAR_WEIGHT, Phrase, Term, terms_of
+from nca.sessions.query import Phrase, Term, terms_of
 from nca.sessions.ranking import Found, Passage, Ranked, Weights, rank
 
 COUNTED = 4_000
@@ -29,7 +29,7 @@ MAX_TERMS = 24
 MAX_COMMON = 30_000
 """Passages that are looked through for common terms."""
 COMMON_RATIO = 0.05
-"""A near word or a prefix that more of all passages hold than this says nothing."""
+"""Another form or a beginning of a word that is in more of all passages than this is ignored."""
 _FEW = 10
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 _RANK = "bm25(1.0, 0.8, 0.0)"
@@ -89,10 +89,10 @@ def _weighed(database: Database, terms: Sequence[Term], last: int) -> list[Weigh
             if count and (phrase.weight == 1.0 or count <= max(_FEW, COMMON_RATIO * last))
         )
         if kept:
-            meant = [rows[phrase] for phrase in kept if phrase.weight > NEAR_WEIGHT]
-            count = min(last, sum(meant) or max(rows[phrase] for phrase in kept))
+            total = sum(rows[phrase] for phrase in kept)
+            count = min(last, total)
             idf = log(1 + (last - count + 0.5) / (count + 0.5))
-            found.append(Weighed(Term(kept, term.weight), sum(rows[phrase] for phrase in kept), idf * term.weight))
+            found.append(Weighed(Term(kept, term.weight), total, idf * term.weight))
     return sorted(found, key=lambda one: one.rows)[:MAX_TERMS]
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from nca.messages import Message, ToolCall
 from nca.sessions.encoding import encode
-from nca.sessions.marks import SAYS_HOW_MANY, SAYS_WHEN
 from nca.sessions.passages import (
     BY,
     MAX_PASSAGES,
@@ -47,12 +46,6 @@ def test_a_message_has_no_more_passages_than_its_rows() -> None:
 )
 def test_extra_words(text: str, words: str) -> None:
     assert words in extra_words(text).split("\n")
-
-
-def test_times_and_numbers_are_marked_in_what_is_said_only() -> None:
-    assert SAYS_WHEN in extra_words("[8 May 2023] Ann: we met yesterday").split("\n")
-    assert not {SAYS_WHEN, SAYS_HOW_MANY} & set(extra_words("[8 May 2023] Ann: we met").split("\n"))
-    assert SAYS_HOW_MANY in extra_words("Ann: we have two dogs").split("\n")
 
 
 @pytest.mark.parametrize(
