@@ -1,7 +1,7 @@
-"""Which tools may run: the mode that a person chose against the permission that a tool needs, and their rules.
+"""Permission modes and rules: what a mode decides about a permission, and which rule matches a call.
 
-A mode and a rule only ever come from the person (a flag, their own file, the environment, the chat), never from a
-project. Where a mode says "ask" and nobody can be asked, the call does not run and the model is told why.
+Modes and rules come only from the person (a flag, their own file, the environment, the chat), never from a project. If
+a mode says "ask" and nobody can be asked, the call does not run and the model is told why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nca.config.tables import PermissionRule
 from nca.tools.tool import Permission
 
 BELOW = "/**"
-"""The end of a rule's subject that stands for everything below a directory; the only pattern there is."""
+"""Ends the subject of a rule that covers everything below a directory. There are no other patterns."""
 
 Mode = Literal["ask", "accept-edits", "plan", "auto"]
 Decision = Literal["allow", "ask", "deny"]
@@ -28,23 +28,23 @@ _DECISIONS: dict[str, dict[Permission, Decision]] = {
 }
 
 
-def decide(mode: str, permission: Permission | None) -> Decision:
-    """What happens to a call; a tool that there is not may "run": its answer is that it does not exist."""
-    return "allow" if permission is None else _DECISIONS[mode][permission]
+def decide(mode: str, permission: Permission) -> Decision:
+    """What the mode decides about a call that needs this permission."""
+    return _DECISIONS[mode][permission]
 
 
 def matching(
     rules: Iterable[PermissionRule], tool: str, subjects: Collection[str], directory: Path
 ) -> PermissionRule | None:
-    """The first rule that speaks of a call.
+    """The first rule that matches a call, or None.
 
-    subjects   what the call is about, any of which a rule may name: its resolved path, its command, its host
-    directory  the project's, links resolved; relative subjects of rules are meant from there
+    subjects   what a rule may match, such as the resolved path, the command, the host
+    directory  the project's folder, with links resolved; subjects of rules may be relative to it
     """
-    return next((rule for rule in rules if _speaks_of(rule, tool, subjects, directory)), None)
+    return next((rule for rule in rules if _covers(rule, tool, subjects, directory)), None)
 
 
-def _speaks_of(rule: PermissionRule, tool: str, subjects: Collection[str], directory: Path) -> bool:
+def _covers(rule: PermissionRule, tool: str, subjects: Collection[str], directory: Path) -> bool:
     if rule.tool not in ("*", tool) or (rule.directory and _normal(rule.directory, directory) != str(directory)):
         return False
     return not rule.subject or any(_matches(rule.subject, subject, directory) for subject in subjects)
@@ -57,17 +57,17 @@ def _matches(pattern: str, subject: str, directory: Path) -> bool:
         return False
     if not pattern.endswith(BELOW):
         return _normal(pattern, directory) == subject
-    # By parts, so that /work is not taken for the beginning of /work-evil.
+    # Component by component: /work is not a prefix of /work-evil.
     return Path(subject).is_relative_to(_normal(pattern.removesuffix(BELOW) or "/", directory))
 
 
 def _normal(path: str, directory: Path) -> str:
-    """As it is written, without a look at the disk: a rule must not follow a link that somebody changes later."""
+    """Normalize without looking at the disk: a rule must not follow a link that somebody may change later."""
     return os.path.normpath(directory / Path(path).expanduser())
 
 
 def refusal(mode: str, permission: Permission, decision: Decision) -> str:
-    """What the model is told of a call that did not run."""
+    """The result of a call that did not run, for the model."""
     if decision == "deny":
         return f"[not run: the permission mode is {mode}, which only allows reading]"
     return f"[not run: a tool that may {permission} needs the person's approval, and nobody can give it here]"

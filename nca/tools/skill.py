@@ -1,15 +1,15 @@
-"""Skills: Markdown files that say how to do something, read when it is to be done.
+"""Skills: Markdown files that explain how to do something, and the tool that reads them when they are needed.
 
-A file `NAME.md` in a skills folder begins with front matter:
+A skill is a file `NAME.md` in a skills folder. It begins with front matter:
 
     ---
     name: release
     when: A release is to be made or checked.
     ---
 
-What follows is the skill. The names and whens stand in the system prompt; the text comes only when the tool is asked
-for it. A project's skills are data like its AGENTS.md: they are followed through no link that leaves the project, and
-one of the person's own with the same name comes before them.
+The rest is the skill's text. The system prompt lists the names and whens; the tool returns the text. A project's skills
+are data, like its AGENTS.md: links out of the project are not followed, and a skill of the person's own with the same
+name takes precedence.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from nca.tools.files.workspace import NoSuchFile, Workspace, open_own, shown
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 NAME = "skill"
-"""Results of a tool of this name are never pruned (context.prune.protected_tools)."""
+"""Results of the tool with this name are never pruned (context.prune.protected_tools)."""
 FOLDER = "skills"
 MAX_FILES = 200
-"""Of one folder."""
+"""In one folder."""
 MAX_HEAD_BYTES = 4 * 1024
-"""The front matter ends within these."""
+"""The front matter must fit in these."""
 MAX_SKILL_BYTES = 64 * 1024
 MAX_WHEN_CHARS = 300
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -43,22 +43,25 @@ _FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re
 _PAIR = re.compile(r"(\w+)[ \t]*:[ \t]*(.*?)[ \t]*$")
 
 
+Opener = Callable[[], BinaryIO]
+
+
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """One skill. `source` is its file as a person knows it; `open` reads it anew and raises ToolError."""
+    """One skill. `source` names its file for a person; `open` opens it and raises ToolError."""
 
     name: str
     when: str
     source: str
     is_own: bool
-    open: Callable[[], BinaryIO]
+    open: Opener
 
 
 def find_skills(directory: Path, own_folder: Path) -> tuple[list[SkillFile], list[str]]:
-    """The skills that there are, by name, and one line for each file that is none.
+    """All skills, ordered by name, and one line for each file that is not a valid skill.
 
-    directory   the project's, whose `.nca/skills/` counts
-    own_folder  the person's own skills
+    directory   the project's folder; its skills are in `.nca/skills/`
+    own_folder  the folder of the person's own skills
     """
     found: dict[str, SkillFile] = {}
     problems: list[str] = []
@@ -66,7 +69,7 @@ def find_skills(directory: Path, own_folder: Path) -> tuple[list[SkillFile], lis
         try:
             skill = _described(source, is_own, opener)
         except ToolError as error:
-            problems.append(f"A skill was left out: {error}.")
+            problems.append(f"Skipped a skill: {error}.")
             continue
         found.setdefault(skill.name, skill)
     return sorted(found.values(), key=lambda skill: skill.name), problems
@@ -101,8 +104,8 @@ def _read(skill: SkillFile) -> ToolOutcome:
     return ToolOutcome(f"{header}\n{body.strip()}", summary=f"{len(body.splitlines()):,} lines")
 
 
-def _described(source: str, is_own: bool, opener: Callable[[], BinaryIO]) -> SkillFile:
-    """Raises ToolError for a file that is no skill."""
+def _described(source: str, is_own: bool, opener: Opener) -> SkillFile:
+    """Read the front matter. Raises ToolError if it is not valid."""
     head = clean_text(_bytes(source, opener, MAX_HEAD_BYTES).decode("utf-8-sig", "replace"))
     match = _FRONT.match(head)
     if match is None:
@@ -112,41 +115,44 @@ def _described(source: str, is_own: bool, opener: Callable[[], BinaryIO]) -> Ski
     if not _NAME.fullmatch(name):
         raise ToolError(f"{source} has no usable name (letters, digits, . _ -; at most 64)")
     if not when:
-        raise ToolError(f"{source} does not say when it is to be used")
+        raise ToolError(f"{source} does not say when to use it")
     return SkillFile(name, when[:MAX_WHEN_CHARS], source, is_own, opener)
 
 
-def _own_files(folder: Path) -> Iterator[tuple[str, bool, Callable[[], BinaryIO]]]:
-    """Links lead where the person made them lead."""
+def _own_files(folder: Path) -> Iterator[tuple[str, bool, Opener]]:
+    """The person may have linked these to anywhere."""
     try:
         with os.scandir(folder) as scan:
-            names = sorted(entry.name for entry in islice(scan, MAX_FILES))
+            names = _skill_names(scan)
     except OSError:
         return
     for name in names:
-        if name.endswith(".md"):
-            yield shown(str(folder / name)), True, partial(open_own, folder / name, name)
+        yield shown(str(folder / name)), True, partial(open_own, folder / name, name)
 
 
-def _project_files(directory: Path) -> Iterator[tuple[str, bool, Callable[[], BinaryIO]]]:
+def _project_files(directory: Path) -> Iterator[tuple[str, bool, Opener]]:
     workspace = Workspace(directory)
     inside = f"{PROJECT_FOLDER}/{FOLDER}"
     try:
         with workspace.folder(workspace.resolve(inside)) as folder, folder.entries() as scan:
-            names = sorted(entry.name for entry in islice(scan, MAX_FILES))
+            names = _skill_names(scan)
     except (OSError, ToolError):
-        # There is none, or it leads out of the project.
+        # There is no such folder, or it leads out of the project.
         return
     for name in names:
-        if name.endswith(".md"):
-            yield shown(f"{inside}/{name}"), False, partial(_open_inside, workspace, f"{inside}/{name}")
+        path = f"{inside}/{name}"
+        yield shown(path), False, partial(_open_inside, workspace, path)
 
 
-def _open_inside(workspace: Workspace, name: str) -> BinaryIO:
-    return workspace.open(workspace.resolve(name), name)
+def _open_inside(workspace: Workspace, path: str) -> BinaryIO:
+    return workspace.open(workspace.resolve(path), path)
 
 
-def _bytes(source: str, opener: Callable[[], BinaryIO], most: int) -> bytes:
+def _skill_names(scan: Iterator[os.DirEntry[str]]) -> list[str]:
+    return sorted(entry.name for entry in islice(scan, MAX_FILES) if entry.name.endswith(".md"))
+
+
+def _bytes(source: str, opener: Opener, most: int) -> bytes:
     try:
         with opener() as file:
             return file.read(most)

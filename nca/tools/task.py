@@ -1,6 +1,6 @@
-"""The tool that gives a question to an assistant with a context of its own, and brings back only the answer.
+"""The tool that gives a question to an assistant with a separate context: task. Only the answer comes back.
 
-What it takes to find out (searches, long files, dead ends) never enters the conversation that asked.
+The searches, long files and dead ends on the way never enter the conversation that asked.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _SHOWN_CHARS = 120
 
 
 class Subtasks(Protocol):
-    """Who answers. Cancelled, it stops what it does."""
+    """Answers the questions; stops when cancelled."""
 
     async def answer(self, question: str) -> ToolOutcome: ...
 
 
 class Task(TypedTool):
-    """Asks for no permission itself: each call that is made on the way needs its own."""
+    """Needs no permission to write or execute: each call that the other assistant makes needs its own."""
 
     name: ClassVar[str] = NAME
     permission: ClassVar[Permission] = "read"

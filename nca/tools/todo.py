@@ -1,7 +1,7 @@
-"""The tool that keeps the list of what is to be done.
+"""The tool that keeps the list of steps of a longer task: todo.
 
-The newest call in the log is the list: compaction leaves it in view as long as something on it is open
-(nca.context.todo), and a resumed session takes it up from there.
+The newest call in the log is the list. Compaction keeps it in view while a step is open
+(nca.context.todo), and a resumed session reads it from the log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nca.context.todo import NAME
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
 
 MAX_CHARS = 2_000
-"""All of it together: it stands in every request until it is done."""
+"""The whole list: it is part of every request until it is done."""
 
 
 class Todo(TypedTool):
@@ -21,7 +21,7 @@ class Todo(TypedTool):
     permission: ClassVar[Permission] = "read"
 
     def __init__(self, earlier: Callable[[], dict[str, Any]] = dict) -> None:
-        """`earlier`: the arguments of the last call in the log, for a list that an earlier process was given."""
+        """`earlier` gives the arguments of the newest call in the log, which may be from an earlier process."""
         self._earlier = earlier
 
     async def call(

@@ -1,12 +1,13 @@
-"""What a tool is: a name, a schema for the model, a permission, and a way to run.
+"""The protocol of a tool (name, schema, permission, run), and the base class of nca's own tools.
 
-Tools are given to the model by nca.tools.toolbox. Most are TypedTool: they write one typed method, `call`, and its
-signature is the schema. A tool from elsewhere (an MCP server's) implements the protocol itself.
+nca.tools.toolbox offers the tools to the model. nca's own are a TypedTool: the signature of their method `call` is the
+schema. A tool from elsewhere, such as an MCP server's, implements the protocol itself.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -15,15 +16,15 @@ from nca.messages import MediaPart
 from nca.tools.schema import Signature
 
 Permission = Literal["read", "write", "execute"]
-"""read: looks at files of the project; write: changes them; execute: runs programs or reaches out."""
+"""read: read files of the project; write: change them; execute: run programs or use the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What came out: `text` for the model, `summary` in a few words for a person ("212 lines").
+    """The result of a call: `text` for the model, `summary` in a few words for a person ("212 lines").
 
-    diff   what was changed, as a unified diff for a person, or ""
-    media  images for the model, beside the text
+    diff   the change, as a unified diff for a person, or ""
+    media  images for the model
     """
 
     text: str
@@ -35,16 +36,16 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What a person sees before a call that needs their word: all of it as it will really happen.
+    """What a person is shown before a call that needs their approval: exactly what will happen.
 
-    path      the resolved path that is written to, or ""
-    command   the command line that is run, or the address that is fetched, or ""
-    diff      the change as a unified diff, or ""
-    warning   what is unusual about it (a path behind a link, a file outside of the project), or ""
-    subject   what a rule for next time would speak of: the path, the program's name, the host
-    directory where a command is run, or ""
-    names     what else a rule that allows may call the same thing: a command's first words, exactly
-    parts     what else a rule that denies may name: all programs and paths that stand in a command
+    path       the resolved path that is written, or ""
+    command    the command line that is run, or the address that is fetched, or ""
+    diff       the change as a unified diff, or ""
+    warning    what is unusual about it, such as a path behind a link, or ""
+    subject    what a rule for the next time would match: the path, the program's name, the host
+    directory  where the command is run, or ""
+    names      what else an allow rule may match: the first words of a command, exactly
+    parts      what else a deny rule may match: all programs and paths in a command
     """
 
     path: str = ""
@@ -58,11 +59,11 @@ class Approval:
 
 
 class ToolError(ValueError):
-    """The tool cannot do what was asked; the message is one line for the model."""
+    """The call failed. The message is one line for the model."""
 
 
 class Tool(Protocol):
-    """Something that the model can do. `parameters` is a JSON schema of type object."""
+    """A tool that the model can call. `parameters` is a JSON schema of type object."""
 
     @property
     def name(self) -> str: ...
@@ -77,19 +78,19 @@ class Tool(Protocol):
     def permission(self) -> Permission: ...
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        """Run with arguments as the model gave them. What is raised becomes an error of one line for the model."""
+        """Run with the arguments from the model. An exception becomes an error of one line for the model."""
         ...
 
     def summarize(self, arguments: dict[str, Any]) -> str:
-        """One line for a person: what is about to happen, with the main argument."""
+        """One line for a person that says what the call does, with its main argument."""
         ...
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
-        """The permission of this very call; a tool may need less for some (a command that only reads)."""
+        """The permission that this call needs. It may be less than the tool's, as for a command that only reads."""
         ...
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        """What a person is asked about this call. Raises ToolError where it could not run anyway."""
+        """What to show a person who decides about this call. Raises ToolError if the call would fail anyway."""
         ...
 
 
@@ -98,27 +99,22 @@ class TypedTool:
 
     name: ClassVar[str]
     permission: ClassVar[Permission]
+    call: Callable[..., Awaitable[ToolOutcome]]
 
     @cached_property
     def _signature(self) -> Signature:
-        return Signature.of(self._method)
-
-    @property
-    def _method(self) -> Any:
-        # Each tool's `call` has parameters of its own, which no common declaration could state.
-        return getattr(self, "call")  # noqa: B009
+        return Signature.of(self.call)
 
     @property
     def description(self) -> str:
-        return inspect.cleandoc(self._method.__doc__ or "")
+        return inspect.cleandoc(self.call.__doc__ or "")
 
     @property
     def parameters(self) -> dict[str, Any]:
         return self._signature.schema()
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        outcome: ToolOutcome = await self._method(**self._signature.read(arguments))
-        return outcome
+        return await self.call(**self._signature.read(arguments))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         first = next(iter(arguments.values()), "")

@@ -1,6 +1,6 @@
-"""The tools that a conversation has: what the model is told of them, and running what it asks for.
+"""The tools of a conversation: their definitions for the model, and running the calls that it makes.
 
-Whatever a model sends and whatever a tool raises ends as one outcome; only cancellation passes through.
+Whatever a model sends and whatever a tool raises, a call ends with one outcome. Only cancellation passes through.
 """
 
 from __future__ import annotations
@@ -24,58 +24,51 @@ if TYPE_CHECKING:
     from nca.tools.task import Subtasks
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What OpenAI, Anthropic and Gemini all accept as a tool's name."""
+"""The tool names that OpenAI, Anthropic and Gemini all accept."""
 _LONGEST_LINE_CHARS = 200
 SMALL_BUDGET_TOKENS = 8_000
-"""Below it all definitions (some 1,000 tokens, sent with every request) would take more than an eighth of the room."""
+"""Below this, all definitions (about 1,000 tokens in every request) would take more than an eighth of the budget."""
 NOT_IN_SMALL_WINDOWS = frozenset({"list_directory", "glob", "fetch_url", "todo", "task"})
-"""What grep, read_file and shell can do too, or what a context of a few steps has no use for."""
+"""Tools that grep, read_file and shell can replace, or that are of no use in so short a context."""
 
 
 class Toolbox:
-    """An ordered set of tools; the order is the order in which the model sees them."""
+    """An ordered set of tools. The model sees them in this order."""
 
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
-        """Raises ValueError for two tools of one name, or a name that a provider would refuse."""
-        self._tools = {tool.name: tool for tool in tools}
-        self._outside: tuple[Tool, ...] = ()
+        """Raises ValueError for two tools with one name, or a name that a provider would refuse."""
+        self._own = {tool.name: tool for tool in tools}
+        self.outside: tuple[Tool, ...] = ()
+        """The tools of MCP servers."""
+        self._tools = dict(self._own)
         if len(self._tools) < len(tools):
             raise ValueError("two tools have the same name")
         for name in self._tools:
             if not _NAME.fullmatch(name):
-                raise ValueError(f"not a name for a tool: {name!r}")
+                raise ValueError(f"not a valid tool name: {name!r}")
 
     def renewed(self, fresh: Toolbox, *, without: str) -> Toolbox:
-        """The same tools but one; those that `fresh` has too are from there, with a state of their own."""
-        own = {name: tool for name, tool in self._tools.items() if name != without and tool not in self._outside}
-        renewed = Toolbox([fresh._tools.get(name, tool) for name, tool in own.items()])
-        renewed.take_outside(self._outside)
+        """The same tools without one. Those that `fresh` has too are taken from it, so they do not share state."""
+        renewed = Toolbox([fresh._own.get(name, tool) for name, tool in self._own.items() if name != without])
+        renewed.take_outside(self.outside)
         return renewed
 
     def take_outside(self, tools: Sequence[Tool]) -> None:
-        """Have these of MCP servers behind nca's own, in place of those that were taken before.
+        """Replace the tools of MCP servers, which come after nca's own.
 
-        One whose name is taken or would be refused is left out.
+        A tool is skipped if one of nca's own has its name, or a provider would refuse it.
         """
-        for name in [name for name, tool in self._tools.items() if tool in self._outside]:
-            del self._tools[name]
-        fitting = [tool for tool in tools if _NAME.fullmatch(tool.name) and tool.name not in self._tools]
-        self._tools |= {tool.name: tool for tool in fitting}
-        self._outside = tuple(fitting)
-
-    @property
-    def outside(self) -> tuple[Tool, ...]:
-        """The tools of MCP servers."""
-        return self._outside
+        self.outside = tuple(tool for tool in tools if _NAME.fullmatch(tool.name) and tool.name not in self._own)
+        self._tools = self._own | {tool.name: tool for tool in self.outside}
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
 
     def definitions(self, budget_tokens: int | None = None) -> list[dict[str, Any]]:
-        """The tools as an OpenAI-shaped request lists them; the same bytes every time.
+        """The definitions for a request in OpenAI's shape; the same bytes every time.
 
-        With a small budget for requests, those that others can stand in for are not offered.
+        If the budget for a request is small, tools that others can replace are left out.
         """
         is_small = budget_tokens is not None and budget_tokens < SMALL_BUDGET_TOKENS
         return [
@@ -88,22 +81,22 @@ class Toolbox:
         ]
 
     def permission(self, name: str) -> Permission | None:
-        """What the tool needs; None for a tool that there is not."""
+        """The permission of a tool; None if there is no such tool."""
         tool = self._tools.get(name)
         return tool.permission if tool is not None else None
 
     def needs(self, call: ToolCall) -> Permission | None:
-        """What this very call needs; None for a tool that there is not."""
+        """The permission that this call needs; None if there is no such tool."""
         tool = self._tools.get(call.name)
         if tool is None:
             return None
         try:
             return tool.needs(_parse(call.arguments))
-        except Exception:  # noqa: BLE001  a tool may be anyone's code: where it does not know, the most it may need
+        except Exception:  # noqa: BLE001  a tool may be anyone's code: if it fails, assume the most it may need
             return tool.permission
 
     def approval(self, call: ToolCall) -> Approval:
-        """What a person is asked about the call. Raises ToolError where it could not run anyway."""
+        """What to show a person who decides about the call. Raises ToolError if the call would fail anyway."""
         tool = self._tools[call.name]
         try:
             return tool.approval(_parse(call.arguments))
@@ -111,24 +104,21 @@ class Toolbox:
             raise ToolError(_one_line(_reason(error))) from error
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
-        """The call's arguments as far as they can be read; none where they cannot."""
+        """The arguments of a call; empty if they cannot be parsed."""
         try:
             return _parse(call.arguments)
         except ValueError:
             return {}
 
     def describe(self, call: ToolCall) -> str:
-        """One line for a person: what the call is about to do, whatever the model wrote."""
-        tool = self._tools.get(call.name)
+        """One line for a person that says what the call does, whatever the model wrote."""
         try:
-            if tool is not None:
-                return _one_line(tool.summarize(_parse(call.arguments)))
+            return _one_line(self._tools[call.name].summarize(_parse(call.arguments)))
         except Exception:  # noqa: BLE001  a tool may be anyone's code, and the arguments are not checked yet
             return _one_line(f"{call.name} {call.arguments}")
-        return _one_line(f"{call.name} {call.arguments}")
 
     async def run(self, call: ToolCall) -> ToolOutcome:
-        """Run one call. Never raises, except that a cancelled task stays cancelled."""
+        """Run one call. Raises nothing but CancelledError."""
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
@@ -204,7 +194,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
 
 
 def _parse(arguments: str) -> dict[str, Any]:
-    """The arguments' JSON object; nothing at all counts as an empty one. Raises ValueError in one line."""
+    """Parse the arguments, a JSON object; an empty string is an empty object. Raises ValueError in one line."""
     if not arguments.strip():
         return {}
     try:

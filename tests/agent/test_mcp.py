@@ -126,7 +126,7 @@ async def test_every_call_asks_even_one_that_says_it_only_reads(room: Room) -> N
     asked = room.of(ApprovalAsked)
     assert [one.name for one in asked] == ["mcp__test__echo", "mcp__test__facts"]
     assert asked[0].needs == "execute"
-    assert "says that it only reads" in asked[0].command
+    assert "says it only reads" in asked[0].command
     assert '"text": "1"' in asked[0].command
     # The rule is for this very server; what is started under the same name with another command asks again.
     assert asked[0].subject.startswith(f"test@{a_server().digest}-")

@@ -81,7 +81,7 @@ def test_what_is_no_skill_is_one_line_and_nothing_outside_is_read(project: Path)
     found, problems = find(project)
     assert found == []
     assert len(problems) == 8
-    assert all(line.startswith("A skill was left out: ") and "\n" not in line for line in problems)
+    assert all(line.startswith("Skipped a skill: ") and "\n" not in line for line in problems)
     assert any("link.md is outside" in line for line in problems)
 
 

@@ -1,5 +1,5 @@
-"""MCP servers: started when a conversation first needs them, and their tools beside nca's own.
+"""MCP servers: connections to them, and their tools, prompts and resources.
 
-The official SDK is imported only once a server is to start (`connection`); everything else here is light. What a
-server says is untrusted: it is bounded where it comes in, and it never reaches the terminal but through events.
+The official SDK is imported only when the first server starts (`connection`); everything else here is light. What a
+server sends is untrusted: it is bounded where it arrives, and reaches the terminal only through events.
 """

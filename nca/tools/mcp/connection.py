@@ -1,7 +1,7 @@
-"""One server of a conversation: off, starting, ready or failed; and what is asked of it.
+"""The connection to one MCP server: its state, its lists, and requests to it.
 
-A task of its own holds the connection from beginning to end. Whatever a server does, a question to it ends within its
-time with an answer or a ToolError of one line.
+A separate task holds the connection from start to end. Whatever a server does, a request to it ends within its timeout
+with an answer or a ToolError of one line.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 State = Literal["off", "starting", "ready", "failed"]
 _STOP_SECONDS = 3.0
 _RENEW_PAUSE_SECONDS = 1.0
-"""Between two readings of the lists of a server that says again and again that they have changed."""
+"""Pause between two reads of the lists, for a server that reports changes all the time."""
 _REASON_CHARS = 200
 
 
 class Connection:
-    """`state` and, where it failed, `reason` in one line. `listing` is what it offers, as it was last read."""
+    """`reason` says in one line why the server failed. `listing` is what it offers, as last read."""
 
     def __init__(self, server: McpServer, directory: Path, can_see: Callable[[], bool]) -> None:
         self.server = server
@@ -56,7 +56,7 @@ class Connection:
 
     @property
     def errors(self) -> str:
-        """The end of what the program wrote to its error output."""
+        """The end of the program's error output."""
         return clean_text(self._process.errors) if self._process is not None else ""
 
     def start(self) -> None:
@@ -65,12 +65,12 @@ class Connection:
             self._task = asyncio.create_task(self._run())
 
     async def settled(self) -> None:
-        """Until it is ready, or has failed."""
+        """Wait until it is ready or has failed."""
         if self.state == "starting":
             await self._settled.wait()
 
     async def stop(self) -> None:
-        """End it, its whole group of processes too."""
+        """End the connection, and the server's whole process group."""
         task, self._task = self._task, None
         self._stop.set()
         if task is not None:
@@ -82,7 +82,7 @@ class Connection:
         self._stop, self._settled = asyncio.Event(), asyncio.Event()
 
     async def renew(self) -> None:
-        """Read again the lists of which the server said that they have changed; one that cannot be read stays."""
+        """Read the lists again that the server said have changed. A list that cannot be read stays as it is."""
         async with self._renewing:
             if self.state != "ready":
                 return
@@ -91,7 +91,7 @@ class Connection:
             if not kinds:
                 return
             try:
-                self.listing = await self._asked(lambda client: read_lists(client, kinds, self.listing))
+                self.listing = await self._request(lambda client: read_lists(client, kinds, self.listing))
             except ToolError:
                 return
             except asyncio.CancelledError:
@@ -99,21 +99,21 @@ class Connection:
                 raise
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
-        """Raises ToolError in one line, whatever happened to the server."""
-        result = await self._asked(lambda client: client.call_tool(tool, arguments))
+        """Call a tool. Raises ToolError in one line, whatever happened to the server."""
+        result = await self._request(lambda client: client.call_tool(tool, arguments))
         return await asyncio.to_thread(outcome_of, result, can_see=self._can_see())
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
         """The prompt's messages as one text. Raises ToolError."""
-        result = await self._asked(lambda client: client.get_prompt(name, arguments))
+        result = await self._request(lambda client: client.get_prompt(name, arguments))
         return "\n\n".join(described(message.content) for message in result.messages)
 
     async def resource(self, uri: str) -> str:
         """The resource's text. Raises ToolError."""
-        result = await self._asked(lambda client: client.read_resource(uri))
+        result = await self._request(lambda client: client.read_resource(uri))
         return text_of_resource(result.contents)
 
-    async def _asked(self, question: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
+    async def _request(self, question: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
         name, seconds = self.server.name, self.server.timeout_seconds
         if self._client is None or self.state != "ready":
             why = self.reason or self.state
@@ -123,17 +123,17 @@ class Connection:
         except TimeoutError:
             raise ToolError(f"the MCP server {name} did not answer within {seconds:g} seconds") from None
         except Exception as error:
-            # The SDK raises errors of its own, of pydantic, of anyio and of HTTP: all of them mean that no answer came.
+            # The SDK raises its own errors and those of pydantic, anyio and HTTP. All of them mean that no answer came.
             ended = self._process.reason if self._process is not None else ""
             if ended:
                 self._fail(ended)
             raise ToolError(f"the MCP server {name}: {ended or one_reason(error)}") from error
 
     async def _in_time(self, asking: Coroutine[Any, Any, Any], seconds: float) -> Any:
-        """Raises TimeoutError, or what the question raises.
+        """Raises TimeoutError, or what the request raises.
 
-        A question that is given up is not waited for: the SDK takes five more seconds to tell that to a server that
-        does not read its input, and neither the time nor Ctrl-C may wait for that.
+        Does not wait for a cancelled request: the SDK takes five more seconds to notify a server that does not read its
+        input, and neither the timeout nor Ctrl-C should wait for that.
         """
         task = asyncio.create_task(asking)
         self._asking.add(task)
@@ -145,14 +145,14 @@ class Connection:
         if not done:
             raise TimeoutError
         if task.cancelled():
-            # By the SDK, whose connection has come to its end; nobody has stopped the turn.
+            # Cancelled by the SDK, because the connection was closed. Nobody has stopped the turn.
             raise ConnectionError("the connection was closed")
         return task.result()
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._asking.discard(task)
         if not task.cancelled():
-            # Whoever waits gets it too; of one that was given up nobody else would take note.
+            # Retrieve the exception, or asyncio warns about a request that nobody waits for any more.
             task.exception()
 
     async def _run(self) -> None:
@@ -168,8 +168,8 @@ class Connection:
             self._settled.set()
 
     async def _connected(self) -> None:
-        """From the start to the end of the connection."""
-        # Half a second of imports; on a thread, so that nobody who types has to wait for them.
+        """Hold the connection from start to end."""
+        # The imports take half a second; on a thread, so that typing does not stall.
         client_class = await asyncio.to_thread(_load_sdk)
         async with asyncio.timeout(self.server.timeout_seconds) as limit:
             async with client_class(self._transport(), cache=None, message_handler=self._hear) as client:
@@ -180,10 +180,10 @@ class Connection:
                 self._settled.set()
                 await self._until_stopped(client)
             if not self._stop.is_set():
-                self._fail(self._process.reason if self._process else "it is gone")
+                self._fail(self._process.reason if self._process else "the connection ended")
 
     async def _until_stopped(self, client: Client) -> None:
-        """Until somebody stops it or the program ends; meanwhile the lists are kept as the server tells them."""
+        """Wait until it is stopped or the program ends, and keep the lists up to date meanwhile."""
         ends = [asyncio.create_task(self._stop.wait())]
         if self._process is not None:
             ends.append(asyncio.create_task(self._process.ended.wait()))
@@ -201,7 +201,7 @@ class Connection:
             self.state = "failed"
 
     async def _hear(self, message: object) -> None:
-        """Every message that is no answer; the SDK calls it."""
+        """Called by the SDK for every message that is not an answer."""
         kind = changed_list(message)
         if kind is not None:
             self._mark({kind})
@@ -245,13 +245,13 @@ class Connection:
 def _load_sdk() -> Any:
     from mcp.client.client import Client
 
-    # Without a handler Python writes the SDK's warnings to the terminal.
+    # Without a handler, Python writes the SDK's warnings to the terminal.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     return Client
 
 
 def one_reason(error: BaseException) -> str:
-    """The innermost of a group of errors, in one line."""
+    """The first error of a group, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError) and error.strerror:

@@ -1,4 +1,4 @@
-"""What a server offers, as it lists it: tools, prompts, resources; and its word that one of the lists has changed."""
+"""Read the lists of an MCP server (tools, prompts, resources), and listen for changes of the lists."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ALL_KINDS: frozenset[ListKind] = frozenset({"tools", "prompts", "resources"})
 MOST_LISTED = 200
 _MOST_PAGES = 50
 _LISTEN_PAUSE_SECONDS = 30.0
-"""Between two subscriptions: one that is lost again and again costs next to nothing."""
+"""Pause between two subscriptions, for a server that drops them again and again."""
 _CHANGED: dict[str, ListKind] = {f"notifications/{kind}/list_changed": kind for kind in ALL_KINDS}
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Each list as it was last read, of at most MOST_LISTED."""
+    """The lists as last read, each with at most MOST_LISTED entries."""
 
     offers: tuple[Offer, ...] = ()
     prompts: tuple[Prompt, ...] = ()
@@ -33,13 +33,13 @@ class Listing:
 
 
 async def read_lists(client: Client, kinds: Collection[ListKind], before: Listing) -> Listing:
-    """`before` with these lists read anew. Raises what the SDK raises where the tools cannot be listed."""
+    """Read these lists again and replace them in `before`. Raises the SDK's error if the tools cannot be listed."""
     from mcp import MCPError
 
     listing, offered = before, client.server_capabilities
     if "tools" in kinds:
         listing = replace(listing, offers=await _offers(client))
-    # A server without prompts or resources is as good as one whose list cannot be read.
+    # If these lists cannot be read, the server is used without them.
     if "prompts" in kinds and offered.prompts:
         with contextlib.suppress(MCPError):
             listing = replace(listing, prompts=tuple(await _pages(client.list_prompts, "prompts")))
@@ -50,16 +50,15 @@ async def read_lists(client: Client, kinds: Collection[ListKind], before: Listin
 
 
 def changed_list(message: object) -> ListKind | None:
-    """Which list a server's notification says has changed; None for every other message."""
+    """The list that a notification says has changed; None for every other message."""
     return _CHANGED.get(getattr(message, "method", ""))
 
 
 async def keep_listening(client: Client, on_listening: Callable[[], None]) -> None:
-    """Have the server tell of changed lists, where its protocol (since 2026-07-28) tells nobody who has not asked.
+    """Subscribe to changes of the lists, as the protocol demands since 2026-07-28.
 
-    The notifications themselves reach the client's message handler, as in older protocols. `on_listening` is called
-    once a subscription is there, the first and one after a loss: what happened before is not told. Returns where the
-    server takes none.
+    The notifications reach the client's message handler, as in older protocols. `on_listening` is called whenever a
+    subscription begins, because earlier changes are not reported. Returns if the server does not support it.
     """
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
@@ -96,12 +95,12 @@ async def _offers(client: Client) -> tuple[Offer, ...]:
 
 
 def _is_task_only(tool: Tool) -> bool:
-    """Whether it refuses plain calls (protocol 2025-11-25): offering it would cost tokens and an error."""
+    """Whether the tool refuses plain calls (protocol 2025-11-25). To offer it would cost tokens and an error."""
     return tool.execution is not None and tool.execution.task_support == "required"
 
 
 async def _pages(ask: Any, field: str) -> list[Any]:
-    """All pages of a list, as far as the bounds go."""
+    """All pages of a list, within the bounds."""
     found: list[Any] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):

@@ -1,4 +1,4 @@
-"""What a server answered, as a tool's outcome or as text: words as they are, everything else described."""
+"""Convert a server's results to a tool outcome or to text. What is not text is described in a line."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _MOST_IMAGES = 8
 
 
 def outcome_of(result: CallToolResult, *, can_see: bool) -> ToolOutcome:
-    """The outcome of a call; images come along for models that see, as far as they can be taken."""
+    """The outcome of a call, with its images if the model takes images."""
     blocks = list(result.content)
     texts = [described(block) for block in blocks]
     if result.structured_content is not None and not any(block.type == "text" for block in blocks):
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     images = [image for block in blocks if block.type == "image" and (image := _image(block.data))]
     media = tuple(images[:_MOST_IMAGES]) if can_see else ()
-    text = "\n".join(texts) or "[the server answered with nothing]"
+    text = "\n".join(texts) or "[the server returned nothing]"
     return ToolOutcome(text, is_error=result.is_error, media=media)
 
 
 def described(block: Any) -> str:
-    """One block of content as text. `block` is any of the SDK's kinds."""
+    """A content block of the SDK, of any type, as text."""
     match block.type:
         case "text":
             return str(block.text)
@@ -46,7 +46,7 @@ def described(block: Any) -> str:
 
 
 def text_of_resource(contents: Iterable[Any]) -> str:
-    """The contents of a resource: texts as they are, bytes described."""
+    """The contents of a resource: text as it is, binary data described."""
     parts = []
     for one in contents:
         text = getattr(one, "text", None)

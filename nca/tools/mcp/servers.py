@@ -1,4 +1,4 @@
-"""All servers of a conversation: started with its first message, taken up between turns, ended with it."""
+"""All MCP servers of a conversation: started with its first message, read between turns, ended with it."""
 
 from __future__ import annotations
 
@@ -17,61 +17,63 @@ from nca.tools.tool import ToolError
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"'`<>]+)")
 
-Told = tuple[str, str]
-"""A tool as it was taken up: its server, and the digest of what it said of itself."""
+Listed = tuple[str, str]
+"""A tool as the model knows it: its server, and the digest of its listing."""
 
 
 class Servers:
-    """Nothing runs before `begin` or `join`; both may be called again.
+    """Nothing runs before `begin` or `join`, which may be called again.
 
-    directory  where programs are started, unless their settings name another
+    directory  the working directory of the programs, unless their settings name another
     """
 
     def __init__(self, settings: McpSettings, directory: Path, can_see: Callable[[], bool], emit: Listener) -> None:
         self.connections = tuple(Connection(server, directory, can_see) for server in settings.servers)
         self._wait_seconds = settings.wait_seconds
         self._emit = emit
-        self._told: set[str] = set()
-        self._taken: dict[str, Told] = {}
+        self._notified: set[str] = set()
+        self._known: dict[str, Listed] = {}
         self.left_out: frozenset[str] = frozenset()
-        """Tools that the model is not told of, as its window has no room for them."""
+        """Tools that the model is not offered, because its window has no room for them."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(one.server.name for one in self.connections)
 
     def begin(self) -> None:
-        """Start what is not running yet, and return at once."""
+        """Start the servers that do not run yet, and return at once."""
         for one in self.connections:
             one.start()
 
     async def join(self) -> list[McpTool] | None:
-        """All tools there are now, once the servers are ready or the patience is over; None: the same as before.
+        """All tools, once the servers are ready or the time to wait is over; None if they are the same as before.
 
-        A server is waited for once; where it takes longer, its tools come with a later message. One that was ready
-        and has ended since is started again; of one that said that its lists have changed, they are read again.
+        Each server is waited for once; if it takes longer, its tools come with a later message. A server that was ready
+        and has failed since is started again. Lists that have changed are read again.
         """
         for one in self.connections:
             if one.state == "failed" and one.listing.offers:
                 await one.stop()
-                self._told.discard(one.server.name)
+                self._notified.discard(one.server.name)
         self.begin()
-        starting = [one for one in self.connections if one.state == "starting" and one.server.name not in self._told]
-        await self._within_patience(
+        starting = [
+            one for one in self.connections if one.state == "starting" and one.server.name not in self._notified
+        ]
+        await self._wait(
             *(one.settled() for one in starting), *(one.renew() for one in self.connections if one.state == "ready")
         )
-        self._tell()
+        self._notify_states()
         tools = self.tools()
-        told = {tool.name: (tool.server_name, tool.digest) for tool in tools}
-        # The order counts too: the same tools in another order are another beginning of the requests.
-        if list(told.items()) == list(self._taken.items()):
+        listed = {tool.name: (tool.server_name, tool.digest) for tool in tools}
+        # The order counts too: another order would change the beginning of every request, and lose the cache.
+        if list(listed.items()) == list(self._known.items()):
             return None
-        self._tell_changes(told)
-        self._taken = told
+        self._notify_changes(listed)
+        self._known = listed
         return tools
 
     def tools(self) -> list[McpTool]:
-        """The tools of all servers that are ready, and of those that have failed since: a call says why."""
+        """The tools of all servers that were ready. If one has failed since, a call says why."""
         tools: dict[str, McpTool] = {}
         for one in self.connections:
             for offer in one.listing.offers:
@@ -80,33 +82,33 @@ class Servers:
         return list(tools.values())
 
     def note_left_out(self, names: Iterable[str]) -> None:
-        """Say for which tools there is no room; where these are the same as before, nothing."""
+        """Notify the person which tools have no room, if these have changed."""
         before, self.left_out = self.left_out, frozenset(names)
         if self.left_out and self.left_out != before:
-            count = f"{len(self.left_out)} of {len(self._taken)}"
+            count = f"{len(self.left_out)} of {len(self._known)}"
             self._emit(Notice(f"No room for {count} tools of MCP servers in this window; /mcp NAME shows which."))
 
     async def restart(self, name: str) -> Connection:
-        """End and start it again; its tools are taken up with the next message. Raises UsageError."""
+        """Restart a server. Its tools come with the next message. Raises UsageError."""
         one = self.find(name)
         await one.stop()
-        self._told.discard(name)
+        self._notified.discard(name)
         one.start()
         await one.settled()
         if one.state == "failed":
-            self._told.add(name)
+            self._notified.add(name)
         return one
 
     def find(self, name: str) -> Connection:
-        """Raises UsageError for a server that there is not."""
+        """The connection to a server. Raises UsageError if there is no such server."""
         for one in self.connections:
             if one.server.name == name:
                 return one
-        known = ", ".join(self.names) or "none; [mcp.servers.NAME] in config.toml makes one"
+        known = ", ".join(self.names) or "none; add one as [mcp.servers.NAME] in config.toml"
         raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"There are: {known}.")
 
     async def prompt(self, server: str, name: str, words: str) -> str:
-        """A server's prompt as text, its arguments in their order from `words`, the last one to the end.
+        """A server's prompt as text. Its arguments are taken from `words`, and the last one gets the rest.
 
         Raises UsageError.
         """
@@ -130,7 +132,7 @@ class Servers:
             raise UsageError(str(error), advice="Nothing was sent.") from error
 
     async def mentioned(self, text: str) -> list[tuple[str, str]]:
-        """The resources that the text names as `@server:uri`, each with its text. Raises UsageError."""
+        """The resources that the text mentions as `@server:uri`, each with its text. Raises UsageError."""
         found: dict[str, str] = {}
         for match in _MENTION.finditer(text):
             server, uri = match[1], match[2].rstrip(".,;!?)")
@@ -143,10 +145,10 @@ class Servers:
         return list(found.items())
 
     async def close(self) -> None:
-        """End all of them, at the same time."""
+        """Stop all servers in parallel."""
         await asyncio.gather(*(one.stop() for one in self.connections), return_exceptions=True)
 
-    async def _within_patience(self, *waiting: Coroutine[Any, Any, None]) -> None:
+    async def _wait(self, *waiting: Coroutine[Any, Any, None]) -> None:
         if not waiting:
             return
         tasks = [asyncio.create_task(one) for one in waiting]
@@ -157,26 +159,26 @@ class Servers:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _tell_changes(self, told: Mapping[str, Told]) -> None:
-        """Which servers offer something else than what the model was told of them; nothing of those that are new."""
-        before = self._taken
+    def _notify_changes(self, listed: Mapping[str, Listed]) -> None:
+        """Notify the person of servers whose tools have changed since the model was told of them."""
+        before = self._known
         for one in self.connections:
             name = one.server.name
             old = {tool: said for tool, said in before.items() if said[0] == name}
-            new = {tool: said for tool, said in told.items() if said[0] == name}
+            new = {tool: said for tool, said in listed.items() if said[0] == name}
             if one.state != "ready" or not old or old == new:
                 continue
             counts = len(new.keys() - old.keys()), sum(new[key] != old[key] for key in new.keys() & old.keys())
             said = f"{counts[0]} new, {counts[1]} changed, {len(old.keys() - new.keys())} gone"
             self._emit(Notice(f"The MCP server {name} has changed its tools: {said}. /mcp {name} shows them."))
 
-    def _tell(self) -> None:
-        """What became of a server that was to start; once."""
+    def _notify_states(self) -> None:
+        """Notify the person once of each server that failed or is slow to start."""
         for one in self.connections:
             name = one.server.name
-            if one.state == "failed" and one.reason and f"{name} {one.reason}" not in self._told:
-                self._told |= {name, f"{name} {one.reason}"}
+            if one.state == "failed" and one.reason and f"{name} {one.reason}" not in self._notified:
+                self._notified |= {name, f"{name} {one.reason}"}
                 self._emit(Notice(f"The MCP server {name} failed: {one.reason}. /mcp shows more."))
-            elif one.state == "starting" and name not in self._told:
-                self._told.add(name)
+            elif one.state == "starting" and name not in self._notified:
+                self._notified.add(name)
                 self._emit(Notice(f"The MCP server {name} is still starting; its tools come with a later message."))

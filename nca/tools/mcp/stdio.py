@@ -1,7 +1,7 @@
-"""A server as a program: messages over its input and output, a bounded end of what it writes to its error output.
+"""The stdio transport for an MCP server that runs as a program: messages over its input and output.
 
-The SDK's own transport keeps a line of any length in memory and leaves the error output to the terminal; this one
-gives the same two streams with both bounded. The program gets a session of its own, and its whole group ends with it.
+Unlike the SDK's own transport, it bounds the length of a line, and keeps the end of the error output in memory instead
+of writing it to the terminal. The program runs in its own process group, which is ended as a whole.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 MAX_MESSAGE_BYTES = 8 << 20
-"""One message of a server. What the model is told of it is far less (context.admission)."""
+"""The largest message. The model sees far less of it (context.admission)."""
 MAX_UNASKED = 10_000
 UNASKED_SECONDS = 60.0
-"""So many lines in a row that answer nothing, within this time, are a flood; over a day they are a log."""
+"""More lines in a row that answer no request, within this time, end the connection. A slow log does not."""
 STDERR_BYTES = 8_192
 CLOSE_SECONDS = 0.5
-"""How long a server has to end by itself once its input is closed, and again once it was asked to."""
+"""How long a server has to exit after its input was closed, and again after SIGTERM."""
 _PAUSE_SECONDS = 0.005
 _READ_BYTES = 65_536
 
 
 class ServerProcess:
-    """One program. `reason` says why its connection ended; `errors` is the end of its error output."""
+    """A running server. `reason` says why its connection ended; `errors` is the end of its error output."""
 
     def __init__(self, argv: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
         self._argv = argv
@@ -51,7 +51,7 @@ class ServerProcess:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[TransportStreams]:
-        """The streams of messages. Raises OSError or ValueError where the program cannot be started."""
+        """Start the program and yield its message streams. Raises OSError or ValueError if it cannot be started."""
         import anyio
 
         process = await asyncio.create_subprocess_exec(
@@ -78,7 +78,7 @@ class ServerProcess:
             try:
                 await asyncio.shield(self._end(process))
             finally:
-                # Nothing here waits, so that a second cancellation leaves nothing behind.
+                # Nothing here waits, so a second cancellation leaves nothing behind.
                 process_groups.send(process.pid, signal.SIGKILL)
                 process_groups.ended(process.pid)
                 for task in tasks:
@@ -89,66 +89,64 @@ class ServerProcess:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, process: asyncio.subprocess.Process, to_us: Any) -> None:
-        """Lines of its output as messages; ends the connection at the output's end, or where it floods."""
+        """Hand on the messages in its output, until the output ends or is too much."""
+        import anyio
+
         try:
-            await self._take(process, to_us)
+            with to_us, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self.reason = await self._forward(process, to_us)
         finally:
             self.ended.set()
 
-    async def _take(self, process: asyncio.subprocess.Process, to_us: Any) -> None:
-        import anyio
-
+    async def _forward(self, process: asyncio.subprocess.Process, to_us: Any) -> str:
+        """Returns why the connection ended."""
         assert process.stdout is not None
         buffer = bytearray()
         unasked, since = 0, time.monotonic()
-        with to_us, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while chunk := await process.stdout.read(_READ_BYTES):
-                # Searched only in what is new, so that a long line costs no more than its length.
-                start = len(buffer)
-                buffer += chunk
-                while (end := buffer.find(b"\n", start)) >= 0:
-                    message = _parsed(bytes(buffer[:end]))
-                    del buffer[: end + 1]
-                    start = 0
-                    is_unasked = message is None or _is_unasked(message)
-                    if not is_unasked or time.monotonic() - since > UNASKED_SECONDS:
-                        unasked, since = 0, time.monotonic()
-                    unasked += is_unasked
-                    if message is not None:
-                        await to_us.send(message)
-                    if unasked > MAX_UNASKED:
-                        self._end_flood(process, f"it sent {MAX_UNASKED:,} messages that nobody asked for")
-                        return
-                if len(buffer) > MAX_MESSAGE_BYTES:
-                    self._end_flood(process, f"it sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB")
-                    return
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await process.wait()
-            self.reason = self.reason or _how_it_ended(process.returncode)
-
-    def _end_flood(self, process: asyncio.subprocess.Process, reason: str) -> None:
-        self.reason = reason
-        process_groups.send(process.pid, signal.SIGKILL)
+        while chunk := await process.stdout.read(_READ_BYTES):
+            # Search only the new part, so that a long line costs linear time.
+            start = len(buffer)
+            buffer += chunk
+            while (end := buffer.find(b"\n", start)) >= 0:
+                message = _parsed(bytes(buffer[:end]))
+                del buffer[: end + 1]
+                start = 0
+                is_unasked = message is None or hasattr(message.message, "method")
+                if not is_unasked or time.monotonic() - since > UNASKED_SECONDS:
+                    unasked, since = 0, time.monotonic()
+                unasked += is_unasked
+                if message is not None:
+                    await to_us.send(message)
+                if unasked > MAX_UNASKED:
+                    process_groups.send(process.pid, signal.SIGKILL)
+                    return f"it sent {MAX_UNASKED:,} messages that nobody asked for"
+            if len(buffer) > MAX_MESSAGE_BYTES:
+                process_groups.send(process.pid, signal.SIGKILL)
+                return f"it sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB"
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), CLOSE_SECONDS)
+        return _how_it_ended(process.returncode)
 
     async def _write(self, process: asyncio.subprocess.Process, to_it: Any, to_us: Any) -> None:
         assert process.stdin is not None
-        try:
-            async with to_it:
+        async with to_it:
+            try:
                 async for message in to_it:
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     process.stdin.write(text.encode() + b"\n")
                     await process.stdin.drain()
-        except OSError:
-            # Without this a request would wait for an answer of a program that is gone.
-            to_us.close()
+            except OSError:
+                # It does not read any more. Wait for the reason, then fail the requests that wait for an answer.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.ended.wait(), 2 * CLOSE_SECONDS)
+                to_us.close()
 
     async def _keep_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
         while chunk := await process.stderr.read(_READ_BYTES):
             self._errors += chunk
             del self._errors[:-STDERR_BYTES]
-            # Who writes without end is slowed down by its own full pipe, and costs nca nothing.
+            # A server that writes without end is slowed down by its full pipe.
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
@@ -172,7 +170,7 @@ def _how_it_ended(code: int | None) -> str:
 
 
 def _parsed(line: bytes) -> Any:
-    """The message of a line; None where there is none, as some programs write other things to their output too."""
+    """The message on a line, or None: some programs also write other things to their output."""
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
@@ -182,12 +180,8 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-def _is_unasked(message: Any) -> bool:
-    return hasattr(message.message, "method")
-
-
 def _close_pipes(process: asyncio.subprocess.Process) -> None:
-    """Let go of the pipes also where something that was left behind in another session holds their other ends."""
+    """Close our ends of the pipes, even if a process in another session still holds the other ends."""
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()

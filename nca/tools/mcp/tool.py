@@ -1,4 +1,4 @@
-"""A server's tool as one of nca's: its name, its schema within bounds, and the approval that a call needs."""
+"""The adapter that makes a tool of an MCP server one of nca's: name, bounded schema, approval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = "mcp__"
 MAX_NAME_CHARS = 64
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_SCHEMA_CHARS = 8_000
-"""Descriptions and schemas go along with every request; what is longer would cost more than it tells."""
+"""Descriptions and schemas are part of every request, so longer ones are cut."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 Run = Callable[[str, dict[str, Any]], Awaitable[ToolOutcome]]
@@ -25,7 +25,7 @@ Run = Callable[[str, dict[str, Any]], Awaitable[ToolOutcome]]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool as its server lists it. `is_read_only` is what the server says of it, and no more than that."""
+    """A tool as its server lists it. `is_read_only` is only a claim of the server."""
 
     name: str
     description: str
@@ -34,13 +34,12 @@ class Offer:
 
     @property
     def digest(self) -> str:
-        """Of all that it says of itself: what a person allowed is a tool that said just this."""
-        written = json.dumps((self.name, self.description, self.schema, self.is_read_only))
-        return _digest(written)
+        """The digest of the whole listing. A rule that allows the tool holds only while this stays the same."""
+        return _digest(json.dumps((self.name, self.description, self.schema, self.is_read_only)))
 
 
 class McpTool:
-    """One tool of one server. Every call is of the kind that runs things: whose word would it be that it only reads?"""
+    """One tool of one server. Every call needs `execute`, as nothing but its claim says that a tool only reads."""
 
     def __init__(self, server: McpServer, offer: Offer, run: Run) -> None:
         self._server = server
@@ -67,20 +66,19 @@ class McpTool:
         return self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        """A rule speaks of exactly this tool on exactly this server.
+        """A rule matches exactly this tool on exactly this server.
 
-        Another command under the server's name asks again, and so does a tool that has come to say something else of
-        itself since it was allowed.
+        If the server's command or the tool's listing changes after the tool was allowed, the person is asked again.
         """
         shown = json.dumps(arguments, ensure_ascii=False, indent=1) if arguments else ""
-        says = " (the server says that it only reads)" if self._offer.is_read_only else ""
+        says = " (the server says it only reads)" if self._offer.is_read_only else ""
         command = f"{self._server.name}: {self._offer.name}{says}\n{shown}".rstrip()
         subject = f"{self._server.name}@{self._server.digest}-{self._offer.digest}"
         return Approval(command=command, subject=subject)
 
 
 def tool_name(server: str, tool: str) -> str:
-    """`mcp__server__tool` in the characters and the length that providers take; cut, it ends in a digest."""
+    """`mcp__server__tool`, in the characters and length that providers accept. A changed name ends in a digest."""
     wanted = f"{PREFIX}{server}__{tool}"
     name = _NOT_IN_NAMES.sub("_", wanted)
     if name == wanted and len(name) <= MAX_NAME_CHARS:
@@ -93,12 +91,12 @@ def _digest(text: str) -> str:
 
 
 def server_of(name: str) -> str:
-    """The server's part of such a name; of two servers whose names run into each other, the shorter one's."""
+    """The server's part of a tool name; ambiguous if a server's name contains `__`."""
     return name.removeprefix(PREFIX).partition("__")[0]
 
 
 def bounded_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of the arguments as providers take it; one that is none, or too long, gives way to "an object"."""
+    """The schema of the arguments as providers accept it. A long one is cut, an invalid one replaced by any object."""
     kept = {key: value for key, value in schema.items() if key not in ("$schema", "$id", "title")}
     try:
         text = json.dumps(kept)
@@ -113,7 +111,7 @@ def bounded_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _any_object(properties: dict[str, Any]) -> dict[str, Any]:
-    """At least the names of what may be given, as many as fit."""
+    """A schema with only the names of the arguments, as many as fit."""
     names: dict[str, Any] = {}
     size = 0
     for name in properties:

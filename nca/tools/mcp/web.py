@@ -1,4 +1,4 @@
-"""A server behind an address: the SDK's streamable HTTP, with a bound on what one answer may hold."""
+"""The HTTP transport for an MCP server: the SDK's streamable HTTP, with a limit on the size of an answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def connect_web(url: str, headers: Mapping[str, str], timeout_seconds: float) -> AsyncIterator[TransportStreams]:
-    """The streams of messages. Redirects to another origin are not followed, so headers stay where they belong."""
+    """Connect and yield the message streams. Redirects to another origin are not followed, so no header leaks."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
     class Bounded(httpx2.AsyncByteStream):
-        """The body of an answer that is no stream of events, which the SDK reads whole."""
+        """The body of an answer that is not an event stream; the SDK reads it whole."""
 
         def __init__(self, inner: Any) -> None:
             self._inner = inner

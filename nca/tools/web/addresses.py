@@ -1,4 +1,4 @@
-"""Which addresses of the network a tool may reach: what anyone can reach, and not this machine or its neighbours."""
+"""Tell public network addresses, which tools may reach, from private ones: this machine and its neighbours."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-"""RFC 6052 and RFC 8215: an IPv4 address in the last 32 bits."""
+"""Networks whose last 32 bits are an IPv4 address (RFC 6052, RFC 8215)."""
 
 
 def is_public(text: str) -> bool:
-    """Whether an address, with or without a zone, belongs to the public network; False for what is no address.
+    """Whether an address, with or without a zone, is public; False for anything that is not an address.
 
-    Loopback, private, link-local (the metadata services of clouds), shared, documentation, multicast and reserved
-    ranges are not public, and neither is an IPv6 address that carries such an IPv4 address.
+    Loopback, private, link-local (cloud metadata services), shared, documentation, multicast and reserved ranges are
+    not public. Nor is an IPv6 address that carries such an IPv4 address.
     """
     try:
         address = ipaddress.ip_address(text.partition("%")[0])

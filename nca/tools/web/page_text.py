@@ -1,4 +1,4 @@
-"""What a fetched page says, as text."""
+"""Convert a fetched page to Markdown, and decode other text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import re
 
 _LEFT_OUT = "script, style, nav, img, picture, svg, form, button, iframe, noscript, template, aside, footer"
-"""What stands around a page's text, or cannot be read."""
+"""Elements around a page's text, or without text."""
 _EMBEDDED = re.compile(r"\]\((?:data|javascript):[^)\s]*\)")
 _CHARSET = re.compile(rb"(?i)<meta[^>]{0,200}charset=[\"']?([a-z0-9_-]{1,40})")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -16,18 +16,18 @@ _TEXTS = ("application/json", "application/xml", "application/javascript", "appl
 
 
 def is_text(media_type: str) -> bool:
-    """Whether a body of this type is worth reading; nothing stated counts as text, and is looked at."""
+    """Whether a body of this type is read. A missing type counts as text; the body is checked later."""
     return not media_type or media_type.startswith("text/") or media_type in _TEXTS or media_type.endswith(_SUFFIXES)
 
 
 def text_of(raw: bytes, media_type: str, charset: str) -> tuple[str, str]:
-    """Title ("" where it has none) and text: of a page as Markdown, of other text as it is."""
+    """The title, or "", and the text: a page as Markdown, other text unchanged."""
     if media_type not in _PAGES and (media_type or raw.lstrip()[:1] != b"<"):
         return "", _decoded(raw, charset)
     from justhtml import Drop, JustHTML
 
     try:
-        # Not sanitized: nothing here is shown by a browser, and the title would be lost.
+        # Not sanitized: no browser shows it, and sanitizing would drop the title.
         document = JustHTML(_decoded(raw, charset or _declared(raw)), sanitize=False, transforms=[Drop(_LEFT_OUT)])
         title, body = document.query_one("title"), document.query_one("body")
         text = _EMBEDDED.sub("]", (body or document).to_markdown())
@@ -37,7 +37,7 @@ def text_of(raw: bytes, media_type: str, charset: str) -> tuple[str, str]:
 
 
 def _declared(raw: bytes) -> str:
-    """The charset that a page states in its own head."""
+    """The charset that a page declares in its head."""
     match = _CHARSET.search(raw[:4096])
     return match[1].decode("ascii") if match else ""
 
@@ -48,5 +48,5 @@ def _decoded(raw: bytes, charset: str) -> str:
     try:
         return raw.decode(charset or "utf-8-sig", "replace")
     except (LookupError, ValueError):
-        # It is no charset, or none for text.
+        # Not a known charset, or not one for text.
         return raw.decode("utf-8-sig", "replace")

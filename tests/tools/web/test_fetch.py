@@ -151,8 +151,8 @@ async def test_nothing_of_the_persons_goes_along(
         ("/nothing", "answered 404"),
         ("/pdf", "is application/pdf; only text can be read"),
         ("/binary", "only text can be read"),
-        ("/odd", "packed in a way that was not asked for"),
-        ("/broken", "packing is broken"),
+        ("/odd", "content encoding that was not asked for"),
+        ("/broken", "compression is broken"),
         ("/around", f"more than {MAX_REDIRECTS} redirects"),
     ],
 )
