@@ -10,7 +10,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc33"
     "0000000049454e44ae426082"
 )
-REAL_INPUT = os.fstat(0).st_ino
+REAL_INPUT = os.fstat(0)
 REAL_OUTPUT = os.dup(1)
 """The SDK takes descriptor 1 away from what a tool prints."""
 server = MCPServer("test")
@@ -60,14 +59,14 @@ def dies() -> str:
 
 
 @server.tool()
-def goes_deaf() -> str:
-    """Close the input, and end a moment later."""
+def dies_slowly() -> str:
+    """Stop reading, and end a moment later."""
     for descriptor in range(64):
         with contextlib.suppress(OSError):
-            if os.fstat(descriptor).st_ino == REAL_INPUT:
+            if os.path.samestat(os.fstat(descriptor), REAL_INPUT):
                 os.close(descriptor)
-    threading.Timer(0.3, os._exit, [3]).start()
-    return "deaf"
+    time.sleep(0.5)
+    os._exit(3)
 
 
 @server.tool()

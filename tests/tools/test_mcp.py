@@ -126,9 +126,10 @@ async def test_one_that_dies_costs_one_result_and_comes_back_when_restarted() ->
 
 async def test_one_that_stops_reading_before_it_ends_still_says_how_it_ended() -> None:
     async with connected(a_server()) as server:
-        assert (await server.call("goes_deaf", {})).text == "deaf"
+        dying = asyncio.create_task(server.call("dies_slowly", {}))
+        await asyncio.sleep(0.2)
         calls = [server.call("echo", {"text": "?" * 100_000}) for _ in range(3)]
-        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        for outcome in await asyncio.gather(dying, *calls, return_exceptions=True):
             assert isinstance(outcome, ToolError)
             assert "exit code 3" in str(outcome)
 
