@@ -63,7 +63,7 @@ def test_names_must_be_single_and_acceptable() -> None:
     class Odd(Raises):
         name: ClassVar[str] = "two words"
 
-    with pytest.raises(ValueError, match="not a name"):
+    with pytest.raises(ValueError, match="not a valid tool name"):
         Toolbox([Odd(ValueError())])
 
 
