@@ -13,7 +13,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
-from nca.events import Event
+from nca.events import Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -129,6 +129,27 @@ async def test_none_of_them_is_kept_or_sent(tmp_path: Path, monkeypatch: pytest.
             assert one not in sent, (name, "sent")
             assert one not in told, (name, "told")
             assert one.encode() not in kept, (name, "kept")
+
+
+async def test_the_diff_of_an_edit_beside_a_key_does_not_show_it(tmp_path: Path) -> None:
+    """The file and the approval are the person's; the diff in the events goes further, to logs and other programs."""
+    secret = PREFIXED["github"]
+    (tmp_path / ".env").write_text(f"A=1\nTOKEN={secret}\n")
+    read = ToolCall("r", "read_file", '{"path": ".env"}')
+    edit = ToolCall("e", "edit_file", '{"path": ".env", "old_text": "A=1", "new_text": "A=2"}')
+    model = ScriptedModel(
+        [Message("assistant", tool_calls=(read,)), Message("assistant", tool_calls=(edit,)), "Done."], facts=FACTS
+    )
+    events: list[Event] = []
+    with Store.open(None) as store:
+        settings = defaults().with_value("agent.permission", "accept-edits", "the test")
+        conversation = Conversation.open(settings, store=store, model=model, directory=tmp_path, listener=events.append)
+        await conversation.send("Count on.")
+        await conversation.close()
+    (diff,) = [event.diff for event in events if isinstance(event, ToolFinished) and event.diff]
+    assert "+A=2\n TOKEN=[redacted" in diff
+    assert secret not in msgspec.json.encode(events).decode()
+    assert (tmp_path / ".env").read_text() == f"A=2\nTOKEN={secret}\n"
 
 
 async def test_the_person_s_own_words_stay_as_they_are(tmp_path: Path) -> None:
