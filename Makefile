@@ -6,6 +6,8 @@ INSTALLED := $(VENV)/.installed
 WEIGHTS := $(VENV)/nca-weights
 MCP_SERVERS := $(VENV)/mcp-servers
 QUIET := --quiet --disable-pip-version-check --no-input
+# The tests start Python a thousand times; where nothing is kept, each of these compiles everything again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: loop test lint format fuzz mutants soak endings bench bench-quick lock clean
 
@@ -15,7 +17,7 @@ loop: $(INSTALLED)
 test: lint
 	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)
 	@$(BIN)/python scripts/test_mcp_servers.py $(MCP_SERVERS)
-	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest -n 2 --dist loadfile
+	NCA_TEST_WEIGHTS=$(CURDIR)/$(WEIGHTS) NCA_TEST_MCP_SERVERS=$(CURDIR)/$(MCP_SERVERS) $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

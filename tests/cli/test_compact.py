@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nca.context.validate import CHECKS, validate_request
-from tests.cli.command import nca
+from tests.testing.forks import forked as nca
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -10,9 +10,10 @@ import pytest
 
 from nca.messages import Message
 from nca.sessions import Store
-from tests.cli.command import environment, nca
+from tests.cli.command import environment
 from tests.sessions.samples import MANUAL, hiding, said
 from tests.terminal.tty import ROOT, Tty
+from tests.testing.forks import forked as nca
 
 KEY = "sk-" + "a1B2" * 6
 ROWS = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}]

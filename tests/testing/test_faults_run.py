@@ -11,14 +11,11 @@ import pytest
 from nca.testing.faults import FAULTS, THEMES
 from nca.testing.provider import Provider
 from nca.testing.script import in_order
-from tests.cli.command import nca
 from tests.testing.fault_runs import ANSWER, FaultRuns, Outcome, came_out
+from tests.testing.forks import forked
 
-SEPARATE = (
-    *("wrong-key", "rate-limited", "page", "cut-in-the-middle", "broken-arguments"),
-    *("overflow-of-anthropic", "output-cap", "summary-refused"),
-)
-"""Through processes that a shell would start; the others are forked from one that has imported everything."""
+SEPARATE = ("rate-limited", "cut-in-the-middle", "overflow-of-anthropic")
+"""Also through processes that a shell would start: that a fork is no other command than theirs."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +84,7 @@ def test_what_cannot_be_reached_is_named(address: str, tmp_path: Path) -> None:
     """Refused, without a name, and a server that speaks no TLS."""
     with Provider(in_order(ANSWER)) as provider:
         address = address.format(provider.port)
-        done = nca("run", "Hello", "-m", "openai/x", home=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=address)
+        done = forked("run", "Hello", "-m", "openai/x", home=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=address)
         assert provider.requests == []
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.count("Trying again") == 2
