@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -95,7 +94,7 @@ def test_a_run_that_is_ended_takes_its_servers_along(
     while '"tool_started"' not in child.text("stdout"):
         assert not child.ended.is_set()
         time.sleep(0.01)
-    os.kill(child.pid, number)
+    child.send(number)
     child.wait()
     while is_running(int(mark.read_text())):
         time.sleep(0.01)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pexpect
 
 from tests.terminal.tty import Tty
-from tests.testing.forks import WAIT_SECONDS, shared
+from tests.testing.forks import START_SECONDS, WAIT_SECONDS, shared
 
 _POLL_SECONDS = 0.01
 _CLOSED_SECONDS = 0.3
@@ -49,7 +49,7 @@ class ForkedProcess:
         module, *arguments = command
         self._child = shared().start_module(module, *arguments, terminal=os.ttyname(self._slave), env=env, cwd=cwd)
         # Before that there is nobody to send a signal to.
-        assert self._child.started.wait(WAIT_SECONDS)
+        assert self._child.started.wait(START_SECONDS)
 
     @property
     def pid(self) -> int:

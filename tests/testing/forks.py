@@ -42,6 +42,8 @@ from tests.terminal.tty import ROOT
 
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
+START_SECONDS = 300.0
+"""For the first, until everything is imported: seconds of a processor that others may want as well."""
 STREAMS = ("stdin", "stdout", "stderr")
 _POLL_SECONDS = 0.01
 _END_OF_ONE = "-----END CERTIFICATE-----\n"
@@ -61,10 +63,15 @@ class Child:
 
     def interrupt(self) -> None:
         """Ctrl-C."""
-        assert self.started.wait(WAIT_SECONDS)
-        os.kill(self.pid, signal.SIGINT)
+        self.send(signal.SIGINT)
+
+    def send(self, number: int) -> None:
+        assert self.started.wait(START_SECONDS)
+        os.kill(self.pid, number)
 
     def wait(self) -> subprocess.CompletedProcess[str]:
+        # Before that there is nobody to kill, and 0 would be this process and all beside it.
+        assert self.started.wait(START_SECONDS), "the process that forks did not come to it"
         if not self.ended.wait(WAIT_SECONDS):
             os.kill(self.pid, signal.SIGKILL)
             self.ended.wait(WAIT_SECONDS)
