@@ -1,4 +1,4 @@
-"""Command lines that want to pass for harmless ones (reliability, T-B1 to T-B4), and some that are.
+"""Command lines that try to pass for harmless ones, and some that are harmless.
 
 Each group names its trick. None of SLY may run without asking, in the project that tests/tools/test_reading.py makes:
 the root holds notes.txt, src/a.py, sub/, a link `outside` to a folder beside it, `key` to a file there, `--output=x`

@@ -1,4 +1,4 @@
-"""A command line as it is shown to a person, and the names by which a person's rules may speak of it."""
+"""Show a command line unambiguously, and list the names by which permission rules can match it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ _QUOTING = re.compile(r"[\"'\\]")
 
 
 def unambiguous(command: str) -> str:
-    """The command with everything that a terminal would act on, or not show, written out. Newlines stay.
+    """The command with control and invisible characters as ⟨U+…⟩; newlines stay.
 
-    The brackets are no ASCII, so where they stand in the command itself, `remarks` says so.
+    The brackets are not ASCII, so if the command itself contains them, `remarks` says so.
     """
     return "".join(char if char == "\n" or char.isprintable() else f"⟨U+{ord(char):04X}⟩" for char in command)
 
 
 def remarks(command: str) -> Iterator[str]:
-    """What a person may overlook in it, a sentence each."""
+    """What a person may overlook in the command, one sentence each."""
     lines = command.strip("\n").count("\n") + 1
     if lines > 1:
         yield f"It has {lines:,} lines."
     if len(command) > LONG_CHARS:
         yield f"It is long: {len(command):,} characters."
     if any(char != "\n" and not char.isprintable() for char in command):
-        yield "It holds control characters, shown as ⟨U+…⟩."
+        yield "It contains control characters, shown as ⟨U+…⟩."
     if strange := sorted({char for char in command if char.isprintable() and not char.isascii()}):
         shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
         yield f"Not all of it is ASCII: {shown}{', …' if len(strange) > 5 else ''}."
 
 
 def prefixes(command: str) -> tuple[str, ...]:
-    """What a rule that allows may name: the first words of a simple command, as many as it likes; none for any other.
+    """What an allow rule may match: the first one, two, … words of a simple command; nothing for any other command.
 
-    Words with blanks in them are quoted, so that two commands never have the same name. None for a program by its whole
-    path, which a rule could take for a file.
+    Words with blanks are quoted, so two commands never have the same name. Nothing for a program given by its absolute
+    path, because a rule could mistake that for a file.
     """
     words = plain_words(command) or ()
     if command.lstrip().startswith("/"):
@@ -51,10 +51,10 @@ def prefixes(command: str) -> tuple[str, ...]:
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:
-    """What a rule that denies may name: everything that may be a program in the command, and every path in it.
+    """What a deny rule may match: everything in the command that may be a program or a path.
 
-    Rather too much than too little: each word wherever it stands, quotes and backslashes taken away, with and without
-    its folder, and two and three words in a row; however long a chain is. What a shell computes first is not seen.
+    Errs on the side of too much: every word, with quotes and backslashes removed, with and without its folder, and two
+    and three words in a row. It does not see what a shell would compute first.
     """
     found: dict[str, None] = {}
     for text in (_QUOTING.sub("", command), _QUOTING.sub(" ", command)):

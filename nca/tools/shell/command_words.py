@@ -1,7 +1,7 @@
-"""A command line as plain words, where it is nothing but that.
+"""Parse simple command lines into words, and refuse everything else.
 
-A parser of its own that refuses what it does not wholly understand: what it takes means the same to every shell, and to
-no shell at all. Python's bash parsers are no help here: they read what must be refused, and bashlex is GPL.
+What this parser accepts means the same to every shell, and without a shell. Python's bash parsers do not fit: they
+accept what must be refused here, and bashlex is GPL.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ MOST_CHARS = 4_000
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as one text."""
+    """The words of a list that is written as one string."""
     return frozenset(text.split())
 
 
 _BARE = frozenset(ascii_letters + digits + "-_./:=@%+,^~")
 _IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
 _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
-"""In double quotes a shell expands behind these."""
+"""In double quotes a shell expands after these characters."""
 
 _WRAPPERS = word_set(
-    # Whatever stands behind them is run: a rule for one would be a rule for everything.
+    # They run their arguments, so a rule for one would allow everything.
     "bash busybox builtin chroot command coproc csh dash docker doas env eval exec fish flock ionice kubectl ksh nice"
     " nohup npx nsenter parallel pipx pkexec podman rlwrap script setarch setsid sh source ssh stdbuf strace su sudo"
     " taskset tclsh time timeout unshare uvx watch xargs zsh . [ [[ ! if for while until case select function"
 )
 _DESTROYERS = word_set(
-    # What is gone is gone: a rule for one of these would be a rule for whatever it is given.
+    # They destroy what they are given, so no rule allows them for any argument.
     "chmod chown dd kill killall mkfs pkill poweroff reboot rm rmdir shred shutdown truncate unlink wipefs"
 )
 _LOSING = frozenset({("git", "clean"), ("git", "reset"), ("git", "restore"), ("git", "checkout")})
-"""Sub-commands that take away what was never committed."""
+"""Subcommands that discard uncommitted work."""
 _INTERPRETERS = word_set("awk deno gawk gdb lua node nodejs perl php pypy python python2 python3 ruby")
 _WITH_SUBCOMMANDS = word_set(
     "apt apt-get brew bun bundle cargo conda composer dotnet gh git go gradle helm just make mvn npm nox pip pip3 pnpm"
     " poetry rake swift systemctl terraform tox uv yarn"
 )
 _RUNNERS = frozenset({"run", "exec", "x", "dlx", "tool", "script"})
-"""Sub-commands that run what is named behind them."""
+"""Subcommands that run their argument."""
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """The words of one simple command; None where it is anything more, or not certain to be that.
+    """The words of one simple command; None for anything else, or if in doubt.
 
-    Taken: bare words, quoted stretches of printable ASCII without expansion, blanks between. Refused: operators,
+    Accepted: bare words and quoted printable ASCII without expansion, separated by blanks. Refused: operators,
     redirections, expansions (variables, substitutions, tilde, braces, patterns), escapes, comments, assignments before
-    the program, newlines and every other control character, tabs, what is not ASCII, empty words, and a program that is
+    the program, newlines, tabs, other control characters, non-ASCII characters, empty words, and a program that is
     quoted in whole or in part.
     """
     if len(command) > MOST_CHARS:
@@ -66,16 +66,16 @@ def plain_words(command: str) -> tuple[str, ...] | None:
 
 
 def begins_with(command: str, prefix: Sequence[str]) -> bool:
-    """Whether a rule for `prefix` speaks of the command: a simple one whose first words are exactly these."""
+    """Whether the command is a simple one whose first words are exactly `prefix`."""
     words = plain_words(command)
     return bool(prefix) and words is not None and words[: len(prefix)] == tuple(prefix)
 
 
 def rule_words(command: str) -> tuple[str, ...]:
-    """The first words that a rule "always allow …" may name; empty where there should be none.
+    """The first words for a rule "always allow …"; empty if no rule should be offered.
 
-    The program; with its sub-command where it has such (`git commit`, `npm run build`); `python -m MODULE`. None for
-    what is more than a simple command, for programs that run whatever they are given, and for those that destroy it.
+    The program, with its subcommand if it has one (`git commit`, `npm run build`), or `python -m MODULE`. Empty for
+    anything but a simple command, and for programs that run or destroy what they are given.
     """
     words = plain_words(command) or ("",)
     program = words[0].rpartition("/")[2]
@@ -93,7 +93,7 @@ def rule_words(command: str) -> tuple[str, ...]:
 
 
 def _word(line: str, start: int) -> tuple[str, int, bool]:
-    """The word at `start`, where it ends, and whether no part of it is quoted; "" where it is not understood."""
+    """The word at `start`, where it ends, and whether no part of it is quoted; "" if it must be refused."""
     word, position, is_bare = "", start, True
     while position < len(line) and line[position] != " ":
         char = line[position]
@@ -107,5 +107,5 @@ def _word(line: str, start: int) -> tuple[str, int, bool]:
             word, position = word + char, position + 1
         else:
             return "", len(line), False
-    # zsh replaces =program by its path.
+    # zsh replaces =program with its path.
     return ("" if line[start] == "=" else word), position, is_bare

@@ -1,6 +1,6 @@
-"""The environment of a command that the model asked for: a list of what passes, and no key in anything that does.
+"""The environment of a command that the model runs: an allowlist of variables, without any key in their values.
 
-Programs that pass on all of theirs hand the provider's key to every command (reliability, class E).
+With the whole environment, every command could read the provider's API key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _USUAL = word_set(
 )
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 _FIXED = {
-    # Nobody is there to answer: no pager, no editor, no question for a password.
+    # Nobody can answer, so no pager, no editor and no password prompt.
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_EDITOR": "true",
@@ -31,9 +31,9 @@ _FIXED = {
 
 
 def command_environment(env: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
-    """What of `env` a command gets.
+    """The variables of `env` that a command gets.
 
-    more  variables that the person's own settings name; a key of a provider does not pass even so
+    more  further variables, from the person's own settings; a provider's key is removed even from these
     """
     every = Redactor(known_secrets(env))
     providers = Redactor(provider_keys(env))
@@ -42,7 +42,7 @@ def command_environment(env: Mapping[str, str], more: Iterable[str] = ()) -> dic
         value = env.get(name)
         if value is not None and not _holds(value, providers, provider_keys(env)):
             kept[name] = value
-    # Every program needs a PATH, also where the person's own held something that may not pass.
+    # Every program needs a PATH, even if the person's own was removed.
     return {"PATH": os.defpath, **kept, **{name: value for name, value in _FIXED.items() if name not in more}}
 
 
@@ -53,7 +53,7 @@ def _is_usual(name: str, value: str) -> bool:
 
 
 def _has_credentials(address: str) -> bool:
-    """Whether a proxy's address carries a name or a password; what cannot be read may."""
+    """Whether a proxy address carries a name or password; True if it cannot be parsed."""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
     except ValueError:
@@ -62,5 +62,5 @@ def _has_credentials(address: str) -> bool:
 
 
 def _holds(value: str, providers: Redactor, keys: Mapping[str, str]) -> bool:
-    """Whether a provider's key stands in the value. Short keys too: only here no word is taken for one by mistake."""
+    """Whether the value holds a provider's key, even a short one that redaction would not touch."""
     return value.strip() in keys.values() or "[redacted " in providers.text(value)

@@ -1,6 +1,6 @@
-"""A command's output, taken as it comes: a beginning and an end in memory, the whole in a private file.
+"""Capture a command's output: its beginning and end in memory, the whole in a private file.
 
-However much comes, in whatever bytes, memory stays within MOST_MEMORY_BYTES (reliability F48).
+However much output comes, memory stays within MOST_MEMORY_BYTES.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nca.context.admission import admit_output
 
 MOST_MEMORY_BYTES = 1_048_576
 MOST_FILE_BYTES = 128 * 1_048_576
-"""An output up to this size is kept on disk in whole."""
+"""An output up to this size is saved in whole."""
 BEGINNING_BYTES = 16 * 1_048_576
-"""What is kept of a larger one: who writes without an end writes the same again and again."""
+"""How much of a larger output is saved: endless output repeats itself."""
 NOTES_BYTES, NOTES_LINES = 600, 12
-"""Room for what is said below an output, so that the whole passes admission as it is."""
+"""Room for the notes below an output, so that both together pass admission uncut."""
 _PIECE_BYTES = 262_144
 _LONGEST_KEY_BYTES = 8_192
 _NO_KEY = re.compile(rb"[^A-Za-z0-9_.~+/=-]")
@@ -40,12 +40,12 @@ Redact = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What the model gets of an output.
+    """The output of a command.
 
-    text         within the limits, a notice in the place of what is missing
-    total_bytes  of the whole
-    saved        the file with the whole; None where nothing was cut or there is no place to save
-    saved_bytes  of the whole, how much the file holds
+    text         for the model, within the limits, with a notice where it was cut
+    total_bytes  the size of the whole output
+    saved        the file with the whole output; None if nothing was cut, or there is no folder for it
+    saved_bytes  how much of the output the file holds
     """
 
     text: str
@@ -55,10 +55,10 @@ class Output:
 
 
 class OutputCapture:
-    """Takes an output's bytes with `feed`; `finish` once, or `drop`."""
+    """Call `feed` with each piece of output, then `finish` or `drop` once."""
 
     def __init__(self, limits: AdmissionSettings, folder: Path | None) -> None:
-        """folder: where the whole goes if something is cut; made when needed."""
+        """folder: where the whole output is saved if it is cut; created when needed."""
         self._limits = limits
         self._keep_bytes = min(limits.max_bytes, MOST_MEMORY_BYTES // 4)
         self._folder = folder
@@ -71,7 +71,7 @@ class OutputCapture:
         self._written = 0
 
     def feed(self, data: bytes) -> None:
-        """Never raises: where the disk fails, the file is given up and the output goes on."""
+        """Never raises: if the disk fails, the file is deleted and the capture goes on."""
         self._total += len(data)
         room = self._keep_bytes - len(self._head)
         if room > 0:
@@ -80,7 +80,7 @@ class OutputCapture:
         if not data:
             return
         if self._total > 2 * self._keep_bytes and not self._is_over:
-            # From here on the middle is let go of, so the file begins with all that there was.
+            # From here on the middle is dropped from memory, so the file starts with all output so far.
             self._is_over = True
             self._begin_file()
         self._write(data)
@@ -89,8 +89,8 @@ class OutputCapture:
             del self._tail[: -self._keep_bytes]
 
     def finish(self, redact: Redact) -> Output:
-        """What there was. May take seconds for a large file: `redact` takes the keys out of it. Not for the loop."""
-        # The seam is marked: by the lines it may be far from where admission cuts.
+        """The output. Redacting a large file may take seconds, so do not call this on the event loop."""
+        # Mark the seam, as admission may cut elsewhere.
         seam = _SEAM if self._is_over else b""
         admitted = admit_output(
             readable(bytes(self._head) + seam + bytes(self._tail[-self._keep_bytes :])),
@@ -107,14 +107,14 @@ class OutputCapture:
         return Output(admitted.text, self._total, self._path, self._written)
 
     def drop(self) -> None:
-        """Nobody will read it: the file goes."""
+        """Discard the output and its file."""
         self._end_file()
-        self._give_up()
+        self._delete_file()
 
     def _begin_file(self) -> None:
         if self._folder is None:
             return
-        # Only digits, as the folder's other files: recall finds a whole output by this form of name.
+        # Only digits, like the other files of the folder: recall finds saved outputs by this form of name.
         path = self._folder / f"{time.time_ns()}.txt"
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -130,7 +130,7 @@ class OutputCapture:
         try:
             self._file.write(data)
         except OSError:
-            self._give_up()
+            self._delete_file()
             return
         self._written += len(data)
 
@@ -141,17 +141,17 @@ class OutputCapture:
         try:
             file.close()
         except OSError:
-            self._give_up()
+            self._delete_file()
 
-    def _give_up(self) -> None:
-        """A disk that is full: what is there of the file is no whole, so it goes."""
+    def _delete_file(self) -> None:
+        """Delete the file: after an error, such as a full disk, it is not whole."""
         self._end_file()
         path, self._path = self._path, None
         if path is not None:
             path.unlink(missing_ok=True)
 
     def _finish_file(self, path: Path, redact: Redact) -> None:
-        """Keys that the output showed do not stay in the file either."""
+        """Redact the keys in the file."""
         clean = path.with_suffix(".part")
         try:
             if self._written < self._total:
@@ -162,11 +162,11 @@ class OutputCapture:
             clean.replace(path)
         except OSError:
             clean.unlink(missing_ok=True)
-            self._give_up()
+            self._delete_file()
 
 
 def readable(data: bytes) -> str:
-    """Bytes as text for a model: what is no UTF-8 is replaced, escape sequences and control characters go."""
+    """Decode output for a model: replace bytes that are not UTF-8, drop escape sequences and control characters."""
     text = data.decode("utf-8", "replace")
     return _CONTROL.sub("", _RETURN.sub("\n", text))
 
@@ -176,7 +176,7 @@ def _new_private_file(path: Path) -> int:
 
 
 def _redact_bytes(source: BinaryIO, target: BinaryIO, redact: Redact) -> None:
-    """Piece by piece, cut where no key can be. Latin-1 gives each byte back as it was."""
+    """Redact in pieces, split where no key can be. Latin-1 preserves every byte."""
     held = b""
     while piece := source.read(_PIECE_BYTES):
         held += piece
@@ -187,7 +187,7 @@ def _redact_bytes(source: BinaryIO, target: BinaryIO, redact: Redact) -> None:
 
 
 def _safe_cut(data: bytes) -> int:
-    """Up to where the data can be taken by itself: not inside a key, and not inside a private key's block."""
+    """Where to split the data: not inside a key, and not inside a PEM block."""
     cut = max(0, len(data) - _LONGEST_KEY_BYTES)
     for ends in (data.rfind(b"\n", 0, cut), data.rfind(b" ", 0, cut)):
         if ends > cut - _LONGEST_KEY_BYTES:

@@ -1,11 +1,11 @@
-"""Which commands only read files of the project, and so run without asking.
+"""Recognize commands that only read files of the project, which run without asking.
 
-Provable or nothing: the command is plain words (`command_words`), its program one of those below, each option one
-that is listed for it, and no word leads outside of the project. It is then run without a shell, so that what was judged
-is what runs. Everything else is asked about.
+All of it must be provable: the command is plain words (`command_words`), its program is listed below, so is every
+option, and no word leads outside the project. It then runs without a shell, so what was checked is what runs. For
+everything else the person is asked.
 
-How options are read here need not agree with the program: whatever begins with a dash must be listed wherever it
-stands, and whatever does not is taken for a path, a pattern and a number too.
+The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
+and every other word is treated as a path, too.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from nca.tools.tool import ToolError
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A program that reads, and the options with which it does nothing else.
+    """A program that only reads when used with these options.
 
-    flags       single letters, also in a bunch
-    values      single letters with a value behind or attached
-    words       whole options (`--all`, find's `-name`), those with a value after `=` written with the `=`
+    flags       single letters, which may be combined
+    values      single letters that take a value
+    words       whole options (`--all`, find's `-name`); a trailing `=` marks those with a value
     is_counted  `-5` is a number of lines
-    only_files  no directories: it would follow the links in them
+    only_files  refuse directories, because the program follows links in them
     """
 
     flags: str = ""
@@ -39,7 +39,7 @@ class Reader:
     only_files: bool = False
 
     def takes(self, word: str) -> bool:
-        """Whether a word that begins with a dash is an option without harm."""
+        """Whether a word that begins with a dash is a listed option."""
         name, equals, _ = word.partition("=")
         if word.startswith("--") or word in self.words:
             return word in self.words or name + equals in self.words
@@ -47,7 +47,7 @@ class Reader:
             return True
         for letter in word[1:]:
             if letter in self.values:
-                return True  # what is attached is its value, and judged like any word
+                return True  # the rest is its value, which is checked like any word
             if letter not in self.flags:
                 return False
         return len(word) > 1
@@ -97,7 +97,7 @@ _READERS = {
 def read_only_argv(
     command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
 ) -> tuple[str, ...] | None:
-    """What to run, without a shell, for a command that only reads inside of the project; None where it may do more."""
+    """The arguments to run, without a shell, if the command only reads inside the project; None if it may do more."""
     words = plain_words(command)
     if (
         words is None
@@ -125,7 +125,7 @@ def _only_reads(reader: Reader, words: tuple[str, ...], directory: Path) -> bool
 
 
 def _stays_inside(words: tuple[str, ...], workspace: Workspace, directory: Path) -> bool:
-    """Whether no word, and no value inside of one, leads outside when taken for a path."""
+    """Whether no word, and no value inside one, leads outside the project as a path."""
     try:
         workspace.resolve(str(directory))
         for word in words:
@@ -137,7 +137,7 @@ def _stays_inside(words: tuple[str, ...], workspace: Workspace, directory: Path)
 
 
 def _as_paths(word: str) -> list[str]:
-    """All that a program could take for a path in a word: itself, what is behind `=`, what is attached to a letter."""
+    """Everything in a word that could be a path: the word, what follows `=`, what is attached to an option letter."""
     begins = (
         position for position in range(len(word)) if word[0] == "-" or position == 0 or word[position - 1] in "=:,"
     )

@@ -1,8 +1,8 @@
-"""Which git commands only read, and how they are run so that a repository cannot make them do more.
+"""Recognize git commands that only read, and add options so that a repository cannot make them do more.
 
-A repository's own configuration can name programs that even `git status` runs: a file monitor, filters, drivers for
-diffs, a signature checker. So its configuration is read first, and one key in it that is not known to be harmless is
-asked about. The person's own configuration is theirs.
+A repository's configuration can name programs that even `git status` runs: a file monitor, filters, diff drivers, a
+signature checker. So its configuration is read first; with any key that is not known to be harmless, the person is
+asked. The person's own configuration is trusted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _READS: dict[str, frozenset[str]] = {
     }.items()
 }
 _WITHOUT_OPERANDS = frozenset({"branch", "tag", "remote"})
-"""With a name they make one."""
+"""With an operand these create something."""
 _PLAIN_DIFF = frozenset({"log", "show", "diff"})
 _LOOKS_INTO_MODULES = frozenset({"status", "diff"})
 _HARMLESS_KEYS = {
@@ -64,12 +64,12 @@ _HARMLESS_KEYS = {
     "fetch": "prune",
 }
 _CHECKS_SIGNATURES = "%G"
-"""A placeholder in a format that has git run the program for signatures."""
+"""A format placeholder that makes git run the signature checker."""
 _LARGEST_CONFIG_BYTES = 262_144
 
 
 def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str, ...] | None:
-    """The arguments for git with which it only reads; None where it may do more."""
+    """The arguments with which git only reads; None if it may do more."""
     words = tuple(words[1:] if words[:1] == ("--no-pager",) else words)
     if not words or words[0] not in _READS or not _is_harmless_repository(root, directory, words[0]):
         return None
@@ -88,7 +88,7 @@ def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str
 
 
 def _takes(options: frozenset[str], word: str) -> bool:
-    """Whether an option is listed; git takes beginnings of long options too, and those are not."""
+    """Whether an option is listed. Abbreviated long options, which git accepts, are not."""
     if word == "--":
         return True
     name, equals, _ = word.partition("=")
@@ -100,7 +100,7 @@ def _takes(options: frozenset[str], word: str) -> bool:
 
 
 def _is_harmless_repository(root: Path, directory: Path, command: str) -> bool:
-    """Whether the repository is the project's own or inside of it, whole, and its configuration names no program."""
+    """Whether the repository is wholly inside the project, and its configuration names no program."""
     for place in (directory, *directory.parents):
         if not place.is_relative_to(root):
             return False
@@ -114,7 +114,7 @@ def _is_harmless_repository(root: Path, directory: Path, command: str) -> bool:
 
 
 def _is_plain(repository: Path) -> bool:
-    """A folder without links, that borrows nothing from elsewhere."""
+    """Whether it is a folder without links that uses no objects or settings from elsewhere."""
     if repository.is_symlink() or not repository.is_dir():
         return False
     try:
@@ -130,7 +130,7 @@ def _is_plain(repository: Path) -> bool:
 
 
 def only_harmless_keys(config: bytes) -> bool:
-    """Whether a git configuration sets nothing but keys that are known to run no program and to read no other file."""
+    """Whether every key of a git configuration is known to run no program and read no other file."""
     text = config.replace(b"\r\n", b"\n")
     if b"\\" in text or any(byte < 0x20 and byte not in b"\t\n" for byte in text):
         return False
@@ -149,7 +149,7 @@ def only_harmless_keys(config: bytes) -> bool:
 
 
 def _section(line: str) -> str:
-    """The name of `[name]` or `[name "part"]`; "" for a line that is anything else."""
+    """The name in `[name]` or `[name "part"]`; "" for any other line."""
     if not line.endswith("]"):
         return ""
     name, blank, part = line[1:-1].partition(" ")

@@ -1,4 +1,4 @@
-"""Commands of one chat, run one after the other: the shell, its working directory, and what is said of an outcome."""
+"""Run shell commands for one conversation, keep the working directory between them, and report their results."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from nca.tools.shell.sandbox import sandboxed
 from nca.tools.tool import ToolError
 
 _SCRIPT = "trap 'command pwd -P >/dev/fd/{note}' EXIT; eval \"$1\""
-"""The directory in which the command ends comes by a descriptor of its own, so no output can pass for it. POSIX sh."""
+"""Reports the final directory on a separate descriptor, so no output can imitate it. Works in POSIX sh."""
 MOST_COMMAND_BYTES = 100_000
-"""Linux takes 131,072 bytes in one argument (MAX_ARG_STRLEN)."""
+"""Linux accepts 131,072 bytes in one argument (MAX_ARG_STRLEN)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What came of a command. `directory_note` says where the next one runs, where that is not where this one ran."""
+    """The result of a command. `directory_note` says where the next one runs, if that has changed."""
 
     output: Output
     ended: Ended
@@ -47,16 +47,16 @@ class CommandResult:
         return f"{self._ending()[1:-1] or 'done'} · {size}"
 
     def report(self) -> str:
-        """The output, and below it all there is to know; where the whole is comes last (nca.sessions.passages)."""
+        """The output with the notes below; the path of the saved output comes last (nca.sessions.passages)."""
         return "\n".join([self.output.text.rstrip("\n") or "[no output]", *self.notes()])
 
     def notes(self) -> list[str]:
-        """What is to be said of it beside its output, a line each."""
+        """Notes about the command, one line each."""
         notes = [self._ending()]
         if self.ended.left_running:
-            notes.append("[what was still running in the background was stopped]")
+            notes.append("[background processes were stopped]")
         if self.ended.is_detached:
-            notes.append("[something that it started goes on in a session of its own]")
+            notes.append("[a process that it started runs on in another session]")
         notes += [self.directory_note, self._saved()]
         return [note for note in notes if note]
 
@@ -81,12 +81,12 @@ class CommandResult:
 
 
 class CommandRunner:
-    """Runs commands in `root`, or where the command before has gone to.
+    """Runs commands in `root`, or in the directory that the command before changed to.
 
-    settings      asked anew for each command, as `limits` is
-    outputs       where outputs go that are too large to show; None: nowhere
+    settings      called for each command, as is `limits`
+    outputs       the folder for outputs that are too large to show, or None
     env           nca's own environment, of which commands get a part
-    stays_inside  a command may leave the project, but the next one begins inside of it again
+    stays_inside  if a command leaves the project, the next one starts inside again
     """
 
     def __init__(
@@ -108,17 +108,15 @@ class CommandRunner:
         self._stays_inside = stays_inside
 
     def environment(self) -> dict[str, str]:
-        """What commands get, and nothing else."""
+        """The whole environment of a command."""
         return command_environment(self._env, self._settings().environment)
 
     def check(self, command: str) -> None:
         """Raises ToolError, in one line, for a command that cannot be run here."""
-        if os.name != "posix":
-            raise ToolError("commands can be run on Linux and macOS only")
         if not command.strip():
             raise ToolError("there is no command")
         if "\0" in command or any("\ud800" <= char <= "\udfff" for char in command):
-            raise ToolError("the command holds a character that no command line can")
+            raise ToolError("the command contains a character that is not allowed in a command line")
         if len(command.encode()) > MOST_COMMAND_BYTES:
             raise ToolError(f"the command is longer than {MOST_COMMAND_BYTES:,} bytes; write it to a file and run that")
         self._wrap((self._shell(),), self.root)
@@ -131,16 +129,16 @@ class CommandRunner:
         timeout_seconds: float = 0,
         on_output: OnOutput | None = None,
     ) -> CommandResult:
-        """Run it to its end. Raises ToolError; cancelled, it stops what runs.
+        """Run a command to its end. Raises ToolError. If cancelled, stops the command.
 
-        argv             what to run in the shell's place, for a command that is no more than these words
-        timeout_seconds  0: the setting
-        on_output        gets the output as it comes, in pieces, uncleaned
+        argv             run this without a shell; the command must be exactly these words
+        timeout_seconds  0: use the setting
+        on_output        called with each piece of output, unsanitized
         """
         await asyncio.to_thread(self.check, command)
         settings = self._settings()
         limit = min(timeout_seconds or settings.timeout_seconds, settings.max_timeout_seconds)
-        # The directory may have been removed meanwhile.
+        # The directory may have been removed.
         directory = self.directory if self.directory.is_dir() else self.root
         captured = OutputCapture(self._limits(), self._outputs())
 
@@ -160,7 +158,7 @@ class CommandRunner:
         return CommandResult(output, ended, limit, self._go_to(directory, ended.note) if argv is None else "")
 
     def _go_to(self, before: Path, note: bytes) -> str:
-        """Remember where the command has ended; the line that says so, where it is not where it began."""
+        """Keep the directory in which the command ended; a note if it has changed."""
         name = os.fsdecode(note.removesuffix(b"\n"))
         if not name.startswith("/") or not (reached := Path(os.path.realpath(name))).is_dir():
             self.directory = before

@@ -1,8 +1,8 @@
-"""A sandbox for commands: bubblewrap, where the person asks for it (`tools.sandbox = "bwrap"`).
+"""Run commands in a bubblewrap sandbox, if the settings ask for it (`tools.sandbox = "bwrap"`).
 
-Inside: the project can be written, everything else only read; no network, no sockets of other programs (/run and /tmp
-are its own); folders with keys are empty; processes end with the command.
-Where it is asked for and cannot be had, nothing runs.
+Inside, the project is writable and everything else read-only. There is no network and no socket of another program
+(/run and /tmp are private), folders with keys are empty, and processes end with the command. If the sandbox is not
+available, nothing runs.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _PRIVATE = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".pgpass", ".pypirc"),
     *(".npmrc", ".config/gcloud", ".config/gh", ".local/share/keyrings", ".password-store", ".mozilla"),
 )
-"""Below the home folder: what programs keep keys in."""
+"""Files and folders in the home folder that hold keys."""
 _ACTING = (".git/hooks", ".git/config", ".nca")
-"""In the project: what runs, or is believed, later and outside of the sandbox."""
+"""In the project: what is run or trusted later, outside the sandbox."""
 _SOCKETS = ("/run", "/var/run")
-"""Where services listen: a container engine or the user's own session would run commands outside of the sandbox."""
+"""Where services listen. A container engine or the user's session could run commands outside the sandbox."""
 _PROGRAMS = ("/run/current-system", "/run/wrappers")
-"""Where NixOS keeps its programs."""
+"""The programs of NixOS."""
 
 
 def sandboxed(
     argv: Sequence[str], *, root: Path, directory: Path, environment: Mapping[str, str], private: Sequence[Path] = ()
 ) -> tuple[str, ...]:
-    """The command line that runs `argv` inside. Raises ToolError where that is not possible here.
+    """The command line that runs `argv` in the sandbox. Raises ToolError if that is not possible.
 
-    private  more that is not to be seen inside, such as nca's own data
+    private  further paths to hide, such as nca's own data
     """
     bwrap = find_program("bwrap", environment.get("PATH", ""), outside=root)
     if bwrap is None:
@@ -63,7 +63,7 @@ def _options(root: Path, directory: Path, private: Sequence[Path]) -> list[str]:
     options += ["--bind", str(root), str(root)]
     repository = root / ".git"
     if repository.is_dir() and not repository.is_symlink():
-        # A mount of its own cannot be moved away, and so nothing in it be put in its place.
+        # A mount point cannot be renamed, so the folder cannot be replaced.
         options += ["--bind", str(repository), str(repository)]
         if not (repository / "hooks").exists():
             options += ["--tmpfs", str(repository / "hooks")]
@@ -76,10 +76,10 @@ def _options(root: Path, directory: Path, private: Sequence[Path]) -> list[str]:
 
 @lru_cache(maxsize=4)
 def _problem(bwrap: str) -> str:
-    """Why it does not work here, in one line; "" where it does. Many systems forbid user namespaces."""
+    """Why bubblewrap does not work here, or "". Many systems forbid user namespaces."""
     probe = [bwrap, "--ro-bind", "/", "/", "--unshare-user", "--unshare-net", "--unshare-pid", "--", "/bin/true"]
     try:
-        ended = subprocess.run(  # noqa: S603  fixed but for the program's path
+        ended = subprocess.run(  # noqa: S603  only the program's path varies
             probe, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""shell: a command line, run in the project. Asked about, unless it provably only reads."""
+"""The tool that runs commands: shell. It needs approval unless the command provably only reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nca.tools.tool import Approval, Permission, ToolOutcome, TypedTool
 
 
 class Shell(TypedTool):
-    """The model's way to run programs. One runner a chat: it keeps the working directory."""
+    """Runs command lines in the project. The runner keeps the working directory for the conversation."""
 
     name: ClassVar[str] = "shell"
     permission: ClassVar[Permission] = "execute"
@@ -33,8 +33,8 @@ class Shell(TypedTool):
         directory holds for the next command. There is no terminal and no input: use options that need no answer. What
         is left in the background is stopped when the command ends. Long output is cut in the middle and kept in a file.
         Prefer the other tools to read, search and edit files."""
-        # Judged where it runs, and what was judged is what runs: these words, without a shell.
-        argv = self._reading(command)
+        # A command that only reads runs without a shell, so exactly what was checked is what runs.
+        argv = self._read_only_argv(command)
         result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
         return ToolOutcome(result.report(), is_error=result.is_error, summary=result.summary)
 
@@ -42,9 +42,9 @@ class Shell(TypedTool):
         return f"$ {unambiguous(str(arguments.get('command', '')))}"
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
-        """Judge right before the call: where the last command went counts."""
+        """Depends on the current directory, so ask right before the call."""
         command = arguments.get("command")
-        return "read" if isinstance(command, str) and self._reading(command) is not None else self.permission
+        return "read" if isinstance(command, str) and self._read_only_argv(command) is not None else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
         command = self._signature.read(arguments)["command"]
@@ -60,7 +60,7 @@ class Shell(TypedTool):
             parts=mentioned_names(command, directory),
         )
 
-    def _reading(self, command: str) -> tuple[str, ...] | None:
+    def _read_only_argv(self, command: str) -> tuple[str, ...] | None:
         runner = self._runner
         return read_only_argv(
             command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()

@@ -159,13 +159,13 @@ async def test_how_long_a_command_may_ask_for(tmp_path: Path) -> None:
 async def test_what_holds_the_pipe_does_not_hold_the_prompt(runner: CommandRunner, command: str) -> None:
     result = await within(30, lambda: runner.run(command))
     assert "begun" in result.output.text
-    assert "[what was still running in the background was stopped]" in result.report()
+    assert "[background processes were stopped]" in result.report()
     assert not running("987652")
 
 
 async def test_a_session_of_its_own_is_let_go_and_said(runner: CommandRunner) -> None:
     result = await within(30, lambda: runner.run("setsid sleep 5 & echo begun"))
-    assert "[something that it started goes on in a session of its own]" in result.report()
+    assert "[a process that it started runs on in another session]" in result.report()
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ async def test_output_is_told_as_it_comes(runner: CommandRunner) -> None:
     [
         ("", "there is no command"),
         (" \n\t", "there is no command"),
-        ("echo \0", "holds a character"),
-        ("echo \ud800", "holds a character"),
+        ("echo \0", "contains a character"),
+        ("echo \ud800", "contains a character"),
         ("#" * (MOST_COMMAND_BYTES + 1), "is longer than"),
     ],
 )

@@ -102,10 +102,10 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("command", "shown", "remark"),
     [
-        ("a\x1b[2Kb", "a⟨U+001B⟩[2Kb", "It holds control characters, shown as ⟨U+…⟩."),
-        ("a\rb\tc\x7f", "a⟨U+000D⟩b⟨U+0009⟩c⟨U+007F⟩", "It holds control characters, shown as ⟨U+…⟩."),
-        ("a\u202eb", "a⟨U+202E⟩b", "It holds control characters, shown as ⟨U+…⟩."),
-        ("a\u200bb", "a⟨U+200B⟩b", "It holds control characters, shown as ⟨U+…⟩."),
+        ("a\x1b[2Kb", "a⟨U+001B⟩[2Kb", "It contains control characters, shown as ⟨U+…⟩."),
+        ("a\rb\tc\x7f", "a⟨U+000D⟩b⟨U+0009⟩c⟨U+007F⟩", "It contains control characters, shown as ⟨U+…⟩."),
+        ("a\u202eb", "a⟨U+202E⟩b", "It contains control characters, shown as ⟨U+…⟩."),
+        ("a\u200bb", "a⟨U+200B⟩b", "It contains control characters, shown as ⟨U+…⟩."),
         ("l\u0455", "lѕ", "Not all of it is ASCII: ѕ (U+0455)."),
         ("a⟨U+001B⟩", "a⟨U+001B⟩", "Not all of it is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
         ("x" * 600, "x" * 600, "It is long: 600 characters."),
