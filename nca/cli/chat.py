@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.cli.choose_session import WantedSession
+    from nca.cli.loop_arguments import LoopArguments
     from nca.config.loaded import LoadedSettings
     from nca.events import Event, Listener
     from nca.models.choose import Choice
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _NEEDED = (
-    *("nca.terminal.app", "nca.terminal.render.draw", "nca.terminal.render.session_lines", "nca.sessions.store"),
+    *("nca.terminal.app", "nca.terminal.render.draw", "nca.terminal.render.sessions", "nca.sessions.store"),
     *(
         "nca.agent.conversation",
         "nca.models.client",
@@ -29,33 +29,13 @@ _NEEDED = (
 """What takes the longest to import of what `_opened` needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatWords:
-    """What stands behind `nca loop`, by the names of its parameters; None was not given."""
-
-    session: str | None = None
-    model: str | None = None
-    continue_: bool = False
-    resume: bool = False
-    compact_threshold: str | None = None
-    disable_compaction: bool = False
-    context_window: str | None = None
-    max_output_tokens: str | None = None
-    permission: str | None = None
-    max_cost: str | None = None
-    trust: bool = False
-    profile: str | None = None
-    plain: bool = False
-    config: Path | None = None
-
-
-def open_chat(words: ChatWords) -> int:
+def open_chat(words: LoopArguments) -> int:
     """The exit code. Raises NcaError."""
     import asyncio
 
     from nca.cli.choose_session import WantedSession
-    from nca.cli.first_start import with_weights
-    from nca.cli.opening import choose_model, load_settings, settings_of
+    from nca.cli.first_run import ensure_weights
+    from nca.cli.startup import choose_model, load_settings, settings_of
     from nca.errors import UsageError
     from nca.terminal import signals
     from nca.terminal.render.open_output import has_screen
@@ -79,7 +59,7 @@ def open_chat(words: ChatWords) -> int:
     )
     loaded = load_settings(given, words.config, trust=words.trust, asks=True)
     with signals.raised():  # a download has something to clear away
-        choice = with_weights(choose_model(loaded))
+        choice = ensure_weights(choose_model(loaded))
     if choice is None:
         return 0
     wanted = WantedSession(
@@ -92,7 +72,7 @@ def open_chat(words: ChatWords) -> int:
 
 
 async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
-    from nca.cli.opening import store_path
+    from nca.cli.startup import store_path
     from nca.terminal.interrupts import Interrupts
     from nca.terminal.render.open_output import has_screen
 
@@ -147,7 +127,7 @@ def _load() -> None:
 async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
-    from nca.cli.opening import open_conversation, open_store
+    from nca.cli.startup import open_conversation, open_store
     from nca.terminal.app import ChatApp
     from nca.terminal.interrupts import Leave
     from nca.terminal.open_terminal import open_terminal
@@ -181,13 +161,13 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     """What stands above the first prompt."""
     from dataclasses import replace
 
-    from nca.cli.first_start import banner
-    from nca.terminal.render.session_lines import gone_on_lines
+    from nca.cli.first_run import banner
+    from nca.terminal.render.sessions import resumed_lines
 
     facts = replace(
         conversation.model.facts, window_tokens=conversation.context.stats(with_details=False).window_tokens
     )
-    return [*banner(choice, facts, is_first=is_first), *(gone_on_lines(conversation) if is_earlier else ())]
+    return [*banner(choice, facts, is_first=is_first), *(resumed_lines(conversation) if is_earlier else ())]
 
 
 class _Gate:

@@ -1,4 +1,4 @@
-"""Which session the chat begins with: a new one, the last one here, or one that is named or chosen."""
+"""Choose the session that the chat opens: a new one, the last one here, or one that is named or picked."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nca.terminal.interrupts import Leave
 if TYPE_CHECKING:
     from nca.sessions.session import SessionInfo
     from nca.sessions.store import Store
-    from nca.terminal.panels.locked_session import Found, Key
+    from nca.terminal.panels.locked_session import KeyChoice, SessionToOpen
     from nca.terminal.render.output import Output
 
-_PICKED = 15
-"""Sessions that `--resume` without an id offers where only lines can be shown."""
+_LISTED = 15
+"""Sessions that `--resume` without an id lists in plain mode."""
 
 
 class WantedSession:
-    """Which session a person wants; `has_screen`: it can be chosen with keys."""
+    """The session that the command line asks for. `has_screen`: it can be picked with the keys."""
 
     def __init__(self, *, is_continuing: bool, is_resuming: bool, session: str | None, has_screen: bool) -> None:
         self._is_continuing = is_continuing
@@ -33,18 +33,17 @@ class WantedSession:
     def is_new(self) -> bool:
         return not (self._is_continuing or self._is_resuming)
 
-    async def find(self, store: Store, output: Output) -> Found:
-        """Asks a person where there is a choice.
+    async def find(self, store: Store, output: Output) -> SessionToOpen:
+        """The session to open. Asks the person if there is a choice.
 
-        Raises SessionNotFound, UsageError; SessionLocked, which names the process, where nobody can be asked;
-        Leave where the person leaves.
+        Raises SessionNotFound, UsageError; SessionLocked if nobody can be asked; Leave if the person cancels.
         """
-        from nca.terminal.panels.locked_session import Found, settled
+        from nca.terminal.panels.locked_session import SessionToOpen, resolve_lock
 
         info = await self._earlier(store, output)
         if info is None:
-            return Found(None)
-        found = await settled(store, info, _asked if _can_ask() else None)
+            return SessionToOpen(None)
+        found = await resolve_lock(store, info, _ask if _can_ask() else None)
         if found is None:
             raise Leave(0)
         return found
@@ -53,56 +52,57 @@ class WantedSession:
         if self._is_continuing:
             found = store.latest(str(Path.cwd()))
             if found is None:
-                output.notice("There is no earlier session in this directory; this is a new one.")
+                output.notice("There is no earlier session in this directory. Starting a new one.")
             return found
         if not self._is_resuming:
             return None
-        return store.find(self._session) if self._session else await self._picked(store)
-
-    async def _picked(self, store: Store) -> SessionInfo | None:
-        if not self._has_screen:
-            return _numbered(store)
-        from nca.terminal.panels.picker import Picker
-        from nca.terminal.panels.session_loader import Shelf
-
-        shelf = Shelf(store)
-        try:
-            chosen = await Picker(shelf, str(Path.cwd())).pick()
-        finally:
-            shelf.close()
-        if chosen is None:
-            raise Leave(0)
-        return chosen
+        if self._session:
+            return store.find(self._session)
+        return await _pick_on_screen(store) if self._has_screen else _pick_by_number(store)
 
 
-def _numbered(store: Store) -> SessionInfo | None:
-    """The session that a person picks by its number; None for a new one."""
-    from nca.terminal.render.session_lines import title, when
-    from nca.terminal.render.wording import messages
+async def _pick_on_screen(store: Store) -> SessionInfo:
+    from nca.terminal.panels.session_loader import SessionLoader
+    from nca.terminal.panels.session_picker import SessionPicker
 
-    infos = store.list(limit=_PICKED)
+    loader = SessionLoader(store)
+    try:
+        chosen = await SessionPicker(loader, str(Path.cwd())).pick()
+    finally:
+        loader.close()
+    if chosen is None:
+        raise Leave(0)
+    return chosen
+
+
+def _pick_by_number(store: Store) -> SessionInfo | None:
+    """The session that the person picks from a numbered list; None for a new one."""
+    from nca.terminal.render.humanize import counted, local_time
+    from nca.terminal.render.sessions import title
+
+    infos = store.list(limit=_LISTED)
     if not infos:
-        raise UsageError("There is no session to go on with.")
+        raise UsageError("There is no session to resume.")
     for number, info in enumerate(infos, 1):
         name = f"{number:3}" if _can_ask() else info.id
-        print(f"{name}  {when(info.updated_at)}  {messages(info.messages):>13}  {title(info)[:60]}")
+        print(f"{name}  {local_time(info.updated_at)}  {counted(info.messages, 'message'):>13}  {title(info, 60)}")
     if not _can_ask():
-        raise UsageError("--resume needs an id here.", advice="`nca sessions list --all` shows every session.")
+        raise UsageError("--resume needs an id here.", advice="`nca sessions list --all` lists every session.")
     while True:
-        answer = _answer(f"1 to {len(infos)}, Enter for a new one: ")
+        answer = _answer(f"1 to {len(infos)}, or Enter for a new session: ")
         if not answer:
             return None
         if answer.isdigit() and 1 <= int(answer) <= len(infos):
             return infos[int(answer) - 1]
 
 
-async def _asked(question: str, keys: Sequence[Key]) -> str:
-    from nca.terminal.panels.locked_session import choices
+async def _ask(question: str, keys: Sequence[KeyChoice]) -> str:
+    from nca.terminal.panels.locked_session import choices_line
     from nca.terminal.render.sanitize import one_line
 
     print(one_line(question))
     while True:
-        answer = _answer(f"{choices(keys)}, Enter to leave: ")
+        answer = _answer(f"{choices_line(keys)}, Enter to leave: ")
         if answer in ("", "q"):
             return ""
         if answer in {key for key, _ in keys}:
@@ -114,7 +114,7 @@ def _can_ask() -> bool:
 
 
 def _answer(question: str) -> str:
-    """What was typed, in small letters; "" at the end of the input."""
+    """The typed line in lower case; "" at the end of the input."""
     try:
         return input(question).strip().lower()
     except EOFError:

@@ -1,4 +1,4 @@
-"""All commands, put together. Only what Typer needs to know is imported here."""
+"""The Typer app with all commands. Their modules import only what Typer needs to parse arguments."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from nca.cli import bench, compact, config, doctor, loop, models, run, sessions
 def build() -> typer.Typer:
     app = typer.Typer(
         name="nca",
-        help="A chat agent for the terminal whose context never overflows and never loses anything.",
-        epilog="Options without a command are the chat's: `nca -m MODEL`, `nca -c`. `nca --version` tells the version.",
+        help="A chat agent for the terminal. Its context never overflows and nothing is lost.",
+        epilog="Without a command, nca opens the chat: `nca -m MODEL`, `nca -c`. `nca --version` prints the version.",
         no_args_is_help=False,
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.command("loop", help="Open the chat (the same as `nca` alone).")(loop.loop)
-    app.command("run", help="One turn without a terminal.")(run.run)
-    app.command("compact", help="The engine as a filter over a transcript.")(compact.compact)
-    app.command("bench", help="What nca would have kept, cost and saved of a conversation.")(bench.bench)
-    app.command("doctor", help="What is installed, found and usable.")(doctor.doctor)
-    app.add_typer(sessions.app, name="sessions", help="What was said before.")
-    app.add_typer(config.app, name="config", help="Settings: show, get, set.")
-    app.add_typer(models.app, name="models", help="Models: what was found, and the embedded ones.")
+    app.command("loop")(loop.loop)
+    app.command("run")(run.run)
+    app.command("compact")(compact.compact)
+    app.command("bench")(bench.bench)
+    app.command("doctor")(doctor.doctor)
+    app.add_typer(sessions.app, name="sessions")
+    app.add_typer(config.app, name="config")
+    app.add_typer(models.app, name="models")
     return app

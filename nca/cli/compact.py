@@ -1,7 +1,9 @@
-"""nca compact: the engine as a filter over any OpenAI-shaped transcript."""
+"""`nca compact`: compact a transcript, as a filter."""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,23 +17,22 @@ if TYPE_CHECKING:
 
 
 def compact(
-    file: Annotated[str, typer.Argument(help="A JSON array, JSON lines or {messages}; - reads standard input.")] = "-",
-    model: Annotated[str, typer.Option("--model", "-m", help="The model that the budget follows from.")] = "",
+    file: Annotated[str, typer.Argument(help="A JSON array, JSON lines or {messages}; - is standard input.")] = "-",
+    model: Annotated[str, typer.Option("--model", "-m", help="The model whose window sets the budget.")] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
-    target: Annotated[str | None, typer.Option(help="The share of the budget to come down to.")] = None,
+    target: Annotated[str | None, typer.Option(help="The share of the budget to compact down to.")] = None,
     stages: Annotated[
-        str | None, typer.Option(help="Which stages, in which order: prune,deduplicate,summarize,truncate.")
+        str | None, typer.Option(help="The stages, in order: prune,deduplicate,summarize,truncate.")
     ] = None,
-    summarizer: Annotated[str | None, typer.Option(help="The model that writes the summary, or none.")] = None,
-    focus: Annotated[str, typer.Option(help="What the summary should keep above all.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One object with the numbers and the messages.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write there instead of to standard output.")] = None,
+    summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
+    focus: Annotated[str, typer.Option(help="What summaries should keep above all.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the figures and messages.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write to this file, not to standard output.")] = None,
 ) -> int:
-    """Bring a transcript to its target and print it as JSON lines (or with --json as one object)."""
-    import os
-
-    from nca.cli.opening import settings_of
+    """Compact a transcript to its target size and print it as JSON lines. No model is called without --summarizer."""
+    from nca.cli.input_file import read_input
+    from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.library import compact_loaded
     from nca.transcripts import read_transcript
@@ -44,7 +45,7 @@ def compact(
         stages=stages,
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
-    transcript = read_transcript(read_input(file), "standard input" if file == "-" else file)
+    transcript = read_transcript(*read_input(file))
     result = compact_loaded(
         transcript.messages,
         loaded,
@@ -55,36 +56,25 @@ def compact(
     )
     _write(result, as_json, out)
     if not as_json:
-        _say(result)
+        typer.echo(_report(result), err=True)
     return 0
 
 
-def read_input(file: str) -> bytes:
-    """A file's bytes, or those of standard input. Raises UsageError."""
-    import sys
-
-    from nca.errors import UsageError
-
-    if file == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror or error}).") from error
+def summarizer_of(loaded: LoadedSettings) -> Summarizer | None:
+    """What writes the summaries: the model that the settings name, or None for code alone."""
+    name = loaded.settings.model.summarizer
+    if not name or name == "none":
+        return None
+    return lambda messages: _ask(name, loaded, messages)
 
 
 def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
-    import sys
-
     import msgspec
 
     from nca.errors import NcaError
     from nca.terminal.render.sanitize import json_to_terminal
 
-    if as_json:
-        data = msgspec.json.encode(result) + b"\n"
-    else:
-        data = b"".join(msgspec.json.encode(row) + b"\n" for row in result.messages)
+    data = b"".join(msgspec.json.encode(row) + b"\n" for row in ([result] if as_json else result.messages))
     if out is None:
         sys.stdout.buffer.write(json_to_terminal(data))
         sys.stdout.buffer.flush()
@@ -95,8 +85,8 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
         raise NcaError(f"{out}: cannot be written ({error.strerror or error}).") from error
 
 
-def _say(result: CompactionResult) -> None:
-    """One line on stderr, so that what is piped on stays clean."""
+def _report(result: CompactionResult) -> str:
+    """One line for standard error, so that standard output stays clean for a pipe."""
     from nca.terminal.render.sanitize import one_line
 
     if result.compacted:
@@ -107,21 +97,12 @@ def _say(result: CompactionResult) -> None:
         )
     else:
         line = f"Nothing to compact: {result.tokens_before:,} tokens, the target is {result.target_tokens:,}."
-    typer.echo(" ".join([line, *map(one_line, result.notices)]), err=True)
-
-
-def summarizer_of(loaded: LoadedSettings) -> Summarizer | None:
-    """A filter asks no model unless one is named."""
-    name = loaded.settings.model.summarizer
-    if not name or name == "none":
-        return None
-    return lambda messages: _ask(name, loaded, messages)
+    return " ".join([line, *map(one_line, result.notices)])
 
 
 def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> str:
-    """One question to one model."""
+    """The model's answer to one request."""
     import asyncio
-    import os
 
     from nca.models.choose import named, open_model
     from nca.models.client import ModelRequest
@@ -130,7 +111,7 @@ def _ask(name: str, loaded: LoadedSettings, messages: list[dict[str, Any]]) -> s
         settings = loaded.for_model(name).settings
         model = await open_model(settings.model, named(name, settings.model, os.environ), lambda _: None)
         try:
-            # What is asked leaves a fifth of the summarizer's window to the answer (see nca.context.summary_writer).
+            # The request leaves a fifth of the summarizer's window for the answer (see nca.context.summary_writer).
             limit = min(settings.context.summarize.max_tokens, model.facts.window_tokens // 5)
             return (await model.ask(ModelRequest(messages, [], limit), lambda _: None)).message.text
         finally:

@@ -1,4 +1,4 @@
-"""`nca config`: show, get, set, path, init."""
+"""`nca config`: show, get and set settings."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nca.terminal.render.sanitize import one_line
+
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
 
@@ -19,31 +21,32 @@ app = typer.Typer(name="config", help="Show and change settings.", no_args_is_he
 
 @app.command()
 def show(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: key → value and origin.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: value and origin by key.")] = False,
 ) -> None:
-    """Every setting with its value and where it came from."""
+    """Show every setting with its value and where it was set."""
     from nca.config.schema import KEYS
 
     loaded = _load()
-    _say_notes(loaded)
+    for note in loaded.notes:
+        typer.echo(note, err=True)
     if as_json:
-        facts = {key: {"value": loaded.value(key), "origin": _printable(loaded.origin(key))} for key in KEYS}
+        facts = {key: {"value": loaded.value(key), "origin": one_line(loaded.origin(key))} for key in KEYS}
         typer.echo(json.dumps(facts, indent=2, default=lambda row: row.plain()))
     elif sys.stdout.isatty():
         _show_table(loaded)
     else:
         width = max(len(key) for key in KEYS)
         for key in KEYS:
-            typer.echo(f"{key:<{width}} = {_text(loaded, key)}  ({_printable(loaded.origin(key))})")
+            typer.echo(f"{key:<{width}} = {_text(loaded, key)}  ({one_line(loaded.origin(key))})")
 
 
 @app.command()
 def get(key: Annotated[str, typer.Argument(help="A setting's name, such as context.compact_threshold.")]) -> None:
-    """One setting's value."""
+    """Print the value of one setting."""
     loaded = _load()
     value = loaded.value(key)
     _say_canonical(key)
-    # A script gets a text as it is; a terminal gets nothing that could move its cursor.
+    # A script gets text unchanged. A terminal gets nothing that could move its cursor.
     if isinstance(value, str) and (value.isprintable() or not sys.stdout.isatty()):
         typer.echo(value)
     else:
@@ -53,8 +56,8 @@ def get(key: Annotated[str, typer.Argument(help="A setting's name, such as conte
 @app.command(name="set", context_settings={"ignore_unknown_options": True})
 def set_(
     key: Annotated[str, typer.Argument(help="A setting's name.")],
-    value: Annotated[str, typer.Argument(help="Its new value, such as 0.8, 80%, 80k or a,b,c.")],
-    user: Annotated[bool, typer.Option("--user", help="For all projects, in your own file.")] = False,
+    value: Annotated[str, typer.Argument(help="The new value, such as 0.8, 80%, 80k or a,b,c.")],
+    user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects.")] = False,
 ) -> None:
     """Save a setting in the project's file, .nca/config.toml."""
     from nca.config.paths import project_config_file, user_config_file
@@ -69,55 +72,55 @@ def set_(
     try:
         loaded = _load()
     except ConfigError as error:
-        typer.echo(f"{canonical} is saved in {_printable(str(file))}.")
+        typer.echo(f"Saved {canonical} in {one_line(str(file))}.")
         typer.echo(f"But the settings cannot be used yet: {error}", err=True)
         return
-    typer.echo(f"{canonical} = {_saved_text(file, canonical)} is saved in {_printable(str(file))}.")
+    typer.echo(f"Saved {canonical} = {_saved_text(file, canonical)} in {one_line(str(file))}.")
     origin = loaded.origin(canonical)
-    if not _is_same_file(origin, file):
-        typer.echo(f"In force is {_text(loaded, canonical)}, from {_printable(origin)}.", err=True)
+    if Path(origin) != file.absolute():
+        typer.echo(f"It has no effect here: {one_line(origin)} sets {_text(loaded, canonical)}.", err=True)
 
 
 @app.command()
 def path() -> None:
-    """The settings files, and whether they exist."""
+    """Show where the settings files are, and whether they exist."""
     from nca.config.paths import project_config_file, user_config_file
 
     for owner, file in (("user", user_config_file(os.environ)), ("project", project_config_file(Path.cwd()))):
-        typer.echo(f"{owner:<7}  {_printable(str(file))}  ({'exists' if file.exists() else 'does not exist'})")
+        typer.echo(f"{owner:<7}  {one_line(str(file))}  ({'exists' if file.exists() else 'does not exist'})")
 
 
 @app.command()
 def init() -> None:
-    """Write the commented example as .nca/config.toml. An existing file is never overwritten."""
+    """Write a commented example to .nca/config.toml. An existing file is never overwritten."""
     from nca.config.example import render_example
     from nca.config.paths import project_config_file
     from nca.errors import ConfigError
 
     file = project_config_file(Path.cwd())
-    shown = _printable(str(file))
+    shown = one_line(str(file))
     try:
         file.parent.mkdir(exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as handle:
             handle.write(render_example())
     except FileExistsError:
-        raise ConfigError(f"{shown} is already there and was left as it is.") from None
+        raise ConfigError(f"{shown} already exists; nothing was written.") from None
     except OSError as error:
         raise ConfigError(f"{shown}: cannot be written ({error.strerror}).") from error
-    typer.echo(f"{shown} is written: every setting with its default, commented out.")
+    typer.echo(f"Wrote {shown}: every setting with its default, commented out.")
 
 
 def _load() -> LoadedSettings:
-    """What the layers say, also what of the project's counts only once it is trusted; that is said."""
+    """The settings as if this project were trusted; says which of them need trust to take effect."""
     from nca.config.layers import UNTRUSTED, load
     from nca.config.trust import TrustRequest, TrustStore
 
-    def shows(what: TrustRequest) -> bool:
+    def trust_and_say(what: TrustRequest) -> bool:
         if not TrustStore(os.environ).is_trusted(what):
-            typer.echo(f"{_printable(what.names)} will not count: {UNTRUSTED}", err=True)
+            typer.echo(f"{one_line(what.names)} has no effect yet: {UNTRUSTED}", err=True)
         return True
 
-    return load(project=Path.cwd(), env=os.environ, trusts=shows)
+    return load(project=Path.cwd(), env=os.environ, trusts=trust_and_say)
 
 
 def _text(loaded: LoadedSettings, key: str) -> str:
@@ -127,7 +130,7 @@ def _text(loaded: LoadedSettings, key: str) -> str:
 
 
 def _saved_text(file: Path, key: str) -> str:
-    """What the file now says, which a stronger layer may overrule."""
+    """The value in the file, which another layer may override."""
     from nca.config.document import read_document
     from nca.config.example import toml_value
 
@@ -139,17 +142,8 @@ def _saved_text(file: Path, key: str) -> str:
     return toml_value(table[last])
 
 
-def _is_same_file(origin: str, file: Path) -> bool:
-    return Path(origin) == file.absolute()
-
-
-def _say_notes(loaded: LoadedSettings) -> None:
-    for note in loaded.notes:
-        typer.echo(note, err=True)
-
-
 def _say_canonical(written: str) -> None:
-    """Answer another program's name with nca's own."""
+    """Say nca's name for a setting that was given by another program's name."""
     from nca.config.names import canonical
 
     found = canonical(written)
@@ -159,21 +153,15 @@ def _say_canonical(written: str) -> None:
 
 def _show_table(loaded: LoadedSettings) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from nca.config.schema import KEYS
+    from nca.terminal.render.tables import new_table
 
-    table = Table(box=None, pad_edge=False)
+    table = new_table(has_header=True)
     for title in ("setting", "value", "from"):
         table.add_column(title, overflow="fold")
     for key in KEYS:
-        origin = _printable(loaded.origin(key))
-        style = "dim" if origin == "default" else ""
-        table.add_row(Text(key, style), Text(_text(loaded, key), style), Text(origin, style))
+        origin = one_line(loaded.origin(key))
+        table.add_row(*(Text(cell, "dim" if origin == "default" else "") for cell in (key, _text(loaded, key), origin)))
     Console().print(table)
-
-
-def _printable(text: str) -> str:
-    """A path or an origin on one line, without anything that could move a terminal's cursor."""
-    return text if text.isprintable() else ascii(text)[1:-1]

@@ -1,7 +1,6 @@
-"""`nca doctor`: what was found on this machine, one line each, and what to do about what is wrong.
+"""`nca doctor`: check the installation, one line per finding, with what to do about each problem.
 
-Nothing is written, and no connection is opened; with --probe to the usual ports of this machine, and to an endpoint
-that is set.
+It writes nothing and opens no connection. --probe asks the usual local ports, and the configured endpoint.
 """
 
 from __future__ import annotations
@@ -11,42 +10,45 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import util
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-Status = Literal["ok", "warn", "fail"]
+Level = Literal["ok", "warn", "fail"]
 
 OLDEST_PYTHON = (3, 11)
 LITELLM_FROM, LITELLM_BELOW = (1, 102), (1, 106)
-"""The tested range; pyproject.toml says the same."""
+"""The tested range; pyproject.toml has the same."""
 LITELLM_STOLEN = frozenset({"1.82.7", "1.82.8"})
-"""These two releases sent credentials away."""
+"""Two compromised releases that sent credentials to an attacker."""
 OLDEST_SQLITE = (3, 51, 3)
-"""Older ones can lose data when a write-ahead log is reset."""
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+"""Earlier versions can lose data when a write-ahead log is reset."""
+_ENDPOINT_SECONDS = 2.0
+"""Longer than for local ports, because the endpoint may be remote."""
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. `fail`: nca does not work; `warn`: something is missing that one may want."""
+    """One line. `fail`: nca does not work; `warn`: something useful is missing."""
 
     name: str
-    status: Status
+    status: Level
     detail: str
     advice: str = ""
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: ok, and the findings.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: ok and the findings.")] = False,
     probe: Annotated[
-        bool, typer.Option("--probe", help="Ask this machine's ports, and an endpoint that is set, for models.")
+        bool, typer.Option("--probe", help="Ask local ports, and the configured endpoint, for their models.")
     ] = False,
 ) -> int:
-    """What was found: Python, settings, data, keys (names only), models. Exits 1 if something is broken."""
-    findings = list(_examine(probe=probe))
+    """Check the installation: Python, settings, data, keys (names only), models. Exits 1 if something is broken."""
+    findings = list(_findings(probe=probe))
     is_ok = all(finding.status != "fail" for finding in findings)
     if as_json:
         typer.echo(json.dumps({"ok": is_ok, "findings": [asdict(finding) for finding in findings]}, indent=2))
@@ -59,43 +61,49 @@ def doctor(
 def _show(finding: Finding) -> None:
     from nca.terminal.render.sanitize import one_line
 
-    mark = typer.style(f"{finding.status:<4}", fg=_STYLES[finding.status])
-    advice = f" {finding.advice}" if finding.advice else ""
-    typer.echo(f"{mark}  {finding.name:<12} {one_line(finding.detail + advice)}")
+    mark = typer.style(f"{finding.status:<4}", fg=_COLOURS[finding.status])
+    typer.echo(f"{mark}  {finding.name:<12} {one_line(f'{finding.detail} {finding.advice}')}")
 
 
-def _examine(*, probe: bool) -> Iterator[Finding]:
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        _python,
-        _litellm,
-        _sqlite,
-        _settings,
-        _data,
-        _keys,
-        lambda: _servers(probe=probe),
-        _embedded,
-        lambda: _model(probe=probe),
-    )
-    for check in checks:
-        yield from check()
+def _findings(*, probe: bool) -> Iterator[Finding]:
+    from nca.errors import NcaError
+
+    checks: dict[str, Callable[[], Iterator[Finding]]] = {
+        "python": _python,
+        "litellm": _litellm,
+        "sqlite": _sqlite,
+        "settings": _settings,
+        "data": _data,
+        "database": _database,
+        "keys": _keys,
+        "servers": partial(_servers, probe=probe),
+        "embedded": _runtime,
+        "weights": _weights,
+        "model": partial(_model, probe=probe),
+    }
+    for name, check in checks.items():
+        try:
+            yield from check()
+        except NcaError as error:
+            yield Finding(name, "fail", error.message, error.advice)
 
 
 def _python() -> Iterator[Finding]:
-    version = ".".join(str(number) for number in sys.version_info[:3])
-    is_new = sys.version_info >= OLDEST_PYTHON
-    wanted = "" if is_new else f"nca needs {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer."
-    yield Finding("python", "ok" if is_new else "fail", f"{version}, {sys.executable}", wanted)
-    version = _version("nca")
-    yield Finding("nca", "ok", f"{version or 'not installed, run from its source'}, {Path(__file__).parents[1]}")
+    version = f"{_dotted(sys.version_info[:3])}, {sys.executable}"
+    if sys.version_info >= OLDEST_PYTHON:
+        yield Finding("python", "ok", version)
+    else:
+        yield Finding("python", "fail", version, f"nca needs Python {_dotted(OLDEST_PYTHON)} or newer.")
+    yield Finding("nca", "ok", f"{_version('nca') or 'running from source'}, {Path(__file__).parents[1]}")
 
 
 def _litellm() -> Iterator[Finding]:
     version = _version("litellm")
-    tested = f"{_dotted(LITELLM_FROM)} up to, not including, {_dotted(LITELLM_BELOW)}"
+    tested = f"{_dotted(LITELLM_FROM)} to below {_dotted(LITELLM_BELOW)}"
     if not version:
-        yield Finding("litellm", "fail", "is not installed.", "Install nca again with pip.")
+        yield Finding("litellm", "fail", "is not installed.", "Reinstall nca with pip.")
     elif version in LITELLM_STOLEN:
-        yield Finding("litellm", "fail", f"{version} sends credentials away.", "Remove it, and change your keys.")
+        yield Finding("litellm", "fail", f"{version} steals credentials.", "Uninstall it and replace your API keys.")
     elif not LITELLM_FROM <= _numbers(version) < LITELLM_BELOW:
         yield Finding("litellm", "warn", f"{version} is outside the tested range ({tested}).")
     else:
@@ -103,66 +111,60 @@ def _litellm() -> Iterator[Finding]:
 
 
 def _sqlite() -> Iterator[Finding]:
-    # apsw is numbered like the SQLite that it brings.
+    # apsw has the version number of the SQLite that it bundles.
     version = _version("apsw")
     if not version:
-        yield Finding("sqlite", "fail", "apsw is not installed.", "Install nca again with pip.")
+        yield Finding("sqlite", "fail", "apsw is not installed.", "Reinstall nca with pip.")
     elif _numbers(version)[:3] < OLDEST_SQLITE:
         yield Finding("sqlite", "fail", f"{version} is too old.", f"Update apsw to {_dotted(OLDEST_SQLITE)} or newer.")
     else:
-        yield Finding("sqlite", "ok", f"{_dotted(_numbers(version)[:3])}, brought by apsw {version}")
+        yield Finding("sqlite", "ok", f"{_dotted(_numbers(version)[:3])}, bundled with apsw {version}")
 
 
 def _settings() -> Iterator[Finding]:
-    from nca.cli.opening import load_settings
+    from nca.cli.startup import load_settings
     from nca.config.paths import project_config_file, user_config_file
-    from nca.errors import ConfigError
 
-    try:
-        files = (user_config_file(os.environ), project_config_file(Path.cwd()))
-        loaded = load_settings({}, None)
-    except ConfigError as error:
-        yield Finding("settings", "fail", error.message, error.advice)
-        return
-    said = ", ".join(f"{file} ({'read' if file.exists() else 'none'})" for file in files)
-    yield Finding("settings", "ok", said)
+    files = (user_config_file(os.environ), project_config_file(Path.cwd()))
+    loaded = load_settings({}, None)
+    states = (f"{file} ({'read' if file.exists() else 'does not exist'})" for file in files)
+    yield Finding("settings", "ok", ", ".join(states))
     for note in loaded.notes:
         yield Finding("settings", "warn", note)
 
 
 def _data() -> Iterator[Finding]:
-    """The data directory and the database in it."""
-    from nca.cli.opening import store_path
-    from nca.errors import NcaError, StoreError
-    from nca.sessions.store import Store
+    """The directory that holds the sessions."""
+    from nca.cli.startup import store_path
+
+    folder = store_path().parent
+    existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        yield Finding("data", "ok", f"{folder}{'' if existing == folder else ' (not created yet)'}")
+    else:
+        advice = "Sessions would be kept in memory only. Set NCA_HOME to a writable folder."
+        yield Finding("data", "fail", f"{folder} is not writable.", advice)
+
+
+def _database() -> Iterator[Finding]:
+    from nca.cli.startup import open_session_store, store_path
+    from nca.errors import ConfigError
+    from nca.terminal.render.humanize import byte_size, counted
 
     try:
         path = store_path()
-    except NcaError as error:
-        yield Finding("data", "fail", error.message, error.advice)
+    except ConfigError:  # reported by _data
         return
-    folder = path.parent
-    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
-    is_usable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    if not is_usable:
-        advice = "Sessions would be kept in memory only; set NCA_HOME to a folder that can be written."
-        yield Finding("data", "fail", f"{folder} cannot be written.", advice)
-    else:
-        yield Finding("data", "ok", f"{folder}{'' if there == folder else ' (not made yet)'}")
     if not path.exists():
-        yield Finding("database", "ok", "none yet")
+        yield Finding("database", "ok", "not created yet")
         return
-    try:
-        with Store.open(path, read_only=True) as store:
-            count = len(store.list(limit=1_000_000))
-    except StoreError as error:
-        yield Finding("database", "fail", error.message, error.advice)
-        return
-    yield Finding("database", "ok", f"{path} ({count} sessions, {path.stat().st_size:,} bytes)")
+    with open_session_store(read_only=True) as store:
+        count = len(store.list(None))
+    yield Finding("database", "ok", f"{path} ({counted(count, 'session')}, {byte_size(path.stat().st_size)})")
 
 
 def _keys() -> Iterator[Finding]:
-    """Which of the providers' variables are set. Their values are nobody's business."""
+    """The names of the API key variables that are set, never their values."""
     from nca.models.providers import PROVIDERS
 
     variables = [variable for facts in PROVIDERS.values() for variable in facts.key_variables]
@@ -175,67 +177,49 @@ def _servers(*, probe: bool) -> Iterator[Finding]:
 
     titles = ", ".join(server.title for server in LOCAL_SERVERS)
     if not probe:
-        yield Finding("servers", "ok", f"not asked ({titles}); --probe asks")
+        yield Finding("servers", "ok", f"not checked ({titles}). --probe checks them.")
         return
     found = find_servers()
     for one in found:
         yield Finding("servers", "ok", f"{one.server.title} at {one.server.api_base}: {', '.join(one.models[:5])}")
     if not found:
-        yield Finding("servers", "ok", f"none answers ({titles})")
+        yield Finding("servers", "ok", f"none is running ({titles})")
 
 
-def _embedded() -> Iterator[Finding]:
-    """The embedded model's runtime, and the weights that are here or half here."""
-    from nca.errors import NcaError
-    from nca.models.embedded import weights
-
-    yield _runtime()
-    try:
-        names = weights.installed()
-        folder = weights.models_dir()
-        wanted = weights.recommended()
-    except NcaError as error:
-        yield Finding("weights", "fail", error.message, error.advice)
-        return
-    begun = sorted(part.name.removesuffix(".gguf.part") for part in folder.glob("*.gguf.part"))
-    advice = "" if names else f"nca models get fetches them (recommended here: {wanted})."
-    detail = ", ".join(names) or "none"
-    detail += f"; begun: {', '.join(begun)}" if begun else ""
-    yield Finding("weights", "ok" if names else "warn", detail + ("." if advice else ""), advice)
-
-
-def _runtime() -> Finding:
+def _runtime() -> Iterator[Finding]:
+    """The embedded model's runtime."""
     import ctypes
 
     if util.find_spec("xllamacpp") is None:
-        return Finding("embedded", "warn", "its runtime is not installed.", "pip install 'nca[local]' brings it.")
+        yield Finding("embedded", "warn", "The runtime is not installed.", "To install it: pip install 'nca[local]'")
+        return
     if sys.platform == "linux":
         try:
             ctypes.CDLL("libgomp.so.1")
         except OSError:
-            return Finding("embedded", "warn", "libgomp.so.1 is missing.", "Debian and Ubuntu: apt install libgomp1.")
-    return Finding("embedded", "ok", f"xllamacpp {_version('xllamacpp')}")
+            advice = "On Debian and Ubuntu: apt install libgomp1"
+            yield Finding("embedded", "warn", "libgomp.so.1 is missing.", advice)
+            return
+    yield Finding("embedded", "ok", f"xllamacpp {_version('xllamacpp')}")
 
 
-_ENDPOINT_SECONDS = 2.0
-"""It may be far, unlike this machine's ports."""
+def _weights() -> Iterator[Finding]:
+    """The embedded models that are downloaded, completely or in part."""
+    from nca.models.embedded import weights
 
-
-def _endpoint(base: str) -> Finding:
-    """What an endpoint of the person's own lists."""
-    from nca.models.local_servers import list_models
-    from nca.models.providers import key_of
-
-    key = key_of("openai", os.environ)[1]
-    if listed := list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS):
-        return Finding("model", "ok", f"what the endpoint {base} offers: {', '.join(listed[:5])}")
-    advice = "Is it running, and the address right (model.api_base, OPENAI_API_BASE)? Else name a model with -m."
-    return Finding("model", "warn", f"the endpoint {base} lists no models.", advice)
+    names = weights.installed()
+    parts = sorted(part.name.removesuffix(".gguf.part") for part in weights.models_dir().glob("*.gguf.part"))
+    partial_downloads = f"; incomplete: {', '.join(parts)}" if parts else ""
+    if names:
+        yield Finding("weights", "ok", f"{', '.join(names)}{partial_downloads}")
+    else:
+        advice = f"To download {weights.recommended()}, which is recommended here: nca models get"
+        yield Finding("weights", "warn", f"none{partial_downloads}.", advice)
 
 
 def _model(*, probe: bool) -> Iterator[Finding]:
-    """What `nca loop` would talk to, as far as that can be told, without --probe without asking anyone."""
-    from nca.cli.opening import load_settings
+    """The model that `nca loop` would use, as far as it is known without --probe."""
+    from nca.cli.startup import load_settings
     from nca.errors import NcaError
     from nca.models.choose import choose
 
@@ -243,13 +227,25 @@ def _model(*, probe: bool) -> Iterator[Finding]:
         settings = load_settings({}, None).settings.model
         base = settings.api_base or os.environ.get("OPENAI_API_BASE", "") or os.environ.get("OPENAI_BASE_URL", "")
         if base and not settings.name:
-            yield _endpoint(base) if probe else Finding("model", "ok", f"what the endpoint {base} offers; --probe asks")
+            yield _endpoint(base) if probe else Finding("model", "ok", f"from {base} (--probe lists its models)")
             return
         choice = choose(settings, os.environ, servers=())
     except NcaError:
-        # Said by the check of what is wrong.
+        # Another check has reported it.
         return
     yield Finding("model", "ok", f"{choice.model}: {choice.why}")
+
+
+def _endpoint(base: str) -> Finding:
+    """The models that the configured endpoint lists."""
+    from nca.models.local_servers import list_models
+    from nca.models.providers import key_of
+
+    key = key_of("openai", os.environ)[1]
+    if listed := list_models(f"{base.rstrip('/')}/models", api_key=key, seconds=_ENDPOINT_SECONDS):
+        return Finding("model", "ok", f"{base} offers {', '.join(listed[:5])}")
+    advice = "Check that it is running and the address (model.api_base, OPENAI_API_BASE), or name a model with -m."
+    return Finding("model", "warn", f"{base} lists no models.", advice)
 
 
 def _version(distribution: str) -> str:
@@ -272,4 +268,4 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:
-    return ".".join(str(number) for number in numbers)
+    return ".".join(map(str, numbers))

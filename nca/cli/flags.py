@@ -1,7 +1,7 @@
-"""The flags that several commands have, each declared once; what they set: nca.cli.opening.settings_of.
+"""Options and arguments that several commands share, each declared once.
 
-A flag that is None was not given and overrides nothing. A number is taken as text: the setting reads it and says what
-is valid.
+An option that was not given is None and overrides no setting (see nca.cli.startup.settings_of). Numbers arrive as
+text: the setting parses them and explains what is valid.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Annotated
 
 import typer
 
-Model = Annotated[str | None, typer.Option("--model", "-m", help="The model, as litellm names it.")]
-CompactThreshold = Annotated[str | None, typer.Option(help="The usage at which compaction happens: 0.8, 80 or 80%.")]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="The model, by its litellm name.")]
+CompactThreshold = Annotated[str | None, typer.Option(help="Compact from this usage on: 0.8, 80 or 80%.")]
 DisableCompaction = Annotated[bool, typer.Option("--disable-compaction", help="Never compact.")]
 ContextWindow = Annotated[str | None, typer.Option(help="The context window in tokens.")]
-MaxOutputTokens = Annotated[str | None, typer.Option(help="Room kept for the answer, in tokens.")]
-Permission = Annotated[str | None, typer.Option(help="ask, accept-edits, plan or auto.")]
-MaxCost = Annotated[str | None, typer.Option(help="What the session may cost in US dollars before nothing is sent.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Take over what this project's settings would run, this once.")]
-Plain = Annotated[
-    bool, typer.Option("--plain", help="Plain lines: no colours, nothing that moves; for a screen reader.")
-]
-Profile = Annotated[str | None, typer.Option(help="A set of numbers and stages by name, such as nexora.")]
-Config = Annotated[Path | None, typer.Option(help="A settings file in place of the project's.")]
+MaxOutputTokens = Annotated[str | None, typer.Option(help="Tokens to reserve for the answer.")]
+Permission = Annotated[str | None, typer.Option(help="Permission mode: ask, accept-edits, plan or auto.")]
+MaxCost = Annotated[str | None, typer.Option(help="Stop before the session costs more than this, in US dollars.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Trust this project's settings for this run.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Plain lines without colours or animation, for screen readers.")]
+Profile = Annotated[str | None, typer.Option(help="A named set of compaction settings, such as nexora.")]
+Config = Annotated[Path | None, typer.Option(help="A settings file to use instead of the project's.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+SessionId = Annotated[str, typer.Argument(metavar="ID", help="A session's id, the start of its id, or its name.")]

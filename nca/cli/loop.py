@@ -1,4 +1,4 @@
-"""nca loop: the chat."""
+"""`nca loop`: the chat."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Annotated
 import typer
 
 from nca.cli import flags
+from nca.cli.loop_arguments import LoopArguments
 
 
 def loop(
-    session: Annotated[str | None, typer.Argument(metavar="[ID]", help="With --resume: which session.")] = None,
+    session: Annotated[str | None, typer.Argument(metavar="ID", help="The session to resume, with --resume.")] = None,
     model: flags.Model = None,
     continue_: Annotated[
-        bool, typer.Option("--continue", "-c", help="Go on with the last session of this directory.")
+        bool, typer.Option("--continue", "-c", help="Resume the last session of this directory.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", "-r", help="Go on with an earlier session: --resume ID, or choose one.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", "-r", help="Resume session ID, or pick one.")] = False,
     compact_threshold: flags.CompactThreshold = None,
     disable_compaction: flags.DisableCompaction = False,
     context_window: flags.ContextWindow = None,
@@ -29,24 +28,8 @@ def loop(
     plain: flags.Plain = False,
     config: flags.Config = None,
 ) -> int:
-    """Open the chat."""
-    from nca.cli.chat import ChatWords, open_chat
+    """Open the chat. This is the default command."""
+    arguments = LoopArguments(**locals())
+    from nca.cli.chat import open_chat
 
-    return open_chat(
-        ChatWords(
-            session=session,
-            model=model,
-            continue_=continue_,
-            resume=resume,
-            compact_threshold=compact_threshold,
-            disable_compaction=disable_compaction,
-            context_window=context_window,
-            max_output_tokens=max_output_tokens,
-            permission=permission,
-            max_cost=max_cost,
-            trust=trust,
-            profile=profile,
-            plain=plain,
-            config=config,
-        )
-    )
+    return open_chat(arguments)

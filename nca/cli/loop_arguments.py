@@ -1,44 +1,48 @@
-"""The words behind `nca loop`, read without Typer: to import it takes as long as all that the first prompt needs.
+"""Parse the arguments of `nca loop` without Typer, which takes as long to import as the first prompt needs in all.
 
-Whatever is not plain here (help, a mistake, an unusual way of writing) is Typer's to read, to explain or to refuse.
+Anything unusual (help, a mistake, a rare spelling) is left to Typer to parse, explain or refuse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from nca.cli.chat import ChatWords
-
-SWITCHES = {
-    "--continue": "continue_",
-    "-c": "continue_",
-    "--resume": "resume",
-    "-r": "resume",
-    "--disable-compaction": "disable_compaction",
-    "--trust": "trust",
-    "--plain": "plain",
-}
-VALUES = {
-    "--model": "model",
-    "-m": "model",
-    "--compact-threshold": "compact_threshold",
-    "--context-window": "context_window",
-    "--max-output-tokens": "max_output_tokens",
-    "--permission": "permission",
-    "--max-cost": "max_cost",
-    "--profile": "profile",
-    "--config": "config",
-}
-"""The flags of nca.cli.loop and its parameters; a test holds the two together."""
+from typing import Any
 
 
-def read_words(words: Sequence[str]) -> ChatWords | None:
-    """What they say; None where Typer has to read them."""
+@dataclass(frozen=True, slots=True)
+class LoopArguments:
+    """The arguments of `nca loop`, by the names of its parameters; None if not given."""
+
+    session: str | None = None
+    model: str | None = None
+    continue_: bool = False
+    resume: bool = False
+    compact_threshold: str | None = None
+    disable_compaction: bool = False
+    context_window: str | None = None
+    max_output_tokens: str | None = None
+    permission: str | None = None
+    max_cost: str | None = None
+    trust: bool = False
+    profile: str | None = None
+    plain: bool = False
+    config: Path | None = None
+
+
+_FLAGS = {
+    f"--{one.name.rstrip('_').replace('_', '-')}": one for one in fields(LoopArguments) if one.name != "session"
+} | {f"-{one.name[0]}": one for one in fields(LoopArguments) if one.name in ("continue_", "resume", "model")}
+SWITCHES = {flag: field.name for flag, field in _FLAGS.items() if field.default is False}
+VALUES = {flag: field.name for flag, field in _FLAGS.items() if field.default is None}
+"""The flags of nca.cli.loop without and with a value, and their parameters. A test compares them with the command."""
+
+
+def parse(arguments: Sequence[str]) -> LoopArguments | None:
+    """The parsed arguments; None if Typer has to parse them."""
     found: dict[str, Any] = {}
-    waiting = list(words)
+    waiting = list(arguments)
     while waiting:
         word = waiting.pop(0)
         flag, has_value, value = word.partition("=")
@@ -54,6 +58,4 @@ def read_words(words: Sequence[str]) -> ChatWords | None:
             return None
     if "config" in found:
         found["config"] = Path(found["config"])
-    from nca.cli.chat import ChatWords
-
-    return ChatWords(**found)
+    return LoopArguments(**found)

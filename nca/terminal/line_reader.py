@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nca.agent.approvals import Answer
     from nca.agent.conversation import Conversation
     from nca.events import ApprovalAsked
-    from nca.terminal.panels.locked_session import Key
+    from nca.terminal.panels.locked_session import KeyChoice
 
 
 class LineReader(Reader):
@@ -32,12 +32,12 @@ class LineReader(Reader):
     async def ask(self, asked: ApprovalAsked) -> Answer:
         if not self.can_choose:
             return await super().ask(asked)
-        from nca.terminal.panels.plain_approval import LineApprover
+        from nca.terminal.panels.line_approval import LineApprover
 
         return await LineApprover(self._output, self._lines).ask(asked)
 
-    async def choose(self, question: str, keys: Sequence[Key]) -> str:
-        from nca.terminal.panels.plain_question import LineQuestion
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
+        from nca.terminal.panels.line_question import LineQuestion
 
         return await LineQuestion(self._output, self._lines).ask(question, keys)
 

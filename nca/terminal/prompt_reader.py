@@ -11,9 +11,9 @@ from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.approval import TerminalApprover
-from nca.terminal.panels.question import KeyQuestion
-from nca.terminal.panels.toolbar import Status, activity_of
+from nca.terminal.panels.key_approval import KeyApprover
+from nca.terminal.panels.key_question import KeyQuestion
+from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.events import ApprovalAsked
     from nca.sessions.session import SessionInfo
-    from nca.terminal.panels.locked_session import Key
+    from nca.terminal.panels.locked_session import KeyChoice
 
 WATCH_SECONDS = 0.3
 
@@ -40,7 +40,7 @@ class PromptReader(Reader):
         self._first = first
         self._prompt = first.prompt
         self._draw = draw
-        self._approver = TerminalApprover(draw, self._prompt, interrupts)
+        self._approver = KeyApprover(draw, self._prompt, interrupts)
         self._question = KeyQuestion(draw, self._prompt)
         if first.has_begun:
             draw.begin_prompt(first.above)
@@ -87,7 +87,7 @@ class PromptReader(Reader):
     async def ask(self, asked: ApprovalAsked) -> Answer:
         return await self._approver.ask(asked)
 
-    async def choose(self, question: str, keys: Sequence[Key]) -> str:
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         return await self._question.ask(question, keys)
 
     def typed_ahead(self) -> Sequence[str]:
@@ -100,11 +100,11 @@ class PromptReader(Reader):
         return self._prompt.lent_terminal()
 
     async def pick(self, conversation: Conversation) -> SessionInfo | None:
-        from nca.terminal.panels.picker import Picker
-        from nca.terminal.panels.session_loader import Shelf
+        from nca.terminal.panels.session_loader import SessionLoader
+        from nca.terminal.panels.session_picker import SessionPicker
 
-        shelf = Shelf(conversation.store)
-        picker = Picker(shelf, str(conversation.directory), conversation.session.info.id)
+        shelf = SessionLoader(conversation.store)
+        picker = SessionPicker(shelf, str(conversation.directory), conversation.session.info.id)
         with self.lend_terminal():
             self._draw.begin_prompt(picker.above)
             try:
@@ -114,10 +114,10 @@ class PromptReader(Reader):
                 shelf.close()
 
 
-def status_of(conversation: Conversation) -> Status:
+def status_of(conversation: Conversation) -> ToolbarStatus:
     """What the toolbar says about a conversation."""
     stats = conversation.context.stats(with_details=False)
-    return Status(
+    return ToolbarStatus(
         model=stats.model,
         usage_ratio=stats.usage_ratio,
         used_tokens=stats.used_tokens,

@@ -12,7 +12,7 @@ from nca.agent.approvals import Nobody
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.sessions.session import SessionInfo
-    from nca.terminal.panels.locked_session import Key
+    from nca.terminal.panels.locked_session import KeyChoice
 
 
 class Completions(Protocol):
@@ -67,7 +67,7 @@ class Reader(Nobody, ABC):
         """While another program, such as an editor, has the terminal."""
         return nullcontext()
 
-    async def choose(self, question: str, keys: Sequence[Key]) -> str:
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         """Ask a question that one key answers. "" where the person gives no answer."""
         return ""
 

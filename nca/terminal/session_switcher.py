@@ -10,8 +10,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from nca.agent.conversation import Conversation
-from nca.terminal.panels.locked_session import settled
-from nca.terminal.render.session_lines import gone_on_lines, short_id
+from nca.terminal.panels.locked_session import resolve_lock
+from nca.terminal.render.sessions import resumed_lines, short_id
 
 if TYPE_CHECKING:
     from nca.terminal.reader import Reader
@@ -52,11 +52,11 @@ class SessionSwitcher:
         if info.id == self.conversation.session.info.id:
             self._output.notice("That is the session you are in.")
             return
-        found = await settled(store, info, reader.choose if reader.can_choose else None)
+        found = await resolve_lock(store, info, reader.choose if reader.can_choose else None)
         if found is None or found.session is None:
             return
-        await self._switch(found.session.id, read_only=found.is_held)
-        for line in gone_on_lines(self.conversation):
+        await self._switch(found.session.id, read_only=found.read_only)
+        for line in resumed_lines(self.conversation):
             self._output.notice(line)
 
     async def _switch(self, session: str | None, *, read_only: bool = False, name: str = "") -> None:

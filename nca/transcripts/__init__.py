@@ -1,4 +1,4 @@
-"""Conversations as files: read as other programs write them, and whole sessions written for people and for nca."""
+"""Conversations as files: parse transcripts of other programs; export and import whole sessions."""
 
 from nca.transcripts.reading import VALID, Transcript, read_transcript
 

@@ -1,68 +1,67 @@
-"""A session as Markdown: what was said as it was written, tools and summaries in fences, compactions in place."""
+"""A session as Markdown: messages as written, tool results and summaries in fences, compactions where they happened."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from nca.context.view import Stub
 from nca.messages import Entry
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts import described
-from nca.transcripts.inert import visible
-from nca.transcripts.moments import brought, compacted_after, standing_for
+from nca.transcripts.compactions import compaction_positions, new_summaries, replacements
+from nca.transcripts.descriptions import compaction_line, message_notes, session_facts, session_title, summary_line
+from nca.transcripts.escaping import visible
 from nca.wire import content_text
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
-_TICKS = re.compile(r"`{3,}")
-_FORGED = re.compile(r"^( {0,3})(## )", re.MULTILINE)
-"""A line of somebody's text that would pass for one of our headings."""
+_BACKTICKS = re.compile(r"`{3,}")
+_FORGED_HEADING = re.compile(r"^( {0,3})(## )", re.MULTILINE)
+"""A line in a message that looks like one of the export's own headings."""
 
 
 def to_markdown(copy: SessionCopy) -> str:
-    """The whole log in order; hidden messages say what stands for them."""
-    standing = standing_for(copy)
-    compacted = compacted_after(copy)
-    lines = [f"# {_line(described.title(copy))}", ""]
-    lines += [f"- {name}: {_line(value)}" for name, value in described.facts(copy).items()]
+    """The whole log in order. Hidden messages say what the model sees instead."""
+    replaced = replacements(copy)
+    compacted = compaction_positions(copy)
+    lines = [f"# {_line(session_title(copy))}", ""]
+    lines += [f"- {name}: {_line(value)}" for name, value in session_facts(copy).items()]
     for entry in copy.entries:
-        lines += ["", *_message(entry, described.marks(entry, copy.pins, standing))]
-        item = standing.get(entry.seq)
+        lines += _message(entry, message_notes(entry, copy.pins, replaced))
+        item = replaced.get(entry.seq)
         if isinstance(item, Stub):
             lines += ["", "The model sees:", "", _fenced(item.text)]
-        for seq, record in compacted:
-            if seq == entry.seq:
-                lines += ["", "---", "", f"**Compaction {_line(record.id)}** · {_line(described.compaction(record))}"]
-                for summary in brought(copy, record):
-                    lines += ["", f"{_line(described.summary_line(summary))}:", "", _fenced(summary.text)]
-                lines += ["", "---"]
+        for record in (record for seq, record in compacted if seq == entry.seq):
+            lines += ["", "---", "", f"**Compaction {_line(record.id)}** · {_line(compaction_line(record))}"]
+            for summary in new_summaries(copy, record):
+                lines += ["", f"{_line(summary_line(summary))}:", "", _fenced(summary.text)]
+            lines += ["", "---"]
     return "\n".join(lines) + "\n"
 
 
-def _message(entry: Entry, marks: list[str]) -> list[str]:
+def _message(entry: Entry, notes: list[str]) -> Iterator[str]:
     message = entry.message
-    said = f" ({', '.join(_line(mark) for mark in marks)})" if marks else ""
-    lines = [f"## {entry.seq} · {message.role}{said}"]
+    yield from ("", f"## {entry.seq} · {message.role}" + (f" ({_line(', '.join(notes))})" if notes else ""))
     if message.reasoning:
-        lines += ["", "Reasoning:", "", _fenced(message.reasoning)]
-    text = content_text(message.content)
-    if text:
-        lines += ["", _fenced(text) if message.role in ("tool", "system") or message.attachments else _whole(text)]
+        yield from ("", "Reasoning:", "", _fenced(message.reasoning))
+    if text := content_text(message.content):
+        is_data = message.role in ("tool", "system") or message.attachments
+        yield from ("", _fenced(text) if is_data else _with_closed_fence(text))
     for call in message.tool_calls:
-        lines += ["", f"→ {_line(call.name)}", "", _fenced(call.arguments)]
-    return lines
+        yield from ("", f"→ {_line(call.name)}", "", _fenced(call.arguments))
 
 
 def _fenced(text: str) -> str:
-    """In a fence that is longer than any in the text."""
+    """The text in a fence longer than any inside it."""
     text = visible(text)
-    ticks = "`" * max([3] + [len(found) + 1 for found in _TICKS.findall(text)])
+    ticks = "`" * max([3] + [len(found) + 1 for found in _BACKTICKS.findall(text)])
     return f"{ticks}\n{text}\n{ticks}"
 
 
-def _whole(text: str) -> str:
-    """Somebody's Markdown with its last fence closed: an answer that was cut short takes nothing else with it."""
+def _with_closed_fence(text: str) -> str:
+    """Markdown with its last fence closed, so that an answer that was cut off does not swallow what follows."""
+    text = _FORGED_HEADING.sub(r"\1\\\2", visible(text))
     open_fence = ""
-    for line in (text := _FORGED.sub(r"\1\\\2", visible(text))).splitlines():
+    for line in text.splitlines():
         found = _FENCE.match(line)
         if found is None:
             continue

@@ -1,4 +1,4 @@
-"""Reading transcripts: a JSON array, JSON lines, or an object with `messages` (and perhaps `tools`)."""
+"""Parse transcripts: a JSON array, JSON lines, or an object with `messages` and optionally `tools`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ VALID = "valid: a JSON array of messages, JSON lines, or an object with messages
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The rows as they came, not yet checked one by one."""
+    """The parsed rows. The messages themselves are not validated yet."""
 
     messages: list[Any]
     tools: list[Any] = field(default_factory=list)
     lines: list[int] = field(default_factory=list, compare=False)
-    """The line of each row in a file of JSON lines; empty for one JSON value."""
+    """The line number of each row in a file of JSON lines; empty for a single JSON value."""
     whole: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The object that the messages were in; empty where there was none."""
+    """The object that held the messages; empty if there was none."""
 
 
 def read_transcript(raw: bytes, place: str) -> Transcript:
-    """Raises InvalidMessages naming the place and the line."""
+    """Raises InvalidMessages, which names the place and the line."""
     text = raw.removeprefix(b"\xef\xbb\xbf").strip()
     if not text:
         raise InvalidMessages(f"{place}: is empty; {VALID}.")
@@ -36,8 +36,8 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
         raise InvalidMessages(f"{place}: is nested too deeply; {VALID}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         above = raw[: raw.index(text[:1])].count(b"\n")
-        rows, lines = _lines(text, place, error, above + 1)
-        return Transcript(rows, lines=lines)
+        rows, numbers = _lines(text, place, error, above + 1)
+        return Transcript(rows, lines=numbers)
     if isinstance(whole, list):
         return Transcript(whole)
     if isinstance(whole, dict) and isinstance(whole.get("messages"), list):
@@ -49,7 +49,7 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
 
 
 def _decode(text: bytes) -> Any:
-    """JSON; also where text was cut inside a character, so that a lone surrogate stands escaped (reliability F49)."""
+    """Decode JSON. Accepts escaped lone surrogates, which programs write that cut a text inside a character."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as refused:
@@ -62,7 +62,7 @@ def _decode(text: bytes) -> Any:
 
 
 def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> tuple[list[Any], list[int]]:
-    """The rows, and the number of the line that each stands on."""
+    """The rows of JSON lines, and the line number of each."""
     lines = text.splitlines()
     if len(lines) < 2:
         raise InvalidMessages(f"{place}: is not JSON ({first_error}); {VALID}.") from first_error
@@ -76,7 +76,7 @@ def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> 
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidMessages(f"{place}, line {number}: is not JSON ({error}); {VALID}.") from error
         if isinstance(row, dict) and isinstance(row.get("messages"), list):
-            raise InvalidMessages(f"{place}, line {number}: is a whole conversation; valid: one conversation a file.")
+            raise InvalidMessages(f"{place}, line {number}: is a whole conversation; valid: one conversation per file.")
         rows.append(row)
         numbers.append(number)
     return rows, numbers

@@ -1,12 +1,14 @@
-"""A session as one JSON file that nca can read again: log, views, summaries, compactions, usage, pins, names.
+"""Export a session to JSON and import it again: log, views, summaries, compactions, usage, pins, names.
 
-Its `messages` are an OpenAI-shaped transcript, so other programs read them too (`nca compact` does). Each has its
-`_seq` and `_at`; where that shape cannot hold a message whole (an attached file, a reminder), `_message` has it as the
-store does. Views name summaries by their place, from 1.
+`messages` is an OpenAI-shaped transcript, which other programs can read too (`nca compact` does). Each message has its
+`_seq` and `_at`. If the OpenAI shape cannot hold all of a message (an attached file, a reminder), `_message` holds it
+as the store does. Views refer to summaries by their position, from 1.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -24,13 +26,16 @@ from nca.wire import is_note, message_from_dict, message_to_dict
 
 FORMAT = "nca-session"
 VERSION = 1
-_SHAPED = frozenset({"entries", "info"})
+_CONVERTED = frozenset({"entries", "info"})
+"""Fields of SessionCopy that the file holds in another shape; the others are written as they are."""
+
+_NOT_ASCII = re.compile("[^ -~\n]+")
 
 _encoder = msgspec.json.Encoder()
 
 
 class _SessionFile(msgspec.Struct, kw_only=True):
-    """What a file of this format has beside its messages; the names are those of `SessionCopy`."""
+    """The file without its messages. The field names are those of `SessionCopy`."""
 
     session: SessionInfo
     head_view: int
@@ -42,26 +47,23 @@ class _SessionFile(msgspec.Struct, kw_only=True):
 
 
 def to_json(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
-    """The file. `is_ascii`: for a terminal, where no stored text may become a control character."""
-    parts = {name: getattr(copy, name) for name in copy.__struct_fields__ if name not in _SHAPED}
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
-        "session": copy.info,
-        "messages": [_row(entry) for entry in copy.entries],
-        **parts,
-    }
+    """The file's bytes. `is_ascii` is for a terminal: it keeps stored text from becoming control characters."""
+    messages = [_row(entry) for entry in copy.entries]
+    parts = {name: getattr(copy, name) for name in copy.__struct_fields__ if name not in _CONVERTED}
+    whole = {"format": FORMAT, "version": VERSION, "session": copy.info, "messages": messages, **parts}
     data = msgspec.json.format(_encoder.encode(whole), indent=1)
     if not is_ascii:
         return data + b"\n"
-    escaped = "".join(char if " " <= char <= "~" or char == "\n" else _escape(char) for char in data.decode())
-    return escaped.encode() + b"\n"
+    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], data.decode()).encode() + b"\n"
 
 
 def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> SessionCopy:
-    """A session from nca's own file or from any OpenAI-shaped transcript; `place` names the file in errors.
+    """A session from nca's own JSON or from any OpenAI-shaped transcript.
 
-    `directory`: where a conversation that names none belongs. `name` goes before the file's own.
+    place      names the file in errors
+    directory  the session's directory if the file names none
+    name       replaces the file's own name unless it is empty
+
     Raises InvalidMessages, which names the file, the line or message, and what is valid.
     """
     transcript = read_transcript(raw, place)
@@ -74,13 +76,13 @@ def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> S
         _read_row(transcript, index, place) for index, row in enumerate(transcript.messages) if not is_note(row)
     ]
     if not messages:
-        raise InvalidMessages(f"{place}: holds no messages; expected at least one.")
+        raise InvalidMessages(f"{place}: holds no messages; valid: at least one.")
     entries = [Entry(seq, message, now) for seq, message in enumerate(messages, 1)]
     return new_copy(entries, directory=directory, name=name)
 
 
 def redacted(copy: SessionCopy, redactor: Redactor) -> SessionCopy:
-    """The session with the keys taken out of every text."""
+    """The session with API keys redacted from every text."""
     return msgspec.convert(redactor.value(msgspec.to_builtins(copy)), SessionCopy)
 
 
@@ -100,7 +102,7 @@ def _read_own(transcript: Transcript, place: str) -> SessionCopy:
         raise InvalidMessages(f"{place}: version is {version!r}; valid: {VERSION}.")
     if version > VERSION:
         raise InvalidMessages(
-            f"{place}: was written by a newer nca (version {version} of the format; this one knows {VERSION}).",
+            f"{place}: was written by a newer nca (format version {version}; this nca reads up to {VERSION}).",
             advice="Upgrade nca.",
         )
     try:
@@ -109,13 +111,13 @@ def _read_own(transcript: Transcript, place: str) -> SessionCopy:
         copy = SessionCopy(
             info=msgspec.structs.replace(parts.session, messages=len(entries)),
             entries=entries,
-            **{name: getattr(parts, name) for name in SessionCopy.__struct_fields__ if name not in _SHAPED},
+            **{name: getattr(parts, name) for name in SessionCopy.__struct_fields__ if name not in _CONVERTED},
         )
         check(copy)
     except msgspec.ValidationError as error:
-        raise InvalidMessages(f"{place}: {error}.", advice="Only what nca exported can be read back whole.") from error
+        raise InvalidMessages(f"{place}: {error}.", advice="The file is damaged or was not exported by nca.") from error
     except StoreError as error:
-        raise InvalidMessages(f"{place}: {error.message}.", advice="The file was changed after its export.") from error
+        raise InvalidMessages(f"{place}: {error.message}.", advice="The file was changed after the export.") from error
     return copy
 
 
@@ -138,10 +140,3 @@ def _read_row(transcript: Transcript, index: int, place: str) -> Message:
     except InvalidMessages as error:
         line = f", line {transcript.lines[index]}" if transcript.lines else ""
         raise InvalidMessages(f"{place}{line}: {error.message}", advice=error.advice) from error
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if code <= 0xFFFF:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"

@@ -1,129 +1,109 @@
-"""The context over a session's turns, as a small SVG: how full it was, of what, and where it was compacted.
+"""The context over a session's turns as an SVG chart: how full it was, of what, and where it was compacted.
 
-The top line is what providers reported for each request; where a session has no reports (an imported one), it is the
-estimate after each message, and says so. What a view had before and after a compaction is the compaction's own record.
+The top line shows what the provider reported for each request, or an estimate if the session has no reports. The sizes
+before and after a compaction come from its record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
-from nca.transcripts.composition import STACK, Composition, Moment, moments
-from nca.transcripts.moments import compacted_after
+from nca.transcripts.compactions import compaction_positions
+from nca.transcripts.context_history import STACK, Composition, ContextSize, context_sizes
 
 WIDTH, HEIGHT = 960, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 64, 32
+_GROUND = HEIGHT - _BOTTOM
 _MOST_POINTS = 300
 _MOST_TICKS = 60
 _MOST_NUMBERED = 24
-"""More compactions than this are marked without their numbers."""
+"""With more compactions than this, their marks have no numbers."""
 _LEGEND_Y = 34
 _CHAR_WIDTH = 6.2
-"""Of the picture's 11 px letters, on the wide side."""
-
-Point = tuple[int, int]
-"""A message's seq, and the tokens of the context when the log ended there."""
-
-
-def context_line(copy: SessionCopy) -> tuple[list[Point], bool]:
-    """The context over the log, and whether it is an estimate."""
-    found, is_estimate = moments(copy)
-    return [(moment.seq, moment.tokens) for moment in found], is_estimate
+"""Pixels per character of the chart's 11 px text, on the wide side."""
 
 
 def timeline(copy: SessionCopy) -> str:
-    """The picture; "" where there is nothing to draw. Numbers only: no text of the session is in it."""
-    found, is_estimate = moments(copy)
+    """The chart; "" if there is nothing to draw. It holds numbers only, no text of the session."""
+    sizes, is_estimate = context_sizes(copy)
     head = len(copy.entries)
-    if head < 2 or not found:
+    if head < 2 or not sizes:
         return ""
-    marks = compacted_after(copy)
-    found = _fewer(found)
-    top = max([moment.tokens for moment in found] + [record.tokens_before for _, record in marks] + [1])
-    kind = "estimated" if is_estimate else "reported; its parts are estimated"
-    line = " ".join(f"{_x(moment.seq, head)},{_y(moment.tokens, top)}" for moment in found)
-    numbered = len(marks) <= _MOST_NUMBERED
-    areas, kinds = _areas(copy, found, head, top)
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Context over the turns">',
-        f'<text x="{_LEFT}" y="14">context in tokens ({kind})</text>',
-        *_legend(kinds),
-        *areas,
-        *_axes(top, head),
-        *_turn_ticks(copy),
-        f'<polyline class="line" points="{line}"/>',
-        *(_mark(seq, record, head, numbered=numbered) for seq, record in marks),
-        "</svg>",
-    ]
-    return "\n".join(parts)
-
-
-def _areas(copy: SessionCopy, found: Sequence[Moment], head: int, top: int) -> tuple[list[str], list[str]]:
-    """One area a kind, and the kinds that there are. Each reaches to the ground; what is below is drawn over it."""
+    marks = compaction_positions(copy)
+    sizes = _thinned(sizes)
+    top = max([size.tokens for size in sizes] + [record.tokens_before for _, record in marks] + [1])
+    source = "estimated" if is_estimate else "reported; its parts are estimated"
+    line = " ".join(f"{_x(size.seq, head)},{_y(size.tokens, top)}" for size in sizes)
     composition = Composition(copy)
-    parts = [composition.of(moment) for moment in found]
+    parts = [composition.split(size) for size in sizes]
     kinds = [kind for kind in STACK if any(one[kind] for one in parts)]
-    ground = HEIGHT - _BOTTOM
-    first, last = _x(found[0].seq, head), _x(found[-1].seq, head)
-    areas = []
+    return "\n".join(
+        [
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Context over the turns">',
+            f'<text x="{_LEFT}" y="14">context in tokens ({source})</text>',
+            *_legend(kinds),
+            *_areas(kinds, parts, [_x(size.seq, head) for size in sizes], top),
+            *_axes(top, head),
+            *_turn_ticks(copy),
+            f'<polyline class="line" points="{line}"/>',
+            *(_mark(seq, record, head, numbered=len(marks) <= _MOST_NUMBERED) for seq, record in marks),
+            "</svg>",
+        ]
+    )
+
+
+def _areas(kinds: Sequence[str], parts: Sequence[dict[str, int]], xs: Sequence[float], top: int) -> Iterator[str]:
+    """One area per kind, the topmost first. Each reaches down to the ground; the lower ones are drawn over it."""
     for place in reversed(range(len(kinds))):
         heights = (sum(one[kind] for kind in kinds[: place + 1]) for one in parts)
-        points = (f"{_x(moment.seq, head)},{_y(n, top)}" for moment, n in zip(found, heights, strict=True))
-        areas.append(
-            f'<polygon class="k {kinds[place]}" points="{first},{ground} {" ".join(points)} {last},{ground}"/>'
-        )
-    return areas, kinds
+        points = " ".join(f"{x},{_y(tokens, top)}" for x, tokens in zip(xs, heights, strict=True))
+        yield f'<polygon class="k {kinds[place]}" points="{xs[0]},{_GROUND} {points} {xs[-1]},{_GROUND}"/>'
 
 
-def _legend(kinds: Sequence[str]) -> list[str]:
-    """From the ground up, as the areas lie."""
-    parts, x = [], float(_LEFT)
+def _legend(kinds: Sequence[str]) -> Iterator[str]:
+    """A colour and a label for each kind, from the ground up."""
+    x = float(_LEFT)
     for kind in kinds:
-        parts.append(f'<rect class="k {kind}" x="{x:.0f}" y="{_LEGEND_Y - 9}" width="10" height="10"/>')
-        parts.append(f'<text x="{x + 14:.0f}" y="{_LEGEND_Y}">{STACK[kind]}</text>')
+        yield f'<rect class="k {kind}" x="{x:.0f}" y="{_LEGEND_Y - 9}" width="10" height="10"/>'
+        yield f'<text x="{x + 14:.0f}" y="{_LEGEND_Y}">{STACK[kind]}</text>'
         x += 14 + _CHAR_WIDTH * len(STACK[kind]) + 14
-    return parts
 
 
-def _fewer(found: list[Moment]) -> list[Moment]:
-    """At most so many that a picture can show: of each stretch the lowest and the highest, in their order."""
-    if len(found) <= _MOST_POINTS:
-        return found
-    size = -(-2 * len(found) // _MOST_POINTS)
-    kept: list[Moment] = []
-    for start in range(0, len(found), size):
-        stretch = found[start : start + size]
-        ends = {min(stretch, key=lambda moment: moment.tokens), max(stretch, key=lambda moment: moment.tokens)}
-        kept += [moment for moment in stretch if moment in ends][:2]
+def _thinned(sizes: list[ContextSize]) -> list[ContextSize]:
+    """At most _MOST_POINTS sizes: the lowest and the highest of each stretch, in order."""
+    if len(sizes) <= _MOST_POINTS:
+        return sizes
+    length = -(-2 * len(sizes) // _MOST_POINTS)
+    kept: list[ContextSize] = []
+    for start in range(0, len(sizes), length):
+        stretch = sizes[start : start + length]
+        ends = {min(stretch, key=lambda size: size.tokens), max(stretch, key=lambda size: size.tokens)}
+        kept += [size for size in stretch if size in ends][:2]
     return kept
 
 
-def _axes(top: int, head: int) -> list[str]:
-    right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
-    parts = []
+def _axes(top: int, head: int) -> Iterator[str]:
+    right = WIDTH - _RIGHT
     for share in (0.0, 0.5, 1.0):
-        y = _y(round(top * share), top)
-        parts.append(f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{round(top * share):,}</text>')
-    parts.append(f'<text x="{right}" y="{bottom + 28}" text-anchor="end">{head:,} messages</text>')
-    parts.append(f'<text x="{_LEFT}" y="{bottom + 28}">turns</text>')
-    return parts
+        tokens = round(top * share)
+        y = _y(tokens, top)
+        yield f'<line class="axis" x1="{_LEFT}" x2="{right}" y1="{y}" y2="{y}"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{tokens:,}</text>'
+    yield f'<text x="{right}" y="{_GROUND + 28}" text-anchor="end">{head:,} messages</text>'
+    yield f'<text x="{_LEFT}" y="{_GROUND + 28}">turns</text>'
 
 
-def _turn_ticks(copy: SessionCopy) -> list[str]:
-    """A tick where a person spoke, numbered by turn."""
+def _turn_ticks(copy: SessionCopy) -> Iterator[str]:
+    """A tick for each turn; every fifth has its number. Long sessions skip some."""
     turns = [e.seq for e in copy.entries if e.message.role == "user" and not e.message.is_synthetic]
     step = -(-len(turns) // _MOST_TICKS) or 1
-    bottom = HEIGHT - _BOTTOM
-    parts = []
     for place in range(0, len(turns), step):
         x = _x(turns[place], len(copy.entries))
-        parts.append(f'<line class="axis" x1="{x}" x2="{x}" y1="{bottom}" y2="{bottom + 4}"/>')
+        yield f'<line class="axis" x1="{x}" x2="{x}" y1="{_GROUND}" y2="{_GROUND + 4}"/>'
         if place % (step * 5) == 0:
-            parts.append(f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{place + 1}</text>')
-    return parts
+            yield f'<text x="{x}" y="{_GROUND + 16}" text-anchor="middle">{place + 1}</text>'
 
 
 def _mark(seq: int, record: CompactionRecord, head: int, *, numbered: bool) -> str:
@@ -135,7 +115,7 @@ def _mark(seq: int, record: CompactionRecord, head: int, *, numbered: bool) -> s
     number = f'<text x="{x}" y="{_TOP - 8}" text-anchor="middle">c{record.view_after}</text>' if numbered else ""
     return (
         f'<a href="#c{record.view_after}"><g class="mark{undone}"><title>{title}</title>'
-        f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>'
+        f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{_GROUND}"/>'
         f'<circle cx="{x}" cy="{_TOP}" r="4"/>{number}</g></a>'
     )
 
@@ -145,4 +125,4 @@ def _x(seq: int, head: int) -> float:
 
 
 def _y(tokens: int, top: int) -> float:
-    return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * min(tokens, top) / top, 1)
+    return round(_GROUND - (_GROUND - _TOP) * min(tokens, top) / top, 1)

@@ -17,7 +17,7 @@ from nca.config.loaded import defaults
 from nca.events import ContextCompaction, Event
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
-from nca.terminal.render.wording import compaction_line
+from nca.terminal.render.event_lines import compaction_line
 from nca.testing.scripted import ScriptedModel
 
 FACTS = ModelFacts("scripted/model", "scripted", 64_000)

@@ -76,7 +76,7 @@ def _version() -> int:
 
 def _settings() -> dict[str, Any]:
     """What is in force for the chat and for `nca run`, without a terminal."""
-    from nca.cli.opening import load_settings
+    from nca.cli.startup import load_settings
     from nca.errors import NcaError
 
     try:

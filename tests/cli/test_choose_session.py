@@ -99,9 +99,9 @@ def test_reading_shows_everything_and_sends_nothing(start: Callable[..., Tty], t
 def test_a_copy_goes_on(start: Callable[..., Tty], tmp_path: Path) -> None:
     with held(tmp_path) as (name, _):
         tty = start("--resume", "the talk")
-        tty.sees("f to go on in a copy")
+        tty.sees("f to continue in a copy")
         tty.line("f")
-        tty.sees("Going on with “the talk (fork)” (2 messages).")
+        tty.sees("Resuming “the talk (fork)” (2 messages).")
         tty.settle()
         tty.line("and now?")
         tty.sees("You said: and now?")
@@ -127,6 +127,6 @@ def test_a_free_session_is_not_asked_about(start: Callable[..., Tty], tmp_path: 
     with held(tmp_path) as (name, _):
         pass
     tty = start("--continue")
-    tty.sees("Going on with “the talk” (2 messages).")
+    tty.sees("Resuming “the talk” (2 messages).")
     assert "already open" not in tty.text()
     assert name

@@ -64,7 +64,7 @@ def test_show_json_is_one_object_and_notes_go_elsewhere(shell: Shell, monkeypatc
 
 
 def test_set_and_get(shell: Shell) -> None:
-    assert "context.compact_threshold = 0.7 is saved in" in shell("set", "context.compact_threshold", "70%")
+    assert "Saved context.compact_threshold = 0.7 in" in shell("set", "context.compact_threshold", "70%")
     assert shell("get", "context.compact_threshold") == "0.7\n"
     shell("set", "model.temperature", "-1")
     assert shell("get", "model.temperature") == "-1.0\n"
@@ -91,8 +91,8 @@ def test_lists_of_tables_and_profiles_are_shown_too(shell: Shell) -> None:
 
 def test_set_says_when_something_stronger_is_in_force(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCA_AGENT__MAX_STEPS", "9")
-    assert "agent.max_steps = 3 is saved in" in shell("set", "agent.max_steps", "3")
-    assert shell.stderr == "In force is 9, from environment NCA_AGENT__MAX_STEPS.\n"
+    assert "Saved agent.max_steps = 3 in" in shell("set", "agent.max_steps", "3")
+    assert shell.stderr == "It has no effect here: environment NCA_AGENT__MAX_STEPS sets 9.\n"
 
 
 def test_the_users_file(shell: Shell) -> None:
@@ -108,7 +108,7 @@ def test_the_users_file(shell: Shell) -> None:
 def test_init_never_overwrites(shell: Shell) -> None:
     shell("init")
     assert shell.file.read_text(encoding="utf-8") == render_example()
-    with pytest.raises(ConfigError, match="already there"):
+    with pytest.raises(ConfigError, match="already exists"):
         shell("init")
     shell("show")
 

@@ -9,8 +9,8 @@ import pytest
 
 from nca.cli.compact import compact
 from nca.cli.loop import loop
-from nca.cli.opening import settings_of
 from nca.cli.run import run
+from nca.cli.startup import settings_of
 from nca.config.layers import FLAGS, load
 from nca.config.schema import KEYS
 

@@ -128,7 +128,7 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
     env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, PYTHONPATH=str(ROOT))
     tty = ForkedTty(["nca", "--resume", talk[1], "--model", "openai/plain"], environment=env)
     try:
-        tty.sees("Going on with")
+        tty.sees("Resuming")
         for number, (wait, name) in enumerate(WAITS.items(), 1):
             if wait == "summary":
                 tty.line("/config model.context_window 8000")
@@ -137,7 +137,7 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
             tty.sees(f"openai/{name} answers from now on.")
             tty.settle()
             tty.line(f"This is about {wait}.")
-            tty.sees({"back-off": "Trying again", "stream": BEGUN, "summary": "Compacting"}.get(wait, "Thinking"))
+            tty.sees({"back-off": "Retrying", "stream": BEGUN, "summary": "Compacting"}.get(wait, "Thinking"))
             asked(provider, name)
             tty.send(CTRL_C)
             tty.sees("Interrupted", times=number)

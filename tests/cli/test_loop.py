@@ -112,7 +112,7 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     tty.sees("You said: the first")
     assert leave(tty) == 0
     tty = start("loop", "--continue")
-    assert "Going on with “the first question” (2 messages)." in tty.text()
+    assert "Resuming “the first question” (2 messages)." in tty.text()
     tty.line("/sessions list")
     session_id = tty.sees("(this)").partition("(this)")[0].split()[-4]
     assert leave(tty) == 0
@@ -122,16 +122,16 @@ def test_continue_and_resume_find_the_session(start: Callable[..., Tty]) -> None
     tty = start("loop", "-r", until="Search:")
     tty.sees("• You said: the first question")  # the preview
     tty.send("\r")
-    tty.sees("Going on with “the first question” (2 messages).")
+    tty.sees("Resuming “the first question” (2 messages).")
     tty.settle()
     assert "Search:" not in tty.text()
     assert leave(tty) == 0
     tty = start("loop", "-r", until="Search:")
     tty.send("\x1b")
     assert tty.ends() == 0
-    tty = start("loop", "-r", "--plain", until="Enter for a new one")
+    tty = start("loop", "-r", "--plain", until="Enter for a new session")
     tty.line("1")
-    tty.sees("Going on with “the first question” (2 messages).")
+    tty.sees("Resuming “the first question” (2 messages).")
     assert b"\x1b" not in tty.raw
 
 
@@ -155,7 +155,7 @@ def test_continue_goes_on_with_the_chat_and_not_with_what_run_asked(
     done = forked("run", "asked once", home=tmp_path, cwd=Path.cwd(), OPENAI_API_BASE=base, OPENAI_API_KEY="k")
     assert done.returncode == 0
     tty = start("loop", "--continue")
-    assert "Going on with “the chat”" in tty.text()
+    assert "Resuming “the chat”" in tty.text()
     assert leave(tty) == 0
     with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
         assert {info.title: info.kind for info in store.list()} == {"the chat": "chat", "asked once": "run"}
@@ -257,8 +257,8 @@ HAS_RUNTIME = importlib.util.find_spec("xllamacpp") is not None
 @pytest.mark.skipif(not HAS_RUNTIME, reason="the embedded model's runtime is not installed (pip install 'nca[local]')")
 def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
     code = (
-        "from nca.cli.first_start import with_weights; from nca.models.choose import Choice;"
-        "print('chosen:', with_weights(Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found')))"
+        "from nca.cli.first_run import ensure_weights; from nca.models.choose import Choice;"
+        "print('chosen:', ensure_weights(Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found')))"
     )
     tty = Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)})
     try:

@@ -11,10 +11,9 @@ import pytest
 import typer
 from typer.main import get_command
 
-from nca.cli.chat import ChatWords
 from nca.cli.commands import build
 from nca.cli.loop import loop
-from nca.cli.loop_arguments import SWITCHES, VALUES, read_words
+from nca.cli.loop_arguments import SWITCHES, VALUES, LoopArguments, parse
 
 
 def parameters() -> list[Any]:
@@ -30,25 +29,25 @@ def test_flags_and_parameters_are_those_of_the_command() -> None:
     assert {flag: name for flag, name in named.items() if name in VALUES.values()} == VALUES
     assert named == {**SWITCHES, **VALUES}
     assert {option.name for option in options if option.is_flag} == set(SWITCHES.values())
-    assert {field.name for field in fields(ChatWords)} == {parameter.name for parameter in parameters()}
+    assert {field.name for field in fields(LoopArguments)} == {parameter.name for parameter in parameters()}
     defaults = {name: parameter.default for name, parameter in inspect.signature(loop).parameters.items()}
-    assert defaults == asdict(ChatWords())
+    assert defaults == asdict(LoopArguments())
 
 
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        ([], ChatWords()),
-        (["-c"], ChatWords(continue_=True)),
-        (["--resume", "abc"], ChatWords(resume=True, session="abc")),
-        (["abc"], ChatWords(session="abc")),
-        (["-m", "openai/x", "--plain"], ChatWords(model="openai/x", plain=True)),
-        (["--model=a=b", "--config", "f.toml"], ChatWords(model="a=b", config=Path("f.toml"))),
-        (["--model", ""], ChatWords(model="")),
+        ([], LoopArguments()),
+        (["-c"], LoopArguments(continue_=True)),
+        (["--resume", "abc"], LoopArguments(resume=True, session="abc")),
+        (["abc"], LoopArguments(session="abc")),
+        (["-m", "openai/x", "--plain"], LoopArguments(model="openai/x", plain=True)),
+        (["--model=a=b", "--config", "f.toml"], LoopArguments(model="a=b", config=Path("f.toml"))),
+        (["--model", ""], LoopArguments(model="")),
     ],
 )
-def test_plain_words(words: list[str], meant: ChatWords) -> None:
-    assert read_words(words) == meant
+def test_plain_words(words: list[str], meant: LoopArguments) -> None:
+    assert parse(words) == meant
 
 
 @pytest.mark.parametrize(
@@ -66,4 +65,4 @@ def test_plain_words(words: list[str], meant: ChatWords) -> None:
     ],
 )
 def test_everything_else_is_left_to_typer(words: list[str]) -> None:
-    assert read_words(words) is None
+    assert parse(words) is None

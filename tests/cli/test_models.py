@@ -65,9 +65,9 @@ def test_models_says_what_would_answer_and_what_is_here(home: Path) -> None:
     install_sparse(home)
     text = run_models().output
     assert text == run_models("list").output
-    assert text.startswith("nca would talk to embedded/smollm2-135m\n  why: configured (model.name)\n")
+    assert text.startswith("nca would use embedded/smollm2-135m\n  why: configured (model.name)\n")
     assert re.search(r"smollm2-135m +installed +98 MB, 370 MB of memory  chat only  Apache-2\.0", text)
-    assert re.search(r"qwen2\.5-coder-1\.5b +(recommended|not here) +1\.1 GB", text)
+    assert re.search(r"qwen2\.5-coder-1\.5b +(recommended|not installed) +1\.1 GB", text)
 
 
 def test_models_list_json(home: Path) -> None:
@@ -86,9 +86,9 @@ def test_models_list_json(home: Path) -> None:
 
 def test_get_of_what_is_here_fetches_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_sparse(home)
-    assert run_models("get", "smollm2-135m").output.startswith("smollm2-135m is here already: ")
+    assert run_models("get", "smollm2-135m").output.startswith("smollm2-135m is already installed: ")
     monkeypatch.setenv("NCA_EMBEDDED", "smollm2-135m")
-    assert run_models("get").output.startswith("smollm2-135m is here already: ")
+    assert run_models("get").output.startswith("smollm2-135m is already installed: ")
 
 
 @pytest.mark.parametrize("arguments", [("get", "gpt"), ("get", "smollm2-135m", "--source", "ftp")])
@@ -118,14 +118,14 @@ def test_doctor_names_keys_and_never_their_values(home: Path, monkeypatch: pytes
 def test_doctor_asks_no_endpoint(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NCA_MODEL__NAME")
     monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
-    assert findings()["model"]["detail"] == "what the endpoint http://127.0.0.1:9/v1 offers; --probe asks"
+    assert findings()["model"]["detail"] == "from http://127.0.0.1:9/v1 (--probe lists its models)"
 
 
 def test_doctor_asks_an_endpoint_where_that_is_wanted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NCA_MODEL__NAME")
     with Provider(models=("one", "two")) as provider:
         monkeypatch.setenv("OPENAI_API_BASE", provider.url)
-        assert findings("--probe")["model"]["detail"] == f"what the endpoint {provider.url} offers: one, two"
+        assert findings("--probe")["model"]["detail"] == f"{provider.url} offers one, two"
     found = findings("--probe")["model"]
     assert found["status"] == "warn"
     assert "lists no models" in found["detail"]
@@ -144,7 +144,7 @@ def test_doctor_fails_on_broken_settings(home: Path) -> None:
 def test_doctor_counts_sessions(home: Path) -> None:
     with Store.open(home / "data" / "sessions.db") as store:
         store.create(directory="/work", model="m").close()
-    assert "(1 sessions, " in findings()["database"]["detail"]
+    assert "(1 session, " in findings()["database"]["detail"]
 
 
 def test_doctor_fails_on_a_damaged_database_and_leaves_it(home: Path) -> None:
@@ -167,7 +167,7 @@ def test_doctor_fails_where_the_data_directory_is_a_file(home: Path) -> None:
 def test_doctor_says_what_is_half_fetched(home: Path) -> None:
     install_sparse(home)
     (home / "data" / "models" / f"{QWEN.filename}.part").write_bytes(b"x")
-    assert findings()["weights"]["detail"] == "smollm2-135m; begun: qwen2.5-coder-1.5b"
+    assert findings()["weights"]["detail"] == "smollm2-135m; incomplete: qwen2.5-coder-1.5b"
 
 
 def test_doctor_refuses_an_unknown_embedded_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def test_nothing_to_say_and_wrong_words_exit_2(tmp_path: Path) -> None:
     assert nca("run", home=tmp_path).returncode == 2
     blank = nca("run", "  ", home=tmp_path, stdin=" \n\t")
     assert (blank.returncode, blank.stdout, len(blank.stderr.splitlines())) == (2, "", 1)
-    assert "nothing to say" in blank.stderr
+    assert "message is empty" in blank.stderr
     assert nca("run", "x", "--stream", "xml", home=tmp_path).returncode == 2
     assert nca("run", "x", "--max-steps", "many", home=tmp_path).returncode == 2
     assert nca("nonsense", home=tmp_path).returncode == 2
@@ -140,7 +140,7 @@ def test_an_approval_that_nobody_can_give_fails_loudly(provider: Provider, tmp_p
     done = run(provider, tmp_path, "Write it", "--context-window", "4000", *how)
     assert done.returncode == 1
     assert "--permission accept-edits" in done.stderr
-    assert "write_file did not run" in done.stderr
+    assert "write_file was not run" in done.stderr
     assert not (tmp_path / "a.txt").exists()
     assert "nobody can give it here" in provider.requests[-1]["messages"][-1]["content"]
     if how == ["--json"]:

@@ -32,7 +32,7 @@ def store_in(home: Path) -> Store:
 
 def test_without_a_store_there_are_no_sessions_and_none_is_made(home: Path) -> None:
     listed = run(home, "list")
-    assert (listed.exit_code, listed.output) == (0, "no sessions yet\n")
+    assert (listed.exit_code, listed.output) == (0, "No sessions yet.\n")
     assert json.loads(run(home, "list", "--json").output) == []
     assert not home.exists()
 
@@ -98,7 +98,7 @@ def test_show_tells_what_happened(home: Path) -> None:
         '2 assistant\n→ read_file {"path": "a.py"}',
         "3 tool (read_file)\nline one\nline two",
         "4 assistant (interrupted)\nhal",
-        "manual: summarize; 900 → 300 tokens (undone)",
+        "manual: summarize; 900 → 300 tokens · 0.0 s · undone",
     ):
         assert piece in shown
     told = json.loads(run(home, "show", name, "--json").output)
@@ -150,12 +150,12 @@ def test_a_pinned_session_stays_when_the_others_go(home: Path) -> None:
         for text in ("kept", "gone", "newest"):
             with store.create(directory="/work", model="m", name=text) as session:
                 session.log.append(said(text))
-    assert "“kept”, stays until it is deleted" in run(home, "pin", "kept").output
+    assert ", “kept”." in run(home, "pin", "kept").output
     with store_in(home) as store:
         store.expire(0, 2)
         assert sorted(info.name for info in store.list()) == ["kept", "newest"]
     assert "* " in run(home, "list").output.splitlines()[-1]
-    assert "is no longer pinned" in run(home, "unpin", "kept").output
+    assert "Unpinned" in run(home, "unpin", "kept").output
     with store_in(home) as store:
         store.expire(0, 1)
         assert [info.name for info in store.list()] == ["newest"]

@@ -35,7 +35,7 @@ def talk(tmp_path: Path) -> str:
 def test_json_goes_out_and_comes_in_again(tmp_path: Path, talk: str) -> None:
     done = nca("sessions", "export", "the talk", "talk.json", "--no-redact", home=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "6 messages in talk.json (json)" in done.stderr
+    assert "(6 messages) to talk.json as json" in done.stderr
     file = tmp_path / "talk.json"
     assert file.stat().st_mode & 0o777 == 0o600
     new = nca("sessions", "import", "talk.json", "--name", "again", home=tmp_path)
@@ -102,7 +102,7 @@ def test_a_bad_file_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("nca: bad.jsonl, line 3: message 3: role 'robot' is not known; valid: system")
     assert nca("sessions", "import", "missing.json", home=tmp_path).returncode == 2
-    assert nca("sessions", "list", home=tmp_path).stdout == "no sessions yet\n"
+    assert nca("sessions", "list", home=tmp_path).stdout == "No sessions yet.\n"
 
 
 def test_rename_and_fork(tmp_path: Path, talk: str) -> None:
@@ -114,7 +114,7 @@ def test_rename_and_fork(tmp_path: Path, talk: str) -> None:
         assert (store.find("copy").messages, store.find(talk).messages) == (2, 6)
     done = nca("sessions", "fork", talk, "--at", "7", home=tmp_path)
     assert (done.returncode, "no message 7; the session has 6" in done.stderr) == (1, True)
-    assert nca("sessions", "rename", talk, "", home=tmp_path).stdout == f"{talk} has no name now\n"
+    assert nca("sessions", "rename", talk, "", home=tmp_path).stdout == f"Removed the name of {talk}.\n"
 
 
 def test_delete_asks_and_takes_the_long_outputs_along(tmp_path: Path, talk: str) -> None:
@@ -123,10 +123,10 @@ def test_delete_asks_and_takes_the_long_outputs_along(tmp_path: Path, talk: str)
     done = nca("sessions", "delete", talk, home=tmp_path)
     assert (done.returncode, "--yes" in done.stderr) == (2, True)
     env = {**environment(tmp_path), "PYTHONPATH": str(ROOT)}
-    for answer, said_then in (("n", "nothing was deleted"), ("y", f"{talk} is deleted")):
+    for answer, said_then in (("n", "Nothing was deleted."), ("y", f"Deleted {talk}.")):
         tty = Tty([sys.executable, "-m", "nca", "sessions", "delete", talk[:5]], environment=env)
         try:
-            tty.sees(f"Delete {talk}, “the talk”, 6 messages, for good?")
+            tty.sees(f"Permanently delete {talk}, “the talk”, 6 messages?")
             tty.line(answer)
             tty.sees(said_then)
             assert tty.ends() == 0
@@ -151,7 +151,7 @@ def test_a_session_that_is_open_is_not_deleted_but_can_be_copied(tmp_path: Path,
 def test_backup(tmp_path: Path, talk: str) -> None:
     with store_in(tmp_path) as store, store.open_session(talk):
         done = nca("sessions", "backup", "copy.db", home=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "1 sessions in copy.db\n")
+    assert (done.returncode, done.stdout) == (0, "Backed up 1 session to copy.db.\n")
     with Store.open(tmp_path / "copy.db", read_only=True) as copy:
         assert copy.find(talk).messages == 6
     again = nca("sessions", "backup", "copy.db", home=tmp_path)

@@ -47,7 +47,7 @@ def test_messages_of_all_sessions_or_one(home: Path, ids: list[str]) -> None:
 
 def test_nothing_found_and_nothing_written(home: Path, ids: list[str]) -> None:
     before = sorted(file.name for file in home.rglob("*"))
-    assert run(home, "search", '" OR (NEAR').output == "nothing found\n"
+    assert run(home, "search", '" OR (NEAR').output == "Nothing found.\n"
     assert json.loads(run(home, "search", "unicorn", "--json").output) == []
     assert sorted(file.name for file in home.rglob("*")) == before
 

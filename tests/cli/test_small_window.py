@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nca.agent.conversation import Conversation
-from nca.cli.opening import open_conversation
+from nca.cli.startup import open_conversation
 from nca.config.layers import load
 from nca.events import ContextCompaction, ErrorRaised, Event, RequestStarted, TurnFinished, UsageReported
 from nca.sessions.store import Store

@@ -28,8 +28,8 @@ from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.tool import Permission, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
+from nca.transcripts.private_file import write_private
 from nca.transcripts.session_file import read_session, to_json
-from nca.transcripts.writing import write_private
 from tests.soak.facts import (
     Added,
     Began,

@@ -22,7 +22,7 @@ from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.interrupts import Interrupts
 from nca.terminal.open_terminal import open_terminal
-from nca.terminal.render.glyphs import carry
+from nca.terminal.render.ascii_fallback import replace_unencodable
 from nca.terminal.render.open_output import has_screen
 from nca.testing.scripted import ScriptedModel
 
@@ -74,7 +74,7 @@ async def main(script: dict[str, Any]) -> int:
         window_source="the script",
         window_tokens=script.get("window_tokens", 10_000),
     )
-    carry(sys.stdout, sys.stderr)
+    replace_unencodable(sys.stdout, sys.stderr)
     SlowModel.piece_seconds = script.get("piece_seconds", 0.0)
     replies = [_reply(reply) for reply in script["replies"]]
     settings, interrupts = loaded.settings.terminal, Interrupts()

@@ -17,7 +17,7 @@ from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.commands.registry import find_command
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.locked_session import Key
+from nca.terminal.panels.locked_session import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.plain import PlainDraw
 from nca.testing.scripted import ScriptedModel
@@ -39,7 +39,7 @@ class ScriptedReader(Reader):
     def interrupt(self) -> bool:
         return True
 
-    async def choose(self, question: str, keys: Sequence[Key]) -> str:
+    async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
         self.questions.append(question)
         return self._answers.pop(0)
 

@@ -12,7 +12,7 @@ from nca.errors import ConfigError, ModelUnavailable, UsageError
 from nca.terminal.commands.foreign_names import FOREIGN_NAMES
 from nca.terminal.commands.registry import advice_for, all_commands, find_command
 from nca.terminal.interrupts import Leave
-from nca.terminal.render.wording import percent
+from nca.terminal.render.humanize import percent
 from tests.terminal.stage import Stage, a_stage
 
 LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 40
@@ -61,7 +61,7 @@ async def test_context_shows_how_much_the_heaviest_messages_matter(tmp_path: Pat
     with a_stage(tmp_path, ["It turns out to be \x1b[31mred."]) as stage:
         await stage.conversation.send("Which colour? Never guess.")
         text = await stage.command("/context")
-        heaviest = text[text.index("Heaviest: id, tokens") :]
+        heaviest = text[text.index("Largest items (id, tokens") :]
         assert "\x1b" not in text
         (mine,) = [line for line in heaviest.splitlines() if line.split()[:1] == ["1"]]
         (answer,) = [line for line in heaviest.splitlines() if line.split()[:1] == ["2"]]

@@ -10,8 +10,8 @@ from nca.events import ContextCompaction
 from nca.messages import Message, Usage
 from nca.models.client import Reply
 from nca.terminal.panels.context import context_panel
+from nca.terminal.render.event_lines import compaction_line
 from nca.terminal.render.theme import plain_console
-from nca.terminal.render.wording import compaction_line
 from tests.terminal.panels.test_context import STATS
 from tests.terminal.stage import a_stage
 
@@ -37,13 +37,13 @@ def test_context_tells_what_a_request_costs_and_compaction_saves() -> None:
     assert "costs" not in panel(Prices())
     assert "Reading the next request costs $0.30." in panel(Prices(0.3))
     text = panel(Prices(0.3, 0.03, 0.02, 0.9, 0.09))
-    assert "Reading the next request costs $0.30 ($0.0300 where it is cached)" in text
-    assert "compaction, which cost $0.0200, saves $0.90 of it ($0.0900 where it is cached)." in text
+    assert "Reading the next request costs $0.30 ($0.0300 if cached)." in text
+    assert "Compaction saves $0.90 per request ($0.0900 if cached) and cost $0.0200." in text
 
 
 def test_the_line_of_a_compaction_tells_what_it_cost_and_saves() -> None:
     event = ContextCompaction("completed", "threshold", message="Compacted.", cost=0.5, saves=0.25, saves_cached=0.025)
-    assert compaction_line(event) == "Compacted. · cost $0.50 · saves $0.25 a request ($0.0250 where cached)"
+    assert compaction_line(event) == "Compacted. · cost $0.50 · saves $0.25 per request ($0.0250 if cached)"
     assert compaction_line(replace_prices(event)) == "Compacted."
 
 

@@ -20,9 +20,9 @@ from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.commands.registry import all_commands
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.toolbar import Status, toolbar
+from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
+from nca.terminal.render.event_lines import error_line
 from nca.terminal.render.plain import PlainDraw
-from nca.terminal.render.wording import error_line
 from nca.testing.scripted import ScriptedModel
 from tests.terminal.payloads import PAYLOADS, forbidden
 from tests.terminal.stage import ScriptedReader
@@ -165,5 +165,5 @@ class NoFiles:
 
 def test_the_toolbar() -> None:
     for payload in PAYLOADS:
-        parts = toolbar(Status(f"m{payload}", 0.5, 1, 2, session=f"s{payload}", activity=payload), 200)
+        parts = toolbar(ToolbarStatus(f"m{payload}", 0.5, 1, 2, session=f"s{payload}", activity=payload), 200)
         assert forbidden("".join(part for _, part in parts)) == []

@@ -24,8 +24,8 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
-from nca.terminal.panels.approval import Question
 from nca.terminal.panels.approval_panel import panel
+from nca.terminal.panels.key_approval import Question
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.screen import Screen

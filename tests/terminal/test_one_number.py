@@ -12,7 +12,7 @@ import pytest
 from nca.events import ContextCompaction, ContextWarning, Event, RequestStarted
 from nca.terminal.panels.toolbar import toolbar
 from nca.terminal.prompt_reader import status_of
-from nca.terminal.render.wording import percent, short_tokens
+from nca.terminal.render.humanize import percent, short_tokens
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY
 

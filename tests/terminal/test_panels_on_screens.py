@@ -46,7 +46,7 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
     on_screen = "\n".join(tty.shown())
     if tty.screen.lines > 15:
         # The whole panel stands on the screen, with the prompt below it.
-        for words in ("Context: ", "conversation", "free", "Heaviest", "Next: ", "Do: /context"):
+        for words in ("Context: ", "conversation", "free", "Largest", "Next: ", "Try: /context"):
             assert words in on_screen
     assert "free" in on_screen
     assert "auto" in tty.shown()[-1] or tty.screen.columns < 50

@@ -38,7 +38,7 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         page = (tmp_path / f"nca-{name}.md").read_text()
         assert "What is the key?" in page
         assert KEY not in page
-        with pytest.raises(UsageError, match="exists already"):
+        with pytest.raises(UsageError, match="already exists"):
             await stage.command("/export")
         await stage.command("/export --force")
         await stage.command("/export --json")

@@ -87,6 +87,6 @@ def test_what_cannot_be_reached_is_named(address: str, tmp_path: Path) -> None:
         done = forked("run", "Hello", "-m", "openai/x", home=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=address)
         assert provider.requests == []
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.count("Trying again") == 2
+    assert done.stderr.count("Retrying") == 2
     assert address in done.stderr.splitlines()[-2]
     assert "model.api_base" in done.stderr.splitlines()[-1]

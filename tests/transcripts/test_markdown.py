@@ -24,8 +24,8 @@ def test_all_of_it_is_there_in_order() -> None:
     assert places == sorted(places)
     for piece in (
         "# words\n",
-        "## 1 · user (hidden: summary s1 stands for it)",
-        "## 3 · tool (words, error, shown to the model as a stub)",
+        "## 1 · user (the model sees summary s1 instead)",
+        "## 3 · tool (words, error, the model sees a placeholder)",
         "The model sees:\n\n```\nstub",
         "**Compaction c1** · ",
         "900 → 300 tokens, kept 3 of 4 facts",

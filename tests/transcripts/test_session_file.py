@@ -126,7 +126,7 @@ def changed(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (changed("version", value=2), "written by a newer nca (version 2"),
+        (changed("version", value=2), "written by a newer nca (format version 2"),
         (changed("version", value="1"), "version is '1'; valid: 1"),
         (changed("version", value=0), "version is 0"),
         (changed("session", "messages", value="x"), "$.session.messages"),

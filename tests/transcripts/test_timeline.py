@@ -11,15 +11,16 @@ from nca.context.tokens import message_tokens
 from nca.messages import Entry, Message, Usage
 from nca.sessions import UsageRow
 from nca.sessions.transfer import new_copy
-from nca.transcripts.composition import STACK, Composition, moments
-from nca.transcripts.moments import compacted_after
-from nca.transcripts.timeline import context_line, timeline
+from nca.transcripts.compactions import compaction_positions
+from nca.transcripts.context_history import STACK, Composition, context_sizes
+from nca.transcripts.timeline import timeline
 from tests.transcripts.samples import full
 
 
 def test_reports_make_the_line_and_a_compaction_its_step() -> None:
     copy = full()
-    points, is_estimate = context_line(copy)
+    sizes, is_estimate = context_sizes(copy)
+    points = [(size.seq, size.tokens) for size in sizes]
     assert not is_estimate
     assert sorted(points) == [(8, 700), (9, 300), (9, 300), (9, 900)]
     picture = ElementTree.fromstring(timeline(copy))
@@ -30,7 +31,8 @@ def test_reports_make_the_line_and_a_compaction_its_step() -> None:
 
 def test_without_reports_it_is_an_estimate_by_the_view_in_force() -> None:
     copy = msgspec.structs.replace(full("word " * 50), usage=())
-    points, is_estimate = context_line(copy)
+    sizes, is_estimate = context_sizes(copy)
+    points = [(size.seq, size.tokens) for size in sizes]
     assert is_estimate
     before = [tokens for seq, tokens in points if seq == 9]
     assert points[0] == (0, 0)
@@ -59,17 +61,17 @@ def test_a_clock_that_jumps_leaves_compactions_inside_the_log() -> None:
     copy = full()
     for at in (0.0, 1e12):
         records = tuple(msgspec.structs.replace(record, at=at) for record in copy.compactions)
-        for seq, record in compacted_after(msgspec.structs.replace(copy, compactions=records)):
+        for seq, record in compaction_positions(msgspec.structs.replace(copy, compactions=records)):
             view = next(view for view in copy.views if view.number == record.view_after)
             assert view.tail - 1 <= seq <= len(copy.entries)
 
 
 def test_the_areas_add_up_to_the_line_and_tell_the_kinds_apart() -> None:
     copy = full("word " * 200)
-    found, _ = moments(copy)
+    found, _ = context_sizes(copy)
     composition = Composition(copy)
     for moment in found:
-        parts = composition.of(moment)
+        parts = composition.split(moment)
         assert list(parts) == list(STACK)
         assert min(parts.values()) >= 0
         assert sum(parts.values()) == moment.tokens
@@ -86,8 +88,8 @@ def test_what_no_message_explains_goes_along_with_every_request() -> None:
     raw = [sum(message_tokens(entry.message) for entry in entries[:seq]) for seq in range(1, 21)]
     usage = [UsageRow(seq, "m", Usage(round(1.1 * raw[seq - 1]) + 1_000, 1), 0, float(seq)) for seq in range(1, 21, 2)]
     copy = msgspec.structs.replace(new_copy(entries, directory="/"), usage=tuple(usage))
-    composition, (found, is_estimate) = Composition(copy), moments(copy)
+    composition, (found, is_estimate) = Composition(copy), context_sizes(copy)
     assert not is_estimate
-    assert [abs(composition.of(moment)["fixed"] - 1_000) <= 100 for moment in found] == [True] * 10
+    assert [abs(composition.split(moment)["fixed"] - 1_000) <= 100 for moment in found] == [True] * 10
     estimated = msgspec.structs.replace(copy, usage=())
-    assert all(Composition(estimated).of(moment)["fixed"] == 0 for moment in moments(estimated)[0])
+    assert all(Composition(estimated).split(moment)["fixed"] == 0 for moment in context_sizes(estimated)[0])

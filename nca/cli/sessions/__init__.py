@@ -1,4 +1,4 @@
-"""`nca sessions`: what is in the store. One module a command, or two that mirror each other."""
+"""`nca sessions`: list, search, export, change and delete stored sessions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typer
 
 from nca.cli.sessions import changing, exporting, listing, searching, showing
 
-app = typer.Typer(help="Stored sessions: look at them, hand them on, copy and remove them.", no_args_is_help=True)
+app = typer.Typer(help="List, search, export, change and delete stored sessions.", no_args_is_help=True)
 app.command("list")(listing.list_sessions)
 app.command("show")(showing.show_session)
 app.command("search")(searching.search_sessions)

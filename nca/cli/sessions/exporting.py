@@ -1,4 +1,4 @@
-"""`nca sessions export` and `import`: a session as a file, and back."""
+"""`nca sessions export` and `import`."""
 
 from __future__ import annotations
 
@@ -9,69 +9,67 @@ from typing import Annotated
 
 import typer
 
-from nca.cli.sessions.shown import SessionId, messages, open_to_read, open_to_write, say_made
+from nca.cli.flags import SessionId
+from nca.cli.input_file import read_input
+from nca.cli.sessions.printing import print_new_session
+from nca.cli.startup import open_session_store
+from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
-STDOUT = "-"
+_STDOUT = "-"
 
 
 def export_session(
     session_id: SessionId,
-    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="Where to; - is standard output.")] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="The file, or - for standard output.")] = None,
     format_name: Annotated[
-        str | None, typer.Option("--format", help="markdown, json or html; by default what FILE's ending says.")
+        str | None, typer.Option("--format", help="markdown, json or html. Default: by FILE's extension.")
     ] = None,
-    html: Annotated[bool, typer.Option("--html", help="The same as --format html.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="The same as FILE.")] = None,
-    no_redact: Annotated[bool, typer.Option("--no-redact", help="Leave keys in the text as they are.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE where it exists.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Same as --format html.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
+    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Same as FILE.")] = None,
+    no_redact: Annotated[bool, typer.Option("--no-redact", help="Do not redact API keys.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
 ) -> None:
-    """Write a session to a file: Markdown and HTML to read, JSON to import again."""
+    """Write a session to a file: Markdown or HTML to read, JSON to import again."""
     from nca.errors import UsageError
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.exporting import format_of, rendered
+    from nca.transcripts.formats import format_of, rendered
+    from nca.transcripts.private_file import write_private
     from nca.transcripts.session_file import redacted
-    from nca.transcripts.writing import write_private
 
     if file is not None and out is not None:
         raise UsageError("FILE and --out exclude each other.")
-    file = file or out or STDOUT
+    file = file or out or _STDOUT
     asked = [name for name, is_asked in (("html", html), ("json", as_json)) if is_asked]
     chosen = format_of([*asked, *([format_name] if format_name else [])], file)
-    with open_to_read() as store:
+    with open_session_store(read_only=True) as store:
         copy = store.copy_of(session_id)
     if not no_redact:
         copy = redacted(copy, Redactor(known_secrets(os.environ)))
-    data = rendered(copy, chosen, is_ascii=file == STDOUT)
-    if file == STDOUT:
+    data = rendered(copy, chosen, is_ascii=file == _STDOUT)
+    if file == _STDOUT:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     write_private(Path(file), data, overwrites=force)
-    typer.echo(f"{copy.info.id}: {messages(len(copy.entries))} in {one_line(file)} ({chosen})", err=True)
+    count = counted(len(copy.entries), "message")
+    typer.echo(f"Exported {copy.info.id} ({count}) to {one_line(file)} as {chosen}.", err=True)
 
 
 def import_session(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE", help="nca's own JSON, or OpenAI-shaped JSON or JSON lines; - is standard input."
-        ),
+        typer.Argument(metavar="FILE", help="nca's JSON, OpenAI messages as JSON or JSON lines, or - for stdin."),
     ],
     name: Annotated[str, typer.Option(help="A name for the session.")] = "",
 ) -> None:
-    """Make a session of a file, whole or not at all; prints its id."""
-    from nca.errors import UsageError
+    """Import a file as a new session and print its id. An invalid file imports nothing."""
     from nca.transcripts.session_file import read_session
 
-    try:
-        raw = sys.stdin.buffer.read() if file == STDOUT else Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror or error}).") from error
-    place = "standard input" if file == STDOUT else file
-    copy = read_session(raw, place, directory=str(Path.cwd()), name=name)
-    with open_to_write() as store:
+    raw, source = read_input(file)
+    copy = read_session(raw, source, directory=str(Path.cwd()), name=name)
+    with open_session_store(read_only=False) as store:
         info = store.add(copy)
-    say_made(info)
+    print_new_session(info)

@@ -1,68 +1,70 @@
-"""`nca sessions search`. Looking writes nothing and takes no lock."""
+"""`nca sessions search`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nca.cli.sessions.shown import AsJson, open_to_read, print_json, title, when
+from nca.cli.flags import AsJson
+from nca.cli.sessions.printing import print_json, short_title
+from nca.cli.startup import open_session_store
+from nca.terminal.render.humanize import local_time
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nca.sessions import Hit, SessionHit, Store
 
 
 def search_sessions(
-    question: Annotated[list[str], typer.Argument(metavar="TEXT...", help="A question, words, a path, an error line.")],
-    in_session: Annotated[str, typer.Option("--session", metavar="ID", help="Only in this session.")] = "",
+    question: Annotated[list[str], typer.Argument(metavar="TEXT...", help="A question, words, a path or an error.")],
+    in_session: Annotated[str, typer.Option("--session", metavar="ID", help="Search one session only.")] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="The best messages of all sessions, instead of the best sessions.")
+        bool, typer.Option("--all", help="Show the best messages of all sessions, not the best sessions.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many at most.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Show at most this many results.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Find sessions and messages, also what was compacted away. Any text is a question."""
+    """Search all messages, including those that were compacted."""
     from nca.errors import UsageError
 
     text = " ".join(question)
     if in_session and everything:
         raise UsageError("--session and --all exclude each other.")
-    with open_to_read() as store:
+    with open_session_store(read_only=True) as store:
         if in_session:
             with store.open_session(in_session, read_only=True) as session:
-                _print_hits(session.search(text, limit), as_json=as_json)
+                hits: list[Hit] | list[SessionHit] = session.search(text, limit)
         elif everything:
-            _print_hits(store.search(text, limit), as_json=as_json)
+            hits = store.search(text, limit)
         else:
-            _print_sessions(store, store.search_sessions(text, limit), as_json=as_json)
+            hits = store.search_sessions(text, limit)
+        if as_json:
+            print_json([_as_dict(hit, store) for hit in hits])
+            return
+        for line in [line for hit in hits for line in _lines(hit, store)] or ["Nothing found."]:
+            typer.echo(line)
 
 
-def _print_hits(hits: list[Hit], *, as_json: bool) -> None:
-    if as_json:
-        import msgspec
+def _as_dict(hit: Hit | SessionHit, store: Store) -> dict[str, Any]:
+    import msgspec
 
-        print_json(msgspec.to_builtins(hits))
-    elif not hits:
-        typer.echo("nothing found")
-    else:
-        for hit in hits:
-            _print_hit(hit)
+    from nca.sessions import SessionHit
+
+    info = store.find(hit.session) if isinstance(hit, SessionHit) else None
+    return {**(msgspec.to_builtins(info) if info else {}), **msgspec.to_builtins(hit)}
 
 
-def _print_sessions(store: Store, found: list[SessionHit], *, as_json: bool) -> None:
-    if as_json:
-        import msgspec
+def _lines(hit: Hit | SessionHit, store: Store) -> Iterator[str]:
+    """One line for a message; a session has a line of its own and one for each message found in it."""
+    from nca.sessions import SessionHit
 
-        print_json([{**msgspec.to_builtins(store.find(one.session)), **msgspec.to_builtins(one)} for one in found])
-    elif not found:
-        typer.echo("nothing found")
-    for one in [] if as_json else found:
-        info = store.find(one.session)
-        typer.echo(f"{info.id}  {when(info.updated_at)}  {info.messages:>6,}  {title(info)}")
-        for hit in one.hits:
-            _print_hit(hit, indent="    ")
-
-
-def _print_hit(hit: Hit, indent: str = "") -> None:
-    typer.echo(f"{indent}{one_line(hit.id)}  {one_line(hit.role)}: {one_line(hit.snippet)}")
+    if not isinstance(hit, SessionHit):
+        yield f"{one_line(hit.id)}  {one_line(hit.role)}: {one_line(hit.snippet)}"
+        return
+    info = store.find(hit.session)
+    yield f"{info.id}  {local_time(info.updated_at)}  {info.messages:>6,}  {short_title(info)}"
+    for message in hit.hits:
+        yield from (f"    {line}" for line in _lines(message, store))

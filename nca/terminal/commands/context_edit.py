@@ -9,9 +9,9 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.messages import Message
 from nca.terminal.commands.command import App
+from nca.terminal.render.humanize import percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
-from nca.terminal.render.wording import percent
 
 OFFERED = 5
 """The heaviest messages that `/context collapse` names."""

@@ -12,10 +12,9 @@ from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import App
 from nca.terminal.panels.context import BY_HAND
+from nca.terminal.render.humanize import duration, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.session_lines import when
 from nca.terminal.render.tables import new_table
-from nca.terminal.render.wording import duration
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
@@ -47,7 +46,9 @@ def _row(record: CompactionRecord) -> list[Text]:
     took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
     cause = one_line(record.trigger) + (" (undone)" if record.undone else "")
     change = f"{record.tokens_before:,} → {record.tokens_after:,}"
-    return [Text(part) for part in (when(record.at), cause, one_line(", ".join(record.stages)), change, kept, took)]
+    return [
+        Text(part) for part in (local_time(record.at), cause, one_line(", ".join(record.stages)), change, kept, took)
+    ]
 
 
 def show_item(app: App, wanted: str) -> None:

@@ -12,9 +12,9 @@ from nca.terminal.commands.command import App
 from nca.terminal.commands.context_edit import usage_line
 from nca.terminal.commands.context_history import as_text
 from nca.terminal.input.editor import edited
+from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import to_terminal
 from nca.terminal.render.tables import new_table
-from nca.terminal.render.wording import messages
 
 CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop forgets it"
 
@@ -70,7 +70,7 @@ def _show(app: App, made: Preview) -> None:
     if made.goes:
         table.add_row("goes", Text(f"messages {as_text(made.goes)}"))
     if made.stubbed:
-        table.add_row("shortened", messages(made.stubbed))
+        table.add_row("shortened", counted(made.stubbed, "message"))
     if proposal.total_facts:
         table.add_row("facts kept", f"{proposal.kept_facts} of {proposal.total_facts}")
     table.add_row("each request", _change(made))

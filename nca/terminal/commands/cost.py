@@ -8,9 +8,9 @@ from rich.text import Text
 
 from nca.models.costs import money
 from nca.terminal.commands.command import App, Command
+from nca.terminal.render.humanize import percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
-from nca.terminal.render.wording import percent
 
 if TYPE_CHECKING:
     from nca.agent.spending import Spent

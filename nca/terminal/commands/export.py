@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.session_lines import place, short_id
-from nca.terminal.render.wording import messages
+from nca.terminal.render.sessions import place, short_id
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
@@ -46,16 +46,16 @@ def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
     # Imported here: most chats are never exported.
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.exporting import FORMATS, format_of, rendered
+    from nca.transcripts.formats import FORMATS, format_of, rendered
+    from nca.transcripts.private_file import write_private
     from nca.transcripts.session_file import redacted
-    from nca.transcripts.writing import write_private
 
     session = conversation.session.info.id
     chosen = format_of([_FLAGS[flag][0] for flag in flags if flag != _FORCE], name)
     path = conversation.directory / Path(name or f"nca-{short_id(session)}{FORMATS[chosen][0]}").expanduser()
     copy = redacted(conversation.store.copy_of(session), Redactor(known_secrets(os.environ)))
     write_private(path, rendered(copy, chosen), overwrites=_FORCE in flags)
-    return f"{messages(len(copy.entries))} in {place(str(path))} ({chosen})."
+    return f"{counted(len(copy.entries), 'message')} in {place(str(path))} ({chosen})."
 
 
 def _parsed(argument: str) -> tuple[list[str], str]:

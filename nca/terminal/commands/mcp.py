@@ -8,9 +8,9 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
-from nca.terminal.render.wording import counted
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 

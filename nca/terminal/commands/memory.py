@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from nca.terminal.commands.command import App, Command
+from nca.terminal.render.humanize import local_time
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.session_lines import place, when
+from nca.terminal.render.sessions import place
 
 
 class MemoryCommand(Command):
@@ -24,7 +25,7 @@ class MemoryCommand(Command):
         if not notes:
             app.output.show("No notes yet; /memory TEXT adds one.")
             return
-        lines = (f"{when(note.at)}  {one_line(note.text)}" for note in notes)
+        lines = (f"{local_time(note.at)}  {one_line(note.text)}" for note in notes)
         app.output.show(Text("\n".join(lines)))
 
 

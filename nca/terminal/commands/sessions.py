@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.session_lines import session_table, short_id, title, when
-from nca.terminal.render.wording import messages
+from nca.terminal.render.sessions import session_table, short_id, title
 
 if TYPE_CHECKING:
     pass
@@ -71,7 +71,7 @@ def suggestions(app: App, argument: str) -> list[Suggestion]:
     word = argument.lower()
     infos = app.conversation.store.list(limit=_SUGGESTED)
     return [
-        Suggestion(short_id(info.id), f"{when(info.updated_at)}  {title(info)}")
+        Suggestion(short_id(info.id), f"{local_time(info.updated_at)}  {title(info)}")
         for info in infos
         if info.id.startswith(word) or word in info.name.lower() or word in info.title.lower()
     ]
@@ -110,7 +110,7 @@ async def _delete(app: App, wanted: str) -> None:
         raise UsageError("That is the session you are in.", advice="/new begins another one, then it can be deleted.")
     if not app.reader.can_choose:
         raise UsageError("There is nobody to ask here.", advice=f"nca sessions delete {info.id} --yes does not ask.")
-    question = f"Delete “{title(info)}” ({short_id(info.id)}, {messages(info.messages)}) for good?"
+    question = f"Delete “{title(info)}” ({short_id(info.id)}, {counted(info.messages, 'message')}) for good?"
     if await app.reader.choose(question, (("y", "delete it"),)) != "y":
         app.output.notice("Nothing was deleted.")
         return

@@ -15,8 +15,8 @@ from nca.errors import UsageError
 from nca.messages import Entry, Message, ToolCall
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.diffs import diff_lines, left_out
+from nca.terminal.render.humanize import duration
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.wording import duration
 
 MOST_LINES, MOST_CHARS = 500, 60_000
 """Of one output or of one turn's thoughts; a terminal is no place for more."""

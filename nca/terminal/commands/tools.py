@@ -11,9 +11,9 @@ from rich.text import Text
 from nca.agent.tool_counts import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
-from nca.terminal.render.wording import short_tokens
 from nca.tools.mcp.tool import tool_name
 from nca.tools.permissions import decide
 

@@ -46,7 +46,7 @@ def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]
     A resource is found by the beginning of its URI and by any part of its URI or name.
     """
     # Imported here: the first prompt needs no words for numbers.
-    from nca.terminal.render.wording import counted
+    from nca.terminal.render.humanize import counted
 
     named, colon, wanted = mention.partition(":")
     for one in servers.connections:

@@ -37,8 +37,8 @@ from nca.terminal.input.keys import prompt_keys
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.interrupts import Interrupts, Leave
-from nca.terminal.panels.toolbar import Status, toolbar
-from nca.terminal.render.glyphs import carried, is_universal
+from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
+from nca.terminal.render.ascii_fallback import encodable, is_utf8
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import PALETTES, background, has_colour
 
@@ -101,7 +101,7 @@ class _NoQuestions(Vt100_Output):
         return 1
 
     def write(self, data: str) -> None:
-        super().write(data if is_universal(self.encoding()) else carried(data, self.encoding()))
+        super().write(data if is_utf8(self.encoding()) else encodable(data, self.encoding()))
 
 
 class Tail(Protocol):
@@ -127,7 +127,7 @@ class Prompt:
         self._history = history
         self._pastes = pastes
         self._interrupts = interrupts
-        self._status: Status | None = None
+        self._status: ToolbarStatus | None = None
         self._tail: Tail | None = None
         self._hint = ""
         self._has_stood = False
@@ -148,7 +148,7 @@ class Prompt:
         """Suggest what `completer` finds, also where the prompt is on the screen already."""
         self._session.completer = completer
 
-    def show_status(self, status: Status) -> None:
+    def show_status(self, status: ToolbarStatus) -> None:
         """Show it below the prompt."""
         self._status = status
         if self._session.app.is_running:

@@ -1,7 +1,6 @@
-"""What /context shows: the window as a picture, what is heavy, what was compacted, what comes next, what one can do.
+"""The `/context` panel: the window as a chart, its largest items, past compactions, what happens next, and commands.
 
-By default it is one screen: sections come in the order of their worth while there are rows for them. `/context all`
-has everything.
+It fills one screen: sections are added in order of importance while there are rows left. `/context all` shows all.
 """
 
 from __future__ import annotations
@@ -10,34 +9,42 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from nca.models.costs import money
-from nca.terminal.panels.context_chart import bar, parts_of, picture
+from nca.terminal.panels.context_chart import bar, chart, parts_of
+from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 from nca.terminal.render.theme import plain_console
-from nca.terminal.render.wording import counted, percent
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from nca.agent.stats import ContextStats
     from nca.agent.usage_breakdown import HeavyItem
     from nca.sessions.views import CompactionRecord
 
 AROUND_ROWS = 4
-"""Rows of a screen that are not the panel's: the prompt, the toolbar, and empty lines."""
+"""Rows of the screen that the panel leaves free: the prompt, the toolbar, and empty lines."""
 FEWEST_ROWS = 8
 SECTION_ROWS = 7
-"""Rows below the picture that a small screen keeps: what is there, what is heaviest, what was read again."""
+"""Rows below the chart that a small screen keeps for the contents, the largest items and the repeated reads."""
 SHOWN = 3
 LISTED = 10
-"""Rows of a list: on one screen, and in all."""
+"""Rows of a list: on one screen, and with `/context all`."""
 _REASONS_FROM_WIDTH = 48
 
 BY_HAND = {"clear", "expand", "pin", "collapse", "restore"}
-"""Changes of the view that are recorded beside compactions, and are none."""
+"""Changes of the view that are recorded as compactions but are not compactions."""
+_COMMANDS = {
+    "/context collapse N…": "replace these messages with placeholders",
+    "/context expand N": "restore originals, by message number or summary id",
+    "/context pin N": "keep a message through every compaction",
+    "/context compact": "compact now; --preview shows the result first",
+    "/context compact from N": "summarize message N and all after it; before N: all before it",
+    "/context undo": "undo the last change",
+    "/context search TEXT": "search what was compacted",
+}
 
 
 def context_panel(
@@ -48,21 +55,24 @@ def context_panel(
     records: Sequence[CompactionRecord] = (),
     is_all: bool = False,
 ) -> RenderableType:
-    """The panel for a window of `width` columns and `rows` rows; its usage is the one of the toolbar and the notices.
+    """The panel for a window of `width` columns and `rows` rows. Its usage is the one in the toolbar and the notices.
 
-    records  the compactions of the session
-    is_all   everything, however long it gets
+    records  the session's compactions
+    is_all   show everything, however long it gets
     """
     done = [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
+    head = _headline(stats)
     if is_all:
-        return Group(*_everything(stats, done, width))
-    room = max(FEWEST_ROWS, rows - AROUND_ROWS)
-    head, foot = _headline(stats), [*_next(stats), _actions(stats)]
-    room -= _height(Group(head, *foot), width) + 1
+        parts = parts_of(stats)
+        sections = _sections(stats, done, width, most=LISTED, is_all=True)
+        picture = (bar(parts, width), chart(parts, stats.budget_tokens, width))
+        return Group(head, *picture, *sections, *_next(stats), _commands())
+    foot = [*_next(stats), _suggestions(stats)]
+    room = max(FEWEST_ROWS, rows - AROUND_ROWS) - _height(Group(head, *foot), width) - 1
     parts = parts_of(stats, max(5, room - SECTION_ROWS))
-    shown: list[RenderableType] = [head, bar(parts, width), picture(parts, stats.budget_tokens, width)]
+    shown: list[RenderableType] = [head, bar(parts, width), chart(parts, stats.budget_tokens, width)]
     room -= _height(shown[-1], width)
-    for section in _sections(stats, done, width):
+    for section in _sections(stats, done, width, most=SHOWN):
         needed = _height(section, width)
         if needed <= room:
             shown.append(section)
@@ -70,35 +80,22 @@ def context_panel(
     return Group(*shown, *foot)
 
 
-def _sections(stats: ContextStats, done: Sequence[CompactionRecord], width: int) -> Iterator[RenderableType]:
-    """What comes in where there are rows, the worthiest first."""
+def _sections(
+    stats: ContextStats, done: Sequence[CompactionRecord], width: int, *, most: int, is_all: bool = False
+) -> Iterator[RenderableType]:
+    """The sections, most important first; lists have at most `most` rows."""
     yield Text(_contents(stats))
     if stats.heaviest:
-        yield _heaviest(stats.heaviest[:SHOWN], width)
-    yield from _repeated(stats, SHOWN - 1)
+        yield _largest(stats.heaviest[:most], width)
+    yield from _repeated(stats, most if is_all else most - 1)
     if done:
-        yield Text(_compacted(stats, done))
+        yield Text(_savings(stats, done))
+        if is_all:
+            yield _compactions(done)
     if price := _price(stats):
         yield Text(price)
-    yield from _ranked("By tool, calls and results", stats.by_tool[:SHOWN])
-    yield from _ranked("By file", stats.by_file[:SHOWN])
-
-
-def _everything(stats: ContextStats, done: Sequence[CompactionRecord], width: int) -> Iterator[RenderableType]:
-    parts = parts_of(stats)
-    yield from (_headline(stats), bar(parts, width), picture(parts, stats.budget_tokens, width), Text(_contents(stats)))
-    if stats.heaviest:
-        yield _heaviest(stats.heaviest[:LISTED], width)
-    yield from _repeated(stats, LISTED)
-    yield from _ranked("By tool, calls and results", stats.by_tool[:LISTED])
-    yield from _ranked("By file", stats.by_file[:LISTED])
-    if done:
-        yield Text(_compacted(stats, done))
-        yield _compactions(done)
-    if price := _price(stats):
-        yield Text(price)
-    yield from _next(stats)
-    yield _what_one_can_do()
+    yield from _ranked("By tool, calls and results", stats.by_tool[:most])
+    yield from _ranked("By file", stats.by_file[:most])
 
 
 def _headline(stats: ContextStats) -> Text:
@@ -110,64 +107,52 @@ def _headline(stats: ContextStats) -> Text:
 
 
 def _contents(stats: ContextStats) -> str:
+    summaries = f" ({counted(stats.summaries, 'summary', 'summaries')})" if stats.summaries else ""
+    parts = [f"{stats.hidden_messages:,} compacted{summaries}"] if stats.hidden_messages else []
+    parts += [f"{stats.stubbed_messages:,} shortened"] if stats.stubbed_messages else []
+    parts += [f"{stats.pinned_messages:,} pinned"] if stats.pinned_messages else []
     text = f"{counted(stats.messages, 'message')} in {counted(stats.turns, 'turn')}"
-    if stats.hidden_messages:
-        text += f", {stats.hidden_messages:,} of them compacted"
-        if stats.summaries:
-            text += f" into {counted(stats.summaries, 'summary', 'summaries')}"
-    if stats.stubbed_messages:
-        text += f", {stats.stubbed_messages:,} shortened"
-    if stats.pinned_messages:
-        text += f", {stats.pinned_messages:,} pinned"
-    return text + "."
+    return f"{text}: {', '.join(parts)}." if parts else f"{text}."
 
 
-def _heaviest(items: Sequence[HeavyItem], width: int) -> Group:
-    """What weighs most, one a line: the id that other commands take, its tokens, what it is, how much it matters."""
-    table = new_table(gap=1, indent=2)
-    table.add_column(justify="right", no_wrap=True, style="accent")
-    table.add_column(justify="right", no_wrap=True)
-    # Only this column gives way where the window is narrow; its texts are cut instead of wrapped.
-    table.add_column()
-    table.add_column(no_wrap=True)
+def _largest(items: Sequence[HeavyItem], width: int) -> Group:
+    """The largest items, one per line: the id for other commands, tokens, what it is, and its importance."""
+    # In a narrow window only the third column shrinks; its text is cut instead of wrapped.
+    whole, right = Column(no_wrap=True), Column(justify="right", no_wrap=True)
+    table = new_table(Column(justify="right", no_wrap=True, style="accent"), right, "", whole, gap=1, indent=2)
     for item in items:
-        remark = _importance(item) if width >= _REASONS_FROM_WIDTH else ""
-        shown = Text(one_line(item.label, 80), no_wrap=True, overflow="ellipsis")
-        table.add_row(one_line(item.id, 20), f"{item.tokens:,}", shown, Text(one_line(remark, 40), style="quiet"))
-    return Group(Text("Heaviest: id, tokens, and how much it matters (0–1)", style="quiet"), table)
-
-
-def _importance(item: HeavyItem) -> str:
-    return "" if item.score is None else f"{item.score:.2f} {', '.join(item.reasons)}"
+        importance = "" if item.score is None else f"{item.score:.2f} {', '.join(item.reasons)}"
+        remark = importance if width >= _REASONS_FROM_WIDTH else ""
+        label = Text(one_line(item.label, 80), no_wrap=True, overflow="ellipsis")
+        table.add_row(one_line(item.id, 20), f"{item.tokens:,}", label, Text(one_line(remark, 40), style="quiet"))
+    return Group(Text("Largest items (id, tokens, importance)", style="quiet"), table)
 
 
 def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
-    """Files that were read again, and the command that lets go of the earlier reads."""
+    """Files that were read more than once, and the command that drops the earlier reads."""
     for one in stats.repeated[:most]:
         ids = " ".join(str(seq) for seq in one.seqs[:8])
-        text = Text(f"{one_line(one.path, 60)} is there {len(one.seqs) + 1} times, {one.tokens:,} tokens too many: ")
+        text = Text(f"{one_line(one.path, 60)} was read {len(one.seqs) + 1} times ({one.tokens:,} tokens of copies): ")
         yield text.append(f"/context collapse {ids}", style="accent")
     if len(stats.repeated) > most:
         more = sum(one.tokens for one in stats.repeated[most:])
-        yield Text(f"{len(stats.repeated) - most} more files were read again ({more:,} tokens).", style="quiet")
+        files = counted(len(stats.repeated) - most, "more file")
+        yield Text(f"{files} with repeated reads ({more:,} tokens of copies).", style="quiet")
 
 
-def _compacted(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
-    """What compaction took away and what of it is kept."""
+def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
+    """What the compactions saved, and what they kept."""
     kept, total = sum(one.kept_facts for one in done), sum(one.total_facts for one in done)
-    facts = f", kept {kept:,} of {total:,} facts" if total else ""
+    facts = f" and kept {kept:,} of {total:,} facts" if total else ""
     saved = sum(one.tokens_before - one.tokens_after for one in done)
-    ids = [item.id for item in stats.heaviest if item.label == "summary"]
-    back = f"; /context expand {one_line(ids[0], 20)} shows its originals" if ids else ""
-    return f"{counted(len(done), 'compaction')}: {saved:,} tokens less{facts}{back}."
+    summary = next((item.id for item in stats.heaviest if item.label == "summary"), "")
+    originals = f" Show originals: /context expand {one_line(summary, 20)}" if summary else ""
+    return f"{counted(len(done), 'compaction')} saved {saved:,} tokens{facts}.{originals}"
 
 
 def _compactions(done: Sequence[CompactionRecord]) -> Table:
-    table = new_table(gap=2, indent=2)
-    for _ in range(2):
-        table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
+    whole, right = Column(no_wrap=True), Column(justify="right", no_wrap=True)
+    table = new_table(whole, Column(no_wrap=True), right, Column(overflow="fold"), indent=2)
     for record in done[-LISTED:]:
         facts = f"kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
         change = f"{record.tokens_before:,} → {record.tokens_after:,}"
@@ -177,27 +162,25 @@ def _compactions(done: Sequence[CompactionRecord]) -> Table:
 
 
 def _price(stats: ContextStats) -> str:
-    """What the next request costs to read, and what compaction cost and saves; nothing where no price is known."""
+    """What the next request costs to read, and what compaction cost and saves; "" if no price is known."""
     prices = stats.prices
     if not prices.request:
         return ""
-    text = f"Reading the next request costs {money(prices.request)}{_cached(prices.request_cached)}"
+    text = f"Reading the next request costs {money(prices.request)}{_if_cached(prices.request_cached)}."
     if prices.saves:
-        cost = f", which cost {money(prices.compactions)}," if prices.compactions else ""
-        text += f"; compaction{cost} saves {money(prices.saves)} of it{_cached(prices.saves_cached)}"
-    return text + "."
+        cost = f" and cost {money(prices.compactions)}" if prices.compactions else ""
+        text += f" Compaction saves {money(prices.saves)} per request{_if_cached(prices.saves_cached)}{cost}."
+    return text
 
 
-def _cached(cost: float | None) -> str:
-    return "" if cost is None else f" ({money(cost)} where it is cached)"
+def _if_cached(cost: float | None) -> str:
+    return "" if cost is None else f" ({money(cost)} if cached)"
 
 
 def _ranked(title: str, rows: Sequence[tuple[str, int]]) -> Iterator[RenderableType]:
     if not rows:
         return
-    table = new_table(gap=1, indent=2)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column()
+    table = new_table(Column(justify="right", no_wrap=True), "", gap=1, indent=2)
     for label, tokens in rows:
         table.add_row(f"{tokens:,}", Text(one_line(label, 80), no_wrap=True, overflow="ellipsis"))
     yield Group(Text(title, style="quiet"), table)
@@ -208,30 +191,20 @@ def _next(stats: ContextStats) -> Iterator[Text]:
         yield Text(f"Next: {one_line(stats.next_rung)}.", style="accent")
 
 
-def _actions(stats: ContextStats) -> Text:
-    """What one can do about it, with ids from above where there are any."""
+def _suggestions(stats: ContextStats) -> Text:
+    """Commands to try, with the id of the largest message."""
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
     words = (f"collapse {number}", f"pin {number}", f"compact from {number}", "undo", "all")
-    return Text("Do: /context " + " · ".join(words), style="quiet")
+    return Text("Try: /context " + " · ".join(words), style="quiet")
 
 
-def _what_one_can_do() -> Group:
-    table = new_table(gap=2, indent=2)
-    table.add_column(no_wrap=True, style="accent")
-    table.add_column(overflow="fold")
-    for command, about in (
-        ("/context collapse N…", "show these messages in short"),
-        ("/context expand N", "put originals back: a message's number, a summary's id"),
-        ("/context pin N", "keep a message whatever is compacted"),
-        ("/context compact", "make room now; --preview shows first what would go"),
-        ("/context compact from N", "summarize message N and all after it; before N: all before it"),
-        ("/context undo", "back to before the last change"),
-        ("/context search TEXT", "find what was compacted away"),
-    ):
+def _commands() -> Group:
+    table = new_table(Column(no_wrap=True, style="accent"), Column(overflow="fold"), indent=2)
+    for command, about in _COMMANDS.items():
         table.add_row(command, about)
-    return Group(Text("What one can do", style="quiet"), table)
+    return Group(Text("Commands", style="quiet"), table)
 
 
 def _height(shown: RenderableType, width: int) -> int:
-    """Rows that it takes."""
+    """The rows that it takes."""
     return len(plain_console({"COLUMNS": str(width)}).render_lines(shown, pad=False))

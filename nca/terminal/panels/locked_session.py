@@ -1,4 +1,4 @@
-"""A session that another process writes: read it, go on in a copy, or leave it; a person decides."""
+"""What to do with a session that another process has open: read it, fork it, or leave it."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ from nca.errors import SessionLocked
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 
-Key = tuple[str, str]
-"""What is pressed or typed, and what it does."""
-Ask = Callable[[str, Sequence[Key]], Awaitable[str]]
-"""Puts a question; the key that was chosen, "" where the person leaves it."""
+KeyChoice = tuple[str, str]
+"""A key, and what it does."""
+Ask = Callable[[str, Sequence[KeyChoice]], Awaitable[str]]
+"""Asks a question; returns the chosen key, or "" if the person cancels."""
+
+_CHOICES: tuple[KeyChoice, ...] = (("r", "read it here"), ("f", "continue in a copy (fork)"))
 
 
-def choices(keys: Sequence[Key]) -> str:
-    """The keys on one line, for where they are typed: "r to read it here, f to go on in a copy"."""
+class SessionToOpen(NamedTuple):
+    """The session to open, or None for a new one. `read_only` if another process has it open."""
+
+    session: SessionInfo | None
+    read_only: bool = False
+
+
+def choices_line(keys: Sequence[KeyChoice]) -> str:
+    """The keys on one line: "r to read it here, f to continue in a copy"."""
     return ", ".join(f"{key} to {about}" for key, about in keys)
 
 
-_KEYS: tuple[Key, ...] = (("r", "read it here"), ("f", "go on in a copy (fork)"))
+async def resolve_lock(store: Store, info: SessionInfo, ask: Ask | None) -> SessionToOpen | None:
+    """Decide how to open a session; None if the person cancels.
 
-
-class Found(NamedTuple):
-    """The session to open, None for a new one; `is_held`: another process writes it, so it is for reading only."""
-
-    session: SessionInfo | None
-    is_held: bool = False
-
-
-async def settled(store: Store, info: SessionInfo, ask: Ask | None) -> Found | None:
-    """How to open the session; None where the person leaves it.
-
-    Raises SessionLocked, which names the process, where nobody can be asked (`ask` is None).
+    Raises SessionLocked, which names the other process, if the session is locked and `ask` is None.
     """
     try:
         store.refuse_held(info.id)
     except SessionLocked as error:
         if ask is None:
             raise
-        match await ask(f"{error.message}.", _KEYS):
+        match await ask(f"{error.message}.", _CHOICES):
             case "r":
-                return Found(info, is_held=True)
+                return SessionToOpen(info, read_only=True)
             case "f":
-                return Found(store.fork(info.id))
+                return SessionToOpen(store.fork(info.id))
         return None
-    return Found(info)
+    return SessionToOpen(info)

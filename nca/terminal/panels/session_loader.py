@@ -24,7 +24,7 @@ FOUND = 30
 """Sessions that a search of the full text brings in: more are not looked through, the words get another one."""
 
 
-class Shelf:
+class SessionLoader:
     """Opened when first asked, closed with `close`, which waits for nothing."""
 
     def __init__(self, store: Store) -> None:

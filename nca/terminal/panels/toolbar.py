@@ -21,7 +21,7 @@ USUAL_PERMISSION = "ask"
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ToolbarStatus:
     """What the toolbar says.
 
     permission  the mode, as `agent.permission` names it
@@ -48,11 +48,11 @@ def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
     return "▓" * filled + "░" * (cells - filled)
 
 
-def toolbar(status: Status, width: int) -> list[tuple[str, str]]:
+def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     """Styled parts that fit `width` cells; the gauge stays longest, names give way first."""
     # Imported here: the first prompt stands before there is a status.
     from nca.models.costs import money
-    from nca.terminal.render.wording import percent, short_tokens
+    from nca.terminal.render.humanize import percent, short_tokens
 
     style = "class:gauge.high" if status.is_high else "class:gauge"
     share = percent(status.usage_ratio).replace("%", " %")

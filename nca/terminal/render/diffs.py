@@ -7,8 +7,8 @@ from itertools import takewhile
 
 from rich.text import Text
 
+from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import to_terminal
-from nca.terminal.render.wording import counted
 
 LONGEST_LINE_CHARS = 1_000
 _STYLES = {"+": "added", "-": "removed", "@": "accent"}

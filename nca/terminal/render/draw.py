@@ -29,12 +29,12 @@ from nca.events import (
     TurnFinished,
     TurnStarted,
 )
-from nca.terminal.render import wording
+from nca.terminal.render import event_lines
 from nca.terminal.render.diffs import diff_lines
 from nca.terminal.render.notify import Notifier, codes
-from nca.terminal.render.reasoning import FoldedThoughts, Thoughts
-from nca.terminal.render.recent_calls import Recent
-from nca.terminal.render.running_tools import RunningCalls, is_nested
+from nca.terminal.render.reasoning import ReasoningCounter, ReasoningLines
+from nca.terminal.render.recent_calls import RecentCalls
+from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
@@ -72,7 +72,7 @@ class Draw:
         notify_seconds: float = 0,
     ) -> None:
         self.screen = screen
-        self.recent = Recent()
+        self.recent = RecentCalls()
         self._typed_ahead = typed_ahead
         self._question: Text | None = None
         """While the person is asked something: what they may answer, in place of the status."""
@@ -82,7 +82,7 @@ class Draw:
         self._answer: MarkdownStream | None = None
         self._unfed: list[str] = []
         """Text of the answer that came since the last frame."""
-        self._thoughts: Thoughts | FoldedThoughts | None = None
+        self._thoughts: ReasoningLines | ReasoningCounter | None = None
         self._section = ""
         self._status = ""
         self._status_since = 0.0
@@ -125,14 +125,14 @@ class Draw:
                 self._on_tool_finished(event)
             case ContextWarning():
                 self._line(event.message, "notice" if event.level == "warning" else "quiet")
-            case ContextCompaction() if not wording.is_silent(event):
+            case ContextCompaction() if not event_lines.is_silent(event):
                 self._on_compaction(event)
             case ApprovalAsked():
                 self._asked.add(event.call_id)
             case MessageTaken():
                 self._line(f"› {event.text}", "none")
             case RetryScheduled():
-                self._line(wording.retry_line(event), "quiet")
+                self._line(event_lines.retry_line(event), "quiet")
             case Notice():
                 self.notice(event.message)
             case ErrorRaised():
@@ -230,7 +230,7 @@ class Draw:
                 return
             if self._show_reasoning:
                 self._begin("reasoning")
-            self._thoughts = Thoughts() if self._show_reasoning else FoldedThoughts()
+            self._thoughts = ReasoningLines() if self._show_reasoning else ReasoningCounter()
         self._frame(self._thoughts.feed(text), only_when_due=True)
 
     def _on_tool_finished(self, event: ToolFinished) -> None:
@@ -239,7 +239,7 @@ class Draw:
         # What a task does on its way is told while it does it; what it changed is told for good.
         if is_change or not is_nested(event.call_id):
             mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
-            self._line(f"{mark} {wording.tool_finished_line(started, event)}", style, section="tools")
+            self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
         if is_change:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "· /show has the whole"))
         self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
@@ -247,10 +247,10 @@ class Draw:
     def _on_compaction(self, event: ContextCompaction) -> None:
         if event.phase == "starting":
             self._end_stream()
-            self._set_status(wording.compaction_line(event))
+            self._set_status(event_lines.compaction_line(event))
             return
         style = {"failed": "notice", "insufficient": "notice"}.get(event.phase, "quiet")
-        self._line(wording.compaction_line(event), style)
+        self._line(event_lines.compaction_line(event), style)
         self._set_status("Thinking")
 
     def _on_turn_finished(self, event: TurnFinished) -> None:
@@ -262,7 +262,7 @@ class Draw:
             case "max_steps":
                 self._line(f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice")
             case "stuck":
-                self._line(wording.STUCK, "notice")
+                self._line(event_lines.STUCK, "notice")
             case _:
                 pass
 
@@ -270,7 +270,7 @@ class Draw:
         """One line for good, apart from the answer's text."""
         self._end_stream()
         self._begin(section)
-        self.screen.print(Text(one_line(text, wording.ERROR_CHARS), style=style))
+        self.screen.print(Text(one_line(text, event_lines.ERROR_CHARS), style=style))
 
     def _begin(self, section: str) -> None:
         """An empty line between what is of different kinds."""
@@ -282,7 +282,7 @@ class Draw:
         fed = self._fed()
         stream, self._answer = self._answer, None
         thoughts, self._thoughts = self._thoughts, None
-        if isinstance(thoughts, FoldedThoughts):
+        if isinstance(thoughts, ReasoningCounter):
             self._begin("tools")
         finished = stream.finish() if stream else thoughts.finish() if thoughts else []
         if fed or finished:
@@ -316,7 +316,7 @@ class Draw:
     def _tail(self, now: float) -> RenderableType | None:
         parts: list[RenderableType] = []
         stream = self._answer or self._thoughts
-        if stream is not None and not isinstance(stream, FoldedThoughts) and stream.tail is not None:
+        if stream is not None and not isinstance(stream, ReasoningCounter) and stream.tail is not None:
             parts.append(stream.tail)
         elif self._question is not None:
             parts.append(self._question)

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.syntax import SyntaxTheme
 from rich.text import Text
 
-from nca.terminal.render.code_lines import CodeLines
+from nca.terminal.render.code_highlighter import CodeHighlighter
 from nca.terminal.render.markdown import indented, render_block
 from nca.terminal.render.markdown_blocks import Block, BlockSplitter
 from nca.terminal.render.sanitize import StreamSanitizer
@@ -28,7 +28,7 @@ class MarkdownStream:
     _sanitizer: StreamSanitizer = field(default_factory=StreamSanitizer)
     _splitter: BlockSplitter = field(default_factory=BlockSplitter)
     _has_printed: bool = False
-    _code: CodeLines | None = None
+    _code: CodeHighlighter | None = None
     _fence: int = 0
 
     def feed(self, chunk: str) -> list[RenderableType]:
@@ -63,10 +63,10 @@ class MarkdownStream:
             self._has_printed = True
         return printable
 
-    def _code_of(self, block: Block) -> CodeLines:
+    def _code_of(self, block: Block) -> CodeHighlighter:
         """One for all pieces of a code block."""
         if self._code is None or self._fence != block.fence:
-            self._code, self._fence = CodeLines(block.language, self.theme), block.fence
+            self._code, self._fence = CodeHighlighter(block.language, self.theme), block.fence
         return self._code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,30 +10,13 @@ if TYPE_CHECKING:
 
     from nca.config.schema import TerminalSettings
     from nca.events import Event
-    from nca.terminal.render.recent_calls import Recent
-
-
-BROKEN_PIPE_EXIT_CODE = 141
-"""As of a program that SIGPIPE ends."""
-UNWRITTEN_EXIT_CODE = 1
-_NOBODY_READS = (BrokenPipeError, ConnectionError)
-_HUNG_UP = frozenset({errno.EIO, errno.ENXIO})
-"""What a write to a terminal gives that was closed."""
-
-
-def is_unread(failure: Exception | None) -> bool:
-    """Whether a write failed because nobody reads any more; else it is for another reason, such as a full disk."""
-    return not isinstance(failure, OSError) or isinstance(failure, _NOBODY_READS) or failure.errno in _HUNG_UP
-
-
-def unwritten_line(failure: OSError) -> str:
-    return f"The output cannot be written ({(failure.strerror or str(failure)).lower()})."
+    from nca.terminal.render.recent_calls import RecentCalls
 
 
 class Output(Protocol):
     """Strings handed in are foreign text and are made safe; renderables are safe already."""
 
-    recent: Recent
+    recent: RecentCalls
 
     def apply(self, settings: TerminalSettings) -> None:
         """The settings as they are from now on."""

@@ -27,13 +27,14 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
-from nca.terminal.render import wording
-from nca.terminal.render.glyphs import carried
+from nca.terminal.render import event_lines
+from nca.terminal.render.ascii_fallback import encodable
+from nca.terminal.render.humanize import duration
 from nca.terminal.render.notify import BELL, Notifier
-from nca.terminal.render.output import is_unread, unwritten_line
-from nca.terminal.render.recent_calls import Recent
-from nca.terminal.render.running_tools import RunningCalls, is_nested
+from nca.terminal.render.recent_calls import RecentCalls
+from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
+from nca.terminal.render.stream_writer import is_broken_pipe, write_error_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -50,7 +51,7 @@ class PlainDraw:
     def __init__(
         self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, show_reasoning: bool = False
     ) -> None:
-        self.recent = Recent()
+        self.recent = RecentCalls()
         self.is_gone = False
         self.failure: OSError | None = None
         self._closed: list[TextIO] = []
@@ -91,19 +92,19 @@ class PlainDraw:
                 started = self._running.end(event.call_id)
                 if not is_nested(event.call_id) or event.diff:
                     label = "Tool failed" if event.is_error else "Tool"
-                    self._aside(f"{label}: {wording.tool_finished_line(started, event, in_words=True)}")
+                    self._aside(f"{label}: {event_lines.tool_finished_line(started, event, in_words=True)}")
             case ApprovalAsked():
                 self._needs[event.call_id] = event.needs
             case ApprovalGiven(decision="unanswered"):
-                self._aside(wording.unanswered_line(event.name, self._needs.pop(event.call_id, "")))
+                self._aside(event_lines.unanswered_line(event.name, self._needs.pop(event.call_id, "")))
             case MessageTaken():
                 self._aside(f"You: {event.text}")
             case ContextWarning() | Notice():
                 self._aside(event.message)
-            case ContextCompaction() if not wording.is_silent(event):
-                self._aside(wording.compaction_line(event))
+            case ContextCompaction() if not event_lines.is_silent(event):
+                self._aside(event_lines.compaction_line(event))
             case RetryScheduled():
-                self._aside(wording.retry_line(event))
+                self._aside(event_lines.retry_line(event))
             case ErrorRaised():
                 self.error(event.message, event.advice)
             case TurnFinished():
@@ -155,9 +156,7 @@ class PlainDraw:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
             waited += SIGN_OF_LIFE_SECONDS
             if not self._is_line_open:
-                self._aside(
-                    f"Still at work after {wording.duration(waited)}: {self._running.line() or label or 'busy'}."
-                )
+                self._aside(f"Still at work after {duration(waited)}: {self._running.line() or label or 'busy'}.")
             self._notifier.look()
 
     def _ring(self, message: str) -> None:
@@ -171,7 +170,7 @@ class PlainDraw:
         elif event.reason == "max_steps":
             self._aside(f"Stopped after {event.steps} steps (agent.max_steps).")
         elif event.reason == "stuck":
-            self._aside(wording.STUCK)
+            self._aside(event_lines.STUCK)
 
     def _answer(self, text: str) -> None:
         if not text:
@@ -182,7 +181,7 @@ class PlainDraw:
 
     def _aside(self, text: str) -> None:
         self._end_answer()
-        self._write(self._asides, one_line(text, wording.ERROR_CHARS) + "\n")
+        self._write(self._asides, one_line(text, event_lines.ERROR_CHARS) + "\n")
 
     def _end_answer(self) -> None:
         """Ends the lines that are open on either side."""
@@ -205,11 +204,11 @@ class PlainDraw:
             file.flush()
         except UnicodeEncodeError:
             encoding = file.encoding or "ascii"
-            self._write(file, carried(text, encoding))
+            self._write(file, encodable(text, encoding))
         except (OSError, ValueError) as error:
             self._closed.append(file)
             if file is self._answers:
                 self.is_gone = True
                 self.failure = error if isinstance(error, OSError) else None
-                if self.failure is not None and not is_unread(self.failure):
-                    self._aside(unwritten_line(self.failure))
+                if self.failure is not None and not is_broken_pipe(self.failure):
+                    self._aside(write_error_line(self.failure))

@@ -7,13 +7,13 @@ import time
 from rich.console import RenderableType
 from rich.text import Text
 
+from nca.terminal.render.event_lines import reasoning_line
 from nca.terminal.render.sanitize import LineSanitizer
-from nca.terminal.render.wording import thought_line
 
 TAIL_CHARS = 2_000
 
 
-class Thoughts:
+class ReasoningLines:
     """Whole lines leave, the last one is the tail."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Thoughts:
         return Text(partial[-TAIL_CHARS:], style="quiet") if partial.strip() else None
 
 
-class FoldedThoughts:
+class ReasoningCounter:
     """Counts only; `finish` is the one line. /show thoughts has what was thought."""
 
     def __init__(self) -> None:
@@ -44,5 +44,5 @@ class FoldedThoughts:
         return []
 
     def finish(self) -> list[RenderableType]:
-        line = thought_line(time.monotonic() - self._started, self._chars)
+        line = reasoning_line(time.monotonic() - self._started, self._chars)
         return [Text(f"• {line} · /show thoughts", style="quiet")]

@@ -15,7 +15,7 @@ MOST_CHARS = 4_000_000
 """Of all diffs together; the oldest go first."""
 
 
-class Recent:
+class RecentCalls:
     """A listener beside the one that draws."""
 
     def __init__(self) -> None:

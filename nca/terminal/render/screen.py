@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from nca.terminal.render.glyphs import carried
+from nca.terminal.render.ascii_fallback import encodable
 from nca.terminal.render.sanitize import to_terminal
 from nca.terminal.render.theme import screen_console
 
@@ -133,7 +133,7 @@ class Screen:
             self._file.flush()
         except UnicodeEncodeError:
             encoding = self._file.encoding or "ascii"
-            self._write(carried(text, encoding))
+            self._write(encodable(text, encoding))
         except (OSError, ValueError) as error:
             # The terminal was closed: the turn goes on and is stored, there is only nobody to show it to.
             self.is_gone = True

@@ -126,13 +126,13 @@ def test_small_screens_fold_what_is_small_and_the_sum_stays() -> None:
 
 def test_repeated_reads_tell_their_waste_and_the_command_that_ends_it() -> None:
     text = " ".join(drawn(STATS, 100))
-    assert "src/parse.py is there 3 times, 3,017 tokens too many: /context collapse 17 23" in text
+    assert "src/parse.py was read 3 times (3,017 tokens of copies): /context collapse 17 23" in text
 
 
 def test_all_has_tools_files_each_compaction_and_every_command() -> None:
     text = "\n".join(drawn(FULL, 100, is_all=True))
     for words in (
-        "2 compactions: 9,000 tokens less, kept 4 of 5 facts",
+        "2 compactions saved 9,000 tokens and kept 4 of 5 facts",
         "c1    manual       9,000 → 4,000    prune",
         "kept 4 of 5 facts",
         "900   shell",

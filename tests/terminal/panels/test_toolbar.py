@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nca.models.costs import money
-from nca.terminal.panels.toolbar import Status, activity_of, gauge, toolbar
+from nca.terminal.panels.toolbar import ToolbarStatus, activity_of, gauge, toolbar
 from nca.terminal.prompt_reader import status_of
-from nca.terminal.render.wording import duration, percent, short_tokens
+from nca.terminal.render.humanize import duration, percent, short_tokens
 from tests.terminal.stage import a_stage
 
-STATUS = Status("anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234, permission="ask")
+STATUS = ToolbarStatus(
+    "anthropic/claude-sonnet", 0.43, 86_000, 200_000, session="parser", cost=0.1234, permission="ask"
+)
 
 
-def text(status: Status, width: int) -> str:
+def text(status: ToolbarStatus, width: int) -> str:
     return "".join(part for _, part in toolbar(status, width))
 
 

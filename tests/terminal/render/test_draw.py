@@ -112,8 +112,8 @@ def test_a_compaction_is_one_calm_line() -> None:
 @pytest.mark.parametrize(
     ("phase", "message", "line"),
     [
-        ("failed", "the disk is full", "Compaction failed, nothing changed: the disk is full"),
-        ("failed", "interrupted", "Compaction stopped, nothing changed."),
+        ("failed", "the disk is full", "Compaction failed; nothing changed: the disk is full"),
+        ("failed", "interrupted", "Compaction stopped; nothing changed."),
         ("skipped", "Nothing to compact: 10 tokens are used.", "Nothing to compact: 10 tokens are used."),
         ("insufficient", "Compaction does not help.", "Compaction does not help."),
         ("preview", "Would compact 5 → 3 tokens.", "Would compact 5 → 3 tokens."),
@@ -153,7 +153,7 @@ def test_retries_notices_and_ends() -> None:
     assert Seen().lines(
         RetryScheduled(2, 1.5, "The provider is overloaded."), Notice("A note."), finished("max_steps", 15)
     ) == [
-        "The provider is overloaded. Trying again in 1.5 s (try 2).",
+        "The provider is overloaded. Retrying in 1.5 s (attempt 2).",
         "A note.",
         "Stopped after 15 steps (agent.max_steps). Say “go on” to continue.",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nca.terminal.panels.locked_session import Key, choices
+from nca.terminal.panels.locked_session import KeyChoice, choices_line
 
 if TYPE_CHECKING:
     from nca.terminal.input.lines import InputLines
@@ -19,11 +19,11 @@ class LineQuestion:
         self._output = output
         self._lines = lines
 
-    async def ask(self, question: str, keys: Sequence[Key]) -> str:
+    async def ask(self, question: str, keys: Sequence[KeyChoice]) -> str:
         """The key, "" where the person leaves it."""
         self._output.warn(question)
         while True:
-            self._output.notice(f"{choices(keys)}, Enter to leave it:")
+            self._output.notice(f"{choices_line(keys)}, Enter to leave it:")
             try:
                 word = (await self._lines.next()).strip().lower()
             except EOFError:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nca.messages import Entry, Message
 from nca.sessions.transfer import new_copy
-from nca.transcripts.page import to_html
+from nca.transcripts.html_page import to_html
 from tests.transcripts.samples import HOSTILE, full
 
 _TAGS = (
@@ -93,9 +93,9 @@ def test_compactions_and_what_they_hid_are_visible() -> None:
     reader = check(page)
     for seq in range(1, 10):
         assert f'id="m{seq}"' in page
-    assert "1 · user hidden: summary s1 stands for it" in reader.text
-    assert "3 · tool text · error · shown to the model as a stub" in reader.text
-    assert "4 · assistant interrupted · hidden: marker t1 stands for it" in reader.text
+    assert "1 · user the model sees summary s1 instead" in reader.text
+    assert "3 · tool text · error · the model sees a placeholder" in reader.text
+    assert "4 · assistant interrupted · hidden from the model by marker t1" in reader.text
     assert "5 · user pinned" in reader.text
     assert 'id="c1"' in page
     assert "900 → 300 tokens, kept 3 of 4 facts · 0.0 s, $0.5000" in reader.text
@@ -104,7 +104,7 @@ def test_compactions_and_what_they_hid_are_visible() -> None:
     assert page.count('href="#s1"') == 2
     assert '<svg viewBox="0 0 960 280"' in page
     assert page.count('class="mark') == 2
-    assert "Usage of each call" in reader.text
+    assert "Usage of each request" in reader.text
 
 
 def test_no_address_of_the_outside_is_in_it() -> None:

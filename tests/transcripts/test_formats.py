@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.errors import UsageError
-from nca.transcripts.exporting import format_of
+from nca.transcripts.formats import format_of
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_what_was_asked_for_else_what_the_name_says(asked: list[str], file: str,
 @pytest.mark.parametrize(
     ("asked", "file", "says"),
     [
-        ([], "talk.pdf", r"talk\.pdf: nca writes no \.pdf files; valid: \.md, "),
+        ([], "talk.pdf", r"talk\.pdf: nca does not write \.pdf files; valid: \.md, "),
         (["html", "json"], "talk", "exclude each other"),
         (["docx"], "talk", "'docx' is not valid; valid: markdown, json, html"),
     ],

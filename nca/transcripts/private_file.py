@@ -1,4 +1,4 @@
-"""Writing a file for its owner's eyes only, whole or not at all."""
+"""Write a file atomically and readable by its owner only."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from nca.errors import NcaError, UsageError
 
 PRIVATE_FILE = 0o600
-"""A conversation may hold secrets, whatever was redacted."""
+"""A conversation may hold secrets even after redaction."""
 
 
 def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
-    """Replace or make `path`; what was there stays until the new file is whole and on the disk.
+    """Write `path` in one step: an existing file stays intact until the new one is complete and synced.
 
-    Raises UsageError where there is a file and `overwrites` is False, NcaError where it cannot be written.
+    Raises UsageError if the file exists and `overwrites` is False, NcaError if it cannot be written.
     """
     if os.path.lexists(path) and (not overwrites or path.is_dir()):
-        advice = "" if path.is_dir() else "Name another file, or say --force."
-        raise UsageError(f"{path} exists already; it was left as it is", advice=advice)
+        advice = "" if path.is_dir() else "Name another file, or use --force."
+        raise UsageError(f"{path} already exists; nothing was written", advice=advice)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
@@ -36,7 +36,7 @@ def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
                 part.unlink()
             raise
     except ValueError as error:
-        raise UsageError(f"{str(path)!r} is no file's name.") from error
+        raise UsageError(f"{str(path)!r} is not a valid file name.") from error
     except OSError as error:
         reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
         raise NcaError(f"{path} cannot be written ({reason.lower()})") from error

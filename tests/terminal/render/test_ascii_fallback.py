@@ -11,7 +11,7 @@ import pytest
 
 import nca
 from nca.terminal.panels.toolbar import gauge
-from nca.terminal.render.glyphs import carried, carry, is_universal
+from nca.terminal.render.ascii_fallback import encodable, is_utf8, replace_unencodable
 
 TERMINAL = Path(nca.__file__).parent / "terminal"
 
@@ -30,24 +30,24 @@ TERMINAL = Path(nca.__file__).parent / "terminal"
     ],
 )
 def test_what_cannot_be_carried_is_ascii(text: str, encoding: str, said: str) -> None:
-    assert carried(text, encoding) == said
+    assert encodable(text, encoding) == said
     assert len(said) == len(text)
 
 
 def test_no_sign_that_nca_draws_becomes_a_question_mark() -> None:
     drawn = {sign for path in TERMINAL.rglob("*.py") for sign in re.findall(r"[^\x00-\x7f]", path.read_text("utf-8"))}
-    unknown = {sign for sign in drawn if carried(sign, "ascii") == "?"}
+    unknown = {sign for sign in drawn if encodable(sign, "ascii") == "?"}
     assert {sign for sign in unknown if not unicodedata.category(sign).startswith("L")} <= {"😀", "␡"}
 
 
 def test_the_gauge_still_tells_full_from_empty() -> None:
-    assert len(set(carried(gauge(0.5), "ascii"))) == 2
+    assert len(set(encodable(gauge(0.5), "ascii"))) == 2
 
 
 def test_a_stream_writes_them_so() -> None:
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding="ascii")
-    carry(stream, None, io.StringIO())
+    replace_unencodable(stream, None, io.StringIO())
     stream.write("› “so”")
     stream.flush()
     assert written.getvalue() == b'> "so"'
@@ -55,4 +55,4 @@ def test_a_stream_writes_them_so() -> None:
 
 @pytest.mark.parametrize(("name", "is_so"), [("utf-8", True), ("UTF8", True), ("ascii", False), (None, False)])
 def test_what_carries_everything(name: str | None, is_so: bool) -> None:
-    assert is_universal(name) is is_so
+    assert is_utf8(name) is is_so

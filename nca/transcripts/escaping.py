@@ -1,4 +1,4 @@
-"""Foreign text in a file for people: no control character gets into it, so it is safe to `cat` and to open."""
+"""Make stored text safe in exported files: no control character gets in, so they are safe to `cat` and to open."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import re
 from nca.messages import clean_text
 
 _CONTROLS = re.compile("\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_PICTURES = 0x2400
-"""Unicode's pictures of the control characters begin here."""
+_CONTROL_PICTURES = 0x2400
+"""The first of Unicode's pictures of control characters (U+2400, for NUL)."""
 
 
 def visible(text: str) -> str:
-    """The text with every control and bidirectional override made visible; newlines and tabs stay."""
+    """The text with every control character and bidirectional override made visible. Newlines and tabs stay."""
     return _CONTROLS.sub(_picture, clean_text(text))
 
 
-def escaped(text: str) -> str:
-    """`visible`, as HTML text or as a quoted attribute."""
+def html_escaped(text: str) -> str:
+    """`visible` text, escaped for HTML content and quoted attributes."""
     return html.escape(visible(text), quote=True)
 
 
@@ -27,5 +27,5 @@ def _picture(found: re.Match[str]) -> str:
     if char == "\r\n":
         return "\n"
     if char < " ":
-        return chr(_PICTURES + ord(char))
+        return chr(_CONTROL_PICTURES + ord(char))
     return "␡" if char == "\x7f" else f"<U+{ord(char):04X}>"

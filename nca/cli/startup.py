@@ -1,4 +1,4 @@
-"""What every command that talks to a model opens first: settings, store, model, conversation."""
+"""Open what a command needs: settings, the session store, the model, the conversation."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def load_settings(
     flags: Mapping[str, Any], config_file: Path | None, *, trust: bool = False, asks: bool = False
 ) -> LoadedSettings:
-    """The layers for the directory one stands in; a flag that is None was not given. Raises ConfigError.
+    """The settings for the working directory. A flag that is None was not given. Raises ConfigError.
 
-    What of a project's settings would act counts with `trust`, and where the person has said so; `asks`: a terminal is
-    asked once.
+    Project settings that need trust count if `trust` is set or the person trusted them before. With `asks`, nca asks
+    once on a terminal.
     """
     from nca.cli.trust_question import trusts
     from nca.config.layers import load
@@ -33,7 +33,7 @@ def load_settings(
 
 
 def settings_of(*, disable_compaction: bool = False, **given: str | None) -> dict[str, Any]:
-    """Settings by name from flags by parameter (`compact_threshold` is --compact-threshold), None where not given."""
+    """Settings from flags, by setting name. `compact_threshold` is --compact-threshold; None was not given."""
     from nca.config.layers import FLAGS
 
     keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}
@@ -48,30 +48,36 @@ def store_path() -> Path:
     return data_dir(os.environ) / "sessions.db"
 
 
-def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
-    """The store on disk; in memory, and said so, where it cannot be written or is not wanted.
+def open_session_store(*, read_only: bool) -> Store:
+    """The store on disk. Reading takes no lock and creates no file: a missing store reads as empty."""
+    from nca.sessions.store import Store
 
-    Raises StoreTooNew, StoreDamaged: those are for a person to decide.
+    return Store.open(store_path(), read_only=read_only)
+
+
+def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
+    """The store for a chat or a run: on disk, or in memory if it cannot be written or the settings say so.
+
+    Removes expired sessions. Notices go to `listener`. Raises StoreTooNew, StoreDamaged, which a person must resolve.
     """
     from nca.errors import StoreDamaged, StoreError, StoreTooNew
     from nca.events import Notice
     from nca.sessions.store import Store
 
-    if not loaded.settings.session.persist:
+    settings = loaded.settings.session
+    if not settings.persist:
         return Store.open(None)
     try:
         store = Store.open(store_path())
     except (StoreTooNew, StoreDamaged):
         raise
     except StoreError as error:
-        said = error.message[:1].upper() + error.message[1:].rstrip(".")
-        listener(Notice(f"{said}. This session is kept in memory only and will be gone when you leave."))
+        reason = error.message[:1].upper() + error.message[1:].rstrip(".")
+        listener(Notice(f"{reason}. This session is kept in memory only and will be lost when you leave."))
         return Store.open(None)
-    settings = loaded.settings.session
-    removed = store.expire(settings.retention_days, settings.max_sessions)
-    if removed:
+    if removed := store.expire(settings.retention_days, settings.max_sessions):
         days, most = settings.retention_days, settings.max_sessions
-        listener(Notice(f"{removed} old sessions were removed (session.retention_days {days}, max_sessions {most})."))
+        listener(Notice(f"Removed {removed} old sessions (session.retention_days {days}, max_sessions {most})."))
     return store
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from nca.terminal.render.code_lines import MAX_LINE_CHARS, CodeLines
+from nca.terminal.render.code_highlighter import MAX_LINE_CHARS, CodeHighlighter
 from nca.terminal.render.code_theme import code_theme
 
 PYTHON = """@decorator
@@ -53,9 +53,9 @@ def is_coloured(text: Text) -> bool:
 @pytest.mark.parametrize("times", [1, 60])
 def test_line_by_line_and_as_a_whole(language: str, code: str, times: int) -> None:
     code = (code * times).rstrip("\n")
-    lines = CodeLines(language, code_theme("auto"))
+    lines = CodeHighlighter(language, code_theme("auto"))
     one_by_one = [part for line in code.split("\n") for part in shown(lines.add(line))]
-    whole = CodeLines(language, code_theme("auto")).add(code)
+    whole = CodeHighlighter(language, code_theme("auto")).add(code)
     assert one_by_one == shown(whole)
     assert is_coloured(whole)
 
@@ -63,13 +63,13 @@ def test_line_by_line_and_as_a_whole(language: str, code: str, times: int) -> No
 @pytest.mark.parametrize("code", ["", "\n", "  \n\tx\n\n", "x" * (MAX_LINE_CHARS + 1), "a\n" + "y" * 50_000 + "\nb"])
 @pytest.mark.parametrize("language", ["", "python", "no-such-language", "diff"])
 def test_the_text_is_never_changed(code: str, language: str) -> None:
-    lines = CodeLines(language, code_theme("dark"))
+    lines = CodeHighlighter(language, code_theme("dark"))
     assert lines.add(code).plain == code
     assert lines.open_line(code).plain == code
 
 
 def test_an_unfinished_line_is_coloured_and_forgotten() -> None:
-    lines = CodeLines("python", code_theme("auto"))
+    lines = CodeHighlighter("python", code_theme("auto"))
     lines.add("text = '''")
     assert is_coloured(lines.open_line("inside"))
     assert is_coloured(lines.add("inside '''"))

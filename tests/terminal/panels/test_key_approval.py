@@ -18,8 +18,8 @@ from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
 from nca.terminal.commands.registry import find_command
-from nca.terminal.panels.approval import Question
 from nca.terminal.panels.approval_panel import COMMAND_LINES, DIFF_LINES, panel, rule_of
+from nca.terminal.panels.key_approval import Question
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.theme import plain_console
 from tests.terminal.stage import a_stage

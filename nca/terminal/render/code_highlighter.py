@@ -30,7 +30,7 @@ _Tokens = list[tuple[tuple[str, ...], str]]
 """Pygments' kinds of token, which are tuples of names, and their texts."""
 
 
-class CodeLines:
+class CodeHighlighter:
     """The lines of one code block. `add` takes them as they are finished, `open_line` shows what is not."""
 
     def __init__(self, language: str, theme: SyntaxTheme) -> None:

@@ -11,9 +11,9 @@ from rich.cells import set_cell_size
 from nca.sessions.preview import Glance
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
+from nca.terminal.render.humanize import byte_size, counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.session_lines import place, short_id, size, title, when
-from nca.terminal.render.wording import messages
+from nca.terminal.render.sessions import place, short_id, title
 
 MOST_LINES = 18
 """Of the picker below its search line: a list is scrolled, it need not fill a large screen."""
@@ -42,7 +42,7 @@ class _Known(NamedTuple):
         return is_named or (not is_here and word in self.directory)
 
 
-class Rows:
+class PickerRows:
     """The state of the list. `shown` are the sessions, `selected` the place of the one that Enter opens."""
 
     def __init__(self, infos: Sequence[SessionInfo], directory: str, current: str = "") -> None:
@@ -141,17 +141,17 @@ class Rows:
     def _row(self, info: SessionInfo, columns: int) -> str:
         about = f"(this) {title(info)}" if info.id == self._current else title(info)
         if columns < _NARROW:
-            return f"{when(info.updated_at)[5:10]} {about}"
+            return f"{local_time(info.updated_at)[5:10]} {about}"
         where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
-        return f"{when(info.updated_at)} {info.messages:>6,}  {where}{about}"
+        return f"{local_time(info.updated_at)} {info.messages:>6,}  {where}{about}"
 
     def _preview(self, glance: Glance | None) -> list[tuple[str, str]]:
         info = self.chosen
         if info is None:
             return []
-        facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {messages(info.messages)}"]
-        facts += [size(glance.size_bytes)] if glance else []
-        facts += [f"began {when(info.created_at)}", *(["by nca run"] if info.kind == "run" else [])]
+        facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
+        facts += [byte_size(glance.size_bytes)] if glance else []
+        facts += [f"began {local_time(info.created_at)}", *(["by nca run"] if info.kind == "run" else [])]
         found = self.snippet(info.id)
         lines = [
             ("class:picker.quiet", " · ".join(facts)),

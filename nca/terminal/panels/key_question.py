@@ -10,7 +10,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.text import Text
 
-from nca.terminal.panels.locked_session import Key
+from nca.terminal.panels.locked_session import KeyChoice
 
 if TYPE_CHECKING:
     from nca.terminal.input.prompt import Prompt
@@ -26,7 +26,7 @@ class KeyQuestion:
         self._draw = draw
         self._prompt = prompt
 
-    async def ask(self, question: str, keys: Sequence[Key]) -> str:
+    async def ask(self, question: str, keys: Sequence[KeyChoice]) -> str:
         """The key; any other one means nothing. "" where the person leaves it."""
 
         def take(key: KeyPress | None) -> str | None:
@@ -75,7 +75,7 @@ async def by_key(
         draw.show_question(None)
 
 
-def keys_line(keys: Sequence[Key], line: Text) -> Text:
+def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
     """`line` with the keys and what each does behind it."""
     for key, about in keys:
         line.append("  " if line else "").append(key, style="bold").append(f" {about}")

@@ -11,7 +11,7 @@ from rich.text import Text
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.panels.approval_panel import panel, rule_of
-from nca.terminal.panels.question import by_key, keys_line
+from nca.terminal.panels.key_question import by_key, keys_line
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MOST_REASON_CHARS = 400
 
 
-class TerminalApprover:
+class KeyApprover:
     """Asks in the chat while the turn waits. Escape interrupts the turn, as Ctrl-C does."""
 
     def __init__(self, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from nca.events import ToolStarted
-from nca.terminal.render.wording import counted, tool_started_line
+from nca.terminal.render.event_lines import tool_started_line
+from nca.terminal.render.humanize import counted
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
 """How nca.agent.subtask names the calls of a task."""

@@ -1,4 +1,4 @@
-"""A session as the bytes of a file, in the format that its name or a person asks for."""
+"""The export formats: choose one by name or file extension, and render a session in it."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from nca.errors import UsageError
 from nca.sessions.transfer import SessionCopy
 
 FORMATS = {"markdown": (".md", ".markdown"), "json": (".json",), "html": (".html", ".htm")}
-OF_OTHERS = frozenset(
+OTHER_FORMATS = frozenset(
     {".pdf", ".doc", ".docx", ".odt", ".rtf", ".zip", ".csv", ".xlsx", ".jsonl", ".xml", ".svg", ".png"}
 )
-"""Endings that promise another format: Markdown under such a name would open nowhere."""
+"""Extensions of formats that nca does not write. Markdown under such a name would open nowhere."""
 
 
 def format_of(asked: Sequence[str], file: str) -> str:
-    """One of FORMATS: what was asked for, else what the file's ending says, else Markdown. Raises UsageError."""
+    """One of FORMATS: the one asked for, else by the file's extension, else Markdown. Raises UsageError."""
     if len(set(asked)) > 1:
         raise UsageError(f"--format: {' and '.join(asked)} exclude each other.")
     if asked and asked[0] not in FORMATS:
         raise UsageError(f"--format: {asked[0]!r} is not valid; valid: {', '.join(FORMATS)}.")
     if asked:
         return asked[0]
-    ending = Path(file).suffix.lower()
-    by_ending = {known: name for name, endings in FORMATS.items() for known in endings}
-    if ending in OF_OTHERS:
-        raise UsageError(f"{file}: nca writes no {ending} files; valid: {', '.join(by_ending)}.")
-    return by_ending.get(ending, "markdown")
+    extension = Path(file).suffix.lower()
+    by_extension = {known: name for name, extensions in FORMATS.items() for known in extensions}
+    if extension in OTHER_FORMATS:
+        raise UsageError(f"{file}: nca does not write {extension} files; valid: {', '.join(by_extension)}.")
+    return by_extension.get(extension, "markdown")
 
 
 def rendered(copy: SessionCopy, format_name: str, *, is_ascii: bool = False) -> bytes:
-    """`is_ascii`: JSON goes to a terminal, where no stored text may act."""
+    """The export's bytes. `is_ascii` makes JSON safe for a terminal."""
     match format_name:
         case "json":
             from nca.transcripts.session_file import to_json
 
             return to_json(copy, is_ascii=is_ascii)
         case "html":
-            from nca.transcripts.page import to_html
+            from nca.transcripts.html_page import to_html
 
             return to_html(copy).encode()
         case _:

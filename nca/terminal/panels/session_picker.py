@@ -24,8 +24,8 @@ from nca.errors import UsageError
 from nca.sessions.preview import Glance
 from nca.sessions.session import SessionInfo
 from nca.terminal.input.prompt import terminal_output, write_above
-from nca.terminal.panels.picker_rows import Rows
-from nca.terminal.panels.session_loader import Shelf
+from nca.terminal.panels.session_loader import SessionLoader
+from nca.terminal.panels.session_picker_rows import PickerRows
 
 PAUSE_SECONDS = 0.25
 """Without a key for so long, the full text is searched."""
@@ -36,14 +36,14 @@ _PAGE = 10
 _STYLE = Style.from_dict({"picker.chosen": "reverse", "picker.quiet": "dim", "picker.search": "ansicyan bold"})
 
 
-class Picker:
+class SessionPicker:
     """One choice. `directory`: whose sessions come first; `current`: the id of the session that is open."""
 
-    def __init__(self, shelf: Shelf, directory: str, current: str = "") -> None:
+    def __init__(self, shelf: SessionLoader, directory: str, current: str = "") -> None:
         self._shelf = shelf
         self._directory = directory
         self._current = current
-        self._rows = Rows((), directory)
+        self._rows = PickerRows((), directory)
         self._glances: dict[str, Glance | None] = {}
         self._searching: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -55,7 +55,7 @@ class Picker:
         infos = await self._shelf.sessions()
         if not infos:
             raise UsageError("There is no session to go on with.")
-        self._rows = Rows(infos, self._directory, self._current)
+        self._rows = PickerRows(infos, self._directory, self._current)
         self._app.ttimeoutlen = _ESCAPE_SECONDS
         # handle_sigint: the chat has a handler of its own.
         return await self._app.run_async(pre_run=self._look, handle_sigint=False)

@@ -7,7 +7,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import cell_len
 
 from nca.sessions import Glance, Hit, SessionHit, SessionInfo
-from nca.terminal.panels.picker_rows import MOST_LINES, Rows
+from nca.terminal.panels.session_picker_rows import MOST_LINES, PickerRows
 
 EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e name"
 
@@ -21,7 +21,7 @@ def found(session: str, snippet: str) -> SessionHit:
     return SessionHit(session, 1.0, (Hit(f"{session}:1", session, 1, "user", 0.0, 1.0, snippet, (1, 2)),))
 
 
-def text(rows: Rows, columns: int = 80, height: int = 20, glance: Glance | None = None) -> list[str]:
+def text(rows: PickerRows, columns: int = 80, height: int = 20, glance: Glance | None = None) -> list[str]:
     return [line.rstrip() for line in shown(rows.lines(glance, columns, height))]
 
 
@@ -29,7 +29,7 @@ def shown(parts: StyleAndTextTuples) -> list[str]:
     return "".join(part[1] for part in parts).split("\n")
 
 
-def ids(rows: Rows) -> list[str]:
+def ids(rows: PickerRows) -> list[str]:
     return [one.id for one in rows.shown]
 
 
@@ -42,24 +42,24 @@ INFOS = [
 
 
 def test_this_directory_first_then_all() -> None:
-    rows = Rows(INFOS, "/here")
+    rows = PickerRows(INFOS, "/here")
     assert ids(rows) == ["a1", "c3"]
     rows.move(1)
     rows.turn()
     assert ids(rows) == ["a1", "b2", "c3", "d4"]
     assert rows.chosen is INFOS[2]
     # Where nothing was said here yet, all are shown at once.
-    assert ids(Rows(INFOS, "/nowhere")) == ["a1", "b2", "c3", "d4"]
+    assert ids(PickerRows(INFOS, "/nowhere")) == ["a1", "b2", "c3", "d4"]
 
 
 def test_the_session_one_is_in_is_listed_and_not_offered() -> None:
-    rows = Rows(INFOS, "/here", "a1")
+    rows = PickerRows(INFOS, "/here", "a1")
     assert rows.chosen is INFOS[2]
     assert "(this) the parser bug" in text(rows)[0]
 
 
 def test_words_are_found_at_once_and_texts_follow() -> None:
-    rows = Rows(INFOS, "/here")
+    rows = PickerRows(INFOS, "/here")
     rows.turn()
     rows.search("PARSER the")
     assert ids(rows) == ["a1", "d4"]
@@ -76,7 +76,7 @@ def test_words_are_found_at_once_and_texts_follow() -> None:
 
 
 def test_the_beginning_of_an_id_is_found_and_a_number_is_a_word() -> None:
-    rows = Rows([info("0dedb1a3", "question 4"), info("1c11de00", "question 0")], "/here")
+    rows = PickerRows([info("0dedb1a3", "question 4"), info("1c11de00", "question 0")], "/here")
     rows.search("question 0")
     assert ids(rows) == ["1c11de00"]
     rows.search("0ded")
@@ -84,7 +84,7 @@ def test_the_beginning_of_an_id_is_found_and_a_number_is_a_word() -> None:
 
 
 def test_nothing_found_says_where_else_to_look() -> None:
-    rows = Rows(INFOS, "/here")
+    rows = PickerRows(INFOS, "/here")
     rows.search("nothing like it")
     rows.move(1)
     assert rows.chosen is None
@@ -94,7 +94,7 @@ def test_nothing_found_says_where_else_to_look() -> None:
 
 
 def test_the_chosen_one_is_always_on_the_screen() -> None:
-    rows = Rows([info(f"{number:04}", f"talk {number}") for number in range(500)], "/here")
+    rows = PickerRows([info(f"{number:04}", f"talk {number}") for number in range(500)], "/here")
     for step in (1, 10, 400, 500, -3, -490, -90):
         rows.move(step)
         lines = text(rows, height=30)
@@ -107,7 +107,7 @@ def test_the_chosen_one_is_always_on_the_screen() -> None:
 @pytest.mark.parametrize("columns", [1, 2, 7, 20, 56, 80, 200])
 @pytest.mark.parametrize("height", [0, 1, 2, 3, 4, 10, 11, 18, 50])
 def test_it_fits_every_window_and_nothing_hostile_gets_in(columns: int, height: int) -> None:
-    rows = Rows([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
+    rows = PickerRows([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
     rows.search("name")
     rows.take("name", [found(f"{EVIL}1", EVIL)])
     lines = text(rows, columns, height, Glance(EVIL * 40, EVIL, 5_000_000))

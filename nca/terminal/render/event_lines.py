@@ -1,0 +1,85 @@
+"""Events as one-line messages, shared by the screen and the plain output."""
+
+from __future__ import annotations
+
+from nca.errors import NcaError
+from nca.events import ContextCompaction, RetryScheduled, ToolFinished, ToolStarted
+from nca.models.costs import money
+from nca.terminal.render.humanize import counted, duration
+from nca.terminal.render.sanitize import one_line
+
+STUCK = "Stopped: the same call returned the same result again and again. Say what to do differently."
+TOOL_CHARS = 160
+ERROR_CHARS = 600
+
+
+def tool_started_line(event: ToolStarted) -> str:
+    return one_line(event.summary or event.name, TOOL_CHARS)
+
+
+def tool_finished_line(started: str, event: ToolFinished, *, in_words: bool = False) -> str:
+    """The finished call: what ran, its outcome, how long it took. `in_words` avoids symbols, for screen readers."""
+    outcome = one_line(event.summary, TOOL_CHARS)
+    took = duration(event.seconds) if event.seconds >= 1 else ""
+    what = started or one_line(event.name, TOOL_CHARS)
+    if in_words:
+        return ", ".join(part for part in (what, outcome, took) if part)
+    return f"{what}{f' → {outcome}' if outcome else ''}{f' · {took}' if took else ''}"
+
+
+def reasoning_line(seconds: float, chars: int) -> str:
+    return f"Thought for {duration(seconds)} ({counted(chars, 'character')})"
+
+
+def unanswered_line(name: str, needs: str) -> str:
+    """The notice for a call that needed approval when nobody could give it."""
+    modes = "--permission accept-edits or auto" if needs == "write" else "--permission auto"
+    return f"{one_line(name)} was not run: nobody is here to approve it. To allow it, pass {modes}, or add a rule."
+
+
+def is_silent(event: ContextCompaction) -> bool:
+    """Whether the event is not shown: of a background compaction, only the result is."""
+    return event.trigger == "idle" and event.phase in ("starting", "skipped")
+
+
+def compaction_line(event: ContextCompaction) -> str:
+    """One line for each phase of a compaction: the conversation's message, plus time and cost."""
+    message = one_line(event.message, ERROR_CHARS)
+    match event.phase:
+        case "starting":
+            return "Compacting the context"
+        case "completed":
+            return " · ".join([message or f"Compacted {_change(event)}", *_effort(event)])
+        case "preview":
+            return message or f"Would compact {_change(event)}"
+        case "failed" if message == "interrupted":
+            return "Compaction stopped; nothing changed."
+        case "failed":
+            return f"Compaction failed; nothing changed: {message}".rstrip(": ")
+        case "skipped":
+            return message or "Nothing to compact."
+        case "insufficient":
+            return message or "Compaction no longer frees enough space."
+
+
+def retry_line(event: RetryScheduled) -> str:
+    again = f"Retrying in {duration(event.wait_seconds)} (attempt {event.attempt})."
+    return f"{one_line(event.reason, ERROR_CHARS)} {again}".lstrip()
+
+
+def error_line(error: NcaError) -> tuple[str, str]:
+    """An error's message and advice, each on one line."""
+    return one_line(error.message, ERROR_CHARS), one_line(error.advice, ERROR_CHARS)
+
+
+def _change(event: ContextCompaction) -> str:
+    return f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+
+
+def _effort(event: ContextCompaction) -> list[str]:
+    effort = [duration(event.seconds)] if event.seconds >= 0.05 else []
+    effort += [f"cost {money(event.cost)}"] if event.cost else []
+    if event.saves:
+        cached = f" ({money(event.saves_cached)} if cached)" if event.saves_cached else ""
+        effort.append(f"saves {money(event.saves)} per request{cached}")
+    return effort

@@ -1,0 +1,73 @@
+"""Stored sessions as text: short ids, titles, a table, and the lines shown when one is resumed.
+
+Titles and names are untrusted text and are made safe here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nca.terminal.render.humanize import counted, local_time
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nca.agent.conversation import Conversation
+    from nca.sessions.session import SessionInfo
+
+TITLE_CHARS = 200
+_ID_CHARS = 12
+_EXCERPT_CHARS = 160
+
+
+def short_id(session_id: str) -> str:
+    """The start of an id, as much as fits on a line. Ids made by nca are shorter than the limit."""
+    return one_line(session_id, _ID_CHARS)
+
+
+def title(info: SessionInfo, limit: int = TITLE_CHARS) -> str:
+    """The session's name, or else its first message."""
+    return one_line(info.name or info.title, limit) or "(empty)"
+
+
+def place(directory: str) -> str:
+    """A directory with the home directory shortened to `~`, as in a shell."""
+    home = str(Path("~").expanduser())
+    is_inside = directory == home or directory.startswith(f"{home}/")
+    return one_line(f"~{directory[len(home) :]}" if is_inside and len(home) > 1 else directory)
+
+
+def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
+    """Sessions as a table, for output where nobody can pick one with the keys. `current` is marked "(this)"."""
+    from rich.text import Text
+
+    from nca.terminal.render.tables import new_table
+
+    table = new_table(has_header=True)
+    table.add_column("id", no_wrap=True)
+    table.add_column("last used", no_wrap=True)
+    table.add_column("messages", justify="right")
+    table.add_column("title", overflow="ellipsis", no_wrap=True, ratio=1)
+    for info in infos:
+        about = Text(("(this) " if info.id == current else "") + title(info))
+        row = Text(short_id(info.id), style="accent"), local_time(info.updated_at), f"{info.messages:,}", about
+        table.add_row(*row)
+    return table
+
+
+def resumed_lines(conversation: Conversation) -> list[str]:
+    """What to show when a session is resumed: its title, where tools work, the last question and answer."""
+    info = conversation.session.info
+    doing = "Reading" if conversation.session.is_read_only else "Resuming"
+    lines = [f"{doing} “{title(info)}” ({counted(info.messages, 'message')})."]
+    if info.directory != str(conversation.directory):
+        lines.append(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
+    for role, mark in (("user", "›"), ("assistant", "•")):
+        messages = (entry.message for entry in reversed(conversation.context.entries) if entry.message.role == role)
+        text = next((message.text for message in messages if message.text.strip()), "")
+        if text:
+            lines.append(f"{mark} {one_line(text, _EXCERPT_CHARS)}")
+    return lines

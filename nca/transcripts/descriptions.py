@@ -1,0 +1,89 @@
+"""One-line descriptions of a session, its messages, compactions and summaries, for exports and `nca sessions show`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+
+from nca.context.view import Marker, Range, Stub, Summary
+from nca.messages import Entry
+from nca.sessions.transfer import SessionCopy
+from nca.sessions.views import CompactionRecord
+
+
+def session_facts(copy: SessionCopy) -> dict[str, str]:
+    """The facts at the top of an export, by label."""
+    info = copy.info
+    usages = [row.usage for row in copy.usage]
+    costs = [usage.cost for usage in usages if usage.cost is not None]
+    tokens_in, tokens_out = (sum(u.prompt_tokens for u in usages), sum(u.completion_tokens for u in usages))
+    requests = f"{len(usages):,}: {tokens_in:,} tokens in, {tokens_out:,} out{_cost(sum(costs) if costs else None)}"
+    facts = {
+        "Session": info.id,
+        "Directory": info.directory,
+        "Model": info.model,
+        "Used": f"{utc_time(info.created_at)} to {utc_time(info.updated_at)}",
+        "Messages": f"{len(copy.entries):,}",
+        "Compactions": f"{len(copy.compactions):,}",
+        "Requests": requests if usages else "",
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def session_title(copy: SessionCopy) -> str:
+    return copy.info.name or copy.info.title or f"Session {copy.info.id}"
+
+
+def message_notes(
+    entry: Entry, pins: Collection[int], replaced: Mapping[int, Stub | Summary | Marker] | None = None
+) -> list[str]:
+    """What to know about a message besides its text. `replaced` maps the seqs that the model no longer sees in full."""
+    message = entry.message
+    found = [message.name] if message.name else []
+    found += ["error"] if message.is_error else []
+    found += ["interrupted"] if message.is_interrupted else []
+    found += ["added by nca"] if message.is_synthetic else []
+    found += ["pinned"] if entry.seq in pins else []
+    match (replaced or {}).get(entry.seq):
+        case Stub():
+            found.append("the model sees a placeholder")
+        case Summary(id=number):
+            found.append(f"the model sees summary {number} instead")
+        case Marker(id=number):
+            found.append(f"hidden from the model by marker {number}")
+    return found
+
+
+def compaction_line(record: CompactionRecord) -> str:
+    """What triggered the compaction, its stages, what it saved, and what it took."""
+    change = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
+    facts = f", kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
+    undone = " · undone" if record.undone else ""
+    effort = f"{record.seconds:.1f} s{_cost(record.cost or None)}{undone}"
+    return f"{record.trigger}: {', '.join(record.stages)}; {change}{facts} · {effort}"
+
+
+def summary_line(summary: Summary) -> str:
+    made_by = f", by {summary.made_by}" if summary.made_by else ""
+    return f"Summary {summary.id} of {range_text(summary.ranges)}{made_by}"
+
+
+def range_text(ranges: tuple[Range, ...]) -> str:
+    """The numbers of the messages: "messages 1–8, 12"."""
+    if not ranges:
+        return "no messages"
+    is_one = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+    spans = ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in ranges)
+    return f"{'message' if is_one else 'messages'} {spans}"
+
+
+def utc_time(at: float) -> str:
+    """A Unix time in UTC, so that an export reads the same everywhere."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    except (OverflowError, ValueError, OSError):
+        return "unknown time"
+
+
+def _cost(cost: float | None) -> str:
+    return "" if cost is None else f", ${cost:.4f}"
