@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 
 from nca.tools.tool import ToolError
 from nca.tools.web.addresses import is_public
-from nca.tools.web.fetch import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl
+from nca.tools.web.fetch import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _is_same_site
 from nca.tools.web.page_text import text_of
 
 PAGE = (
@@ -183,6 +184,23 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(
         handler.location = location
         with pytest.raises(ToolError):
             await tool.call(f"{base}/away")
+
+
+@pytest.mark.parametrize(
+    ("start", "target", "expected"),
+    [
+        ("http://a.org/x", "http://a.org/y", True),
+        ("http://a.org/x", "http://www.a.org/y", True),
+        ("http://a.org/x", "https://a.org/y", True),
+        ("https://a.org/x", "http://a.org/y", False),
+        ("http://a.org/x", "http://b.org/y", False),
+        ("http://a.org/x", "http://a.org:8080/y", False),
+        ("http://a.org:8080/x", "https://a.org/y", False),
+        ("http://a.org/x", "https://a.org:8443/y", False),
+    ],
+)
+def test_a_redirect_stays_at_the_site_or_is_told(start: str, target: str, expected: bool) -> None:
+    assert _is_same_site(httpx.URL(start), httpx.URL(target)) is expected
 
 
 @pytest.mark.parametrize(
