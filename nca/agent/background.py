@@ -1,7 +1,7 @@
-"""Compaction prepared while the person reads and types, and swapped in between two turns (spec 1, `idle_threshold`).
+"""Prepare a compaction while the person reads and types, and apply it between two turns.
 
-Nobody waits for it and no half state is ever shown: until it is swapped in, nothing but the plan exists. When the
-history or the view has moved on, or the next turn begins before it is ready, it is dropped.
+Nobody waits for it, and until it is applied only the plan exists. It is dropped if the conversation has changed, or if
+the next turn begins before it is ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compaction as it happens: when, with which summarizer, on disk in one transaction, and said to whoever listens."""
+"""Compact a conversation: decide, plan, summarize, commit, and emit the events."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from nca.agent.window import Window
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.plan import is_answered
-from nca.context.restore import block_of, hidden_item, put_back
+from nca.context.restore import block_of, hidden_item, restored
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
-from nca.context.stages.deduplicate import mend_pointers, superseded
+from nca.context.stages.deduplicate import fix_pointers, superseded
 from nca.context.stages.prune import stub_text
 from nca.context.stages.truncate import cut_message
 from nca.context.view import Marker, Range, Summary, View, hidden_by, ranges_of
@@ -42,7 +42,7 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
 def expanded(window: Window, ranges: Sequence[Range]) -> View:
     """The view with the originals of these messages."""
     own = window.context.summarize
-    return put_back(window.history, ranges, ledger_tokens=own.ledger_tokens, words_tokens=own.user_turns_tokens)
+    return restored(window.history, ranges, ledger_tokens=own.ledger_tokens, words_tokens=own.user_turns_tokens)
 
 
 def collapsed(window: Window, seqs: Sequence[int]) -> View:
@@ -63,7 +63,7 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
         text = pointers.get(seq) or stub_text(message, window.context.prune.placeholder)
         if draft.saving(block, seq, text) > 0:
             draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
-    mend_pointers(draft)
+    fix_pointers(draft)
     return draft.view()
 
 

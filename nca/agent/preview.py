@@ -1,4 +1,4 @@
-"""A compaction that a person looks at before it happens: its numbers, its summary, and the choice."""
+"""The preview of a compaction: its numbers and its summary, before anything changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who writes the summaries of a compaction: asked within a deadline, and counted."""
+"""Ask a model for the summaries of a compaction, within a deadline, and count what they cost."""
 
 from __future__ import annotations
 

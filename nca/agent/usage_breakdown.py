@@ -93,7 +93,7 @@ class _Weighing:
             self._take(item)
 
     def heaviest(self) -> Iterator[HeavyItem]:
-        scores = importances(self._history.visible(), self._history.found, self._history.pins)
+        scores = importances(self._history.visible(), self._history.facts, self._history.pins)
         for item in sorted(self.items, key=lambda item: (-item.raw, item.seq))[:HEAVIEST]:
             tokens = self._window.meter.scaled(item.raw)
             if item.summary:

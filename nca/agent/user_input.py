@@ -11,7 +11,7 @@ from nca.agent.mentions import cut_notices, mentioned, with_attachments
 from nca.agent.window import Window
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
-from nca.context.reminders import Reminders, told, with_reminders
+from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.errors import UsageError
 from nca.events import ContextCompaction, Event, Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text
@@ -37,7 +37,7 @@ class Incoming:
         self._shared: list[tuple[str, str]] = []
         self.servers: Collection[str] = ()
         """Names of MCP servers: `@NAME:…` is no file."""
-        self.reminders = Reminders(told(window.context.inject, shown))
+        self.reminders = Reminders(shown_injections(window.context.inject, shown))
 
     def share(self, name: str, text: str) -> None:
         """What comes along with the next message, as a file of this name would."""

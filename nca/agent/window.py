@@ -19,7 +19,7 @@ from nca.context.log import Log
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, rungs_ahead, thresholds
-from nca.context.repair_cost import overheads
+from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
 from nca.context.view import Marker, View
 from nca.errors import ConfigError, ProviderFailure, StoreError
@@ -344,7 +344,7 @@ class Window:
             places = [place for place, row in enumerate(ours) if row.view_id == view_id]
             view, seqs = self.session.views.load(view_id), [ours[place].seq for place in places]
             counts = self.history.counts_until(view, seqs)
-            added = overheads(self.history, view, seqs, self.meter.provider)
+            added = repair_costs(self.history, view, seqs, self.meter.provider)
             for place, (text, calls), mended in zip(places, counts, added, strict=True):
                 reports[place] = (text + mended, calls, ours[place].usage.prompt_tokens)
         self.meter.relearn([reports[place] for place in range(len(ours))], self.history)

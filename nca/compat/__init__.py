@@ -1,4 +1,4 @@
-"""What nca has because the programs that it was made from had it: their ways to count, stages, names and numbers.
+"""Compatibility with the programs that nca was made from: their names, settings, counts and stages.
 
 names       their names of nca's settings
 presets     how each program counts tokens

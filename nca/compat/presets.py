@@ -1,4 +1,4 @@
-"""How the seeds' programs count, to the token; and nca's own way under the same protocol.
+"""Count tokens as other programs do, to the token, and as nca does.
 
 `nca` is what the engine measures with. The others are there to compare with, and for whoever moves from one of those
 programs and wants its numbers: they repeat its formula, also where that counts what a provider counts as nothing.
@@ -14,8 +14,8 @@ Python. nca's own are code points.
 
 A whole request of Claude is counted × 1.15, as measured (`nca.context.calibration.MEASURED_RATIOS`).
 
-Sources: seed 2's document names the formula, its program rounds the product up once more; seed 4's document names the
-parts, its program rounds each text up in single precision; seed 3's document names no formula, its program does.
+The formulas are those of the programs. NeuroLink rounds the product up once more than its documentation says, and
+Neuron rounds each text up in single precision.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from nca.wire import part_text
 
 NEURON_IMAGE_TOKENS = 300
 NEURON_DOCUMENT_TOKENS = 500
-"""Seed 4, the counter's table."""
+"""From the table of Neuron's counter."""
 COWAGENT_IMAGE_TOKENS = 1_200
 COWAGENT_CALL_TOKENS = 50
 COWAGENT_RESULT_TOKENS = 30
 COWAGENT_OTHER_TOKENS = 10
-"""Seed 3's program: the structure of a call and of a result, and a part of an unknown kind."""
+"""CowAgent's counts for the structure of a call, of a result, and for a part of an unknown kind."""
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -85,7 +85,7 @@ class Nca:
 
 
 class Neurolink:
-    """Seed 2: estimateTokens, estimateMessagesTokens, and the budget checker's tool definitions."""
+    """NeuroLink: estimateTokens, estimateMessagesTokens, and the budget checker's tool definitions."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         # The order of the products is the program's: another gives another last bit, and so another token.
@@ -111,7 +111,7 @@ class Neurolink:
 
 
 class Neuron:
-    """Seed 4: TokenCounter."""
+    """Neuron: TokenCounter."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         return ceil(_single(_single(_utf8_bytes(text)) / _single(chars_per_token)))
@@ -147,7 +147,7 @@ class Neuron:
 
 
 class Cowagent:
-    """Seed 3: the program's estimate of a message. It counts no tool definitions, and no framing of a message."""
+    """CowAgent's estimate. It counts no tool definitions and no framing of a message."""
 
     def text(self, text: str, provider: str = "", chars_per_token: float = PROSE_CHARS_PER_TOKEN) -> int:
         if not text:

@@ -1,4 +1,4 @@
-"""The stages as strategies, for programs that hold their own list of messages (seed 4).
+"""Neuron's strategies: the stages for programs that hold their own list of messages.
 
     strategy = SlidingWindow(keep_last=20, max_tokens=100_000)
     if strategy.should_compact(messages, strategy.token_estimate(messages)):
@@ -9,8 +9,8 @@ or go together, system messages stay, and so do the newest user message and a st
 smaller than what was handed in, or the same. Nothing handed in is changed.
 
 All take `max_tokens`, the estimate above which `should_compact` says yes, and as keywords `preset` and `provider`,
-which say how tokens are counted (see `nca.estimate_messages_tokens`; seed 4's own way is "neuron"); `provider` is also
-whose rules the result obeys, all four providers' where it is "". `compact` acts whenever it is called, as in seed 4.
+which say how tokens are counted (see `nca.estimate_messages_tokens`; Neuron's own way is "neuron"); `provider` is also
+whose rules the result obeys, all four providers' where it is "". `compact` acts whenever it is called, as in Neuron.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from nca.wire import message_to_dict
 
 CLEARED = "[tool result cleared]"
 SUMMARY_PREFIX = "[Summary of earlier conversation]"
-"""Seed 4's texts."""
+"""Neuron's texts."""
 MAX_ERROR_CHARS = 200
 SUMMARY_TOKENS = 1_024
-"""Seed 4's program: the longest summary that it asks for."""
+"""The longest summary that Neuron asks for."""
 SUMMARY_SHARE = 2
 """A summary takes at most this part (a half) of what it stands for."""
 ASSUMED_WINDOW_TOKENS = 128_000
-"""The summarizer's window where none is given (spec section 1)."""
+"""The summarizer's window if none is given."""
 INPUT_RATIO = 0.6
 """The share of that window which it is shown; the rest is for the instruction, its answer and what estimates miss."""
 

@@ -1,4 +1,4 @@
-"""What may enter the view: sizes of tool outputs and of attached files. Originals are kept by whoever asks."""
+"""Limit the size of tool outputs and attached files. Whoever asks keeps the originals."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
 
 MAX_OUTPUT_BYTES = 51_200
 MAX_OUTPUT_LINES = 2_000
-"""Seed 2: MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES."""
+"""NeuroLink's MAX_TOOL_OUTPUT_BYTES and MAX_TOOL_OUTPUT_LINES."""
 HEAD_RATIO = 0.25
-"""Spec 7: a long output keeps a quarter of its size from the beginning, the rest from the end."""
+"""A long output keeps a quarter of its size from the beginning and the rest from the end."""
 FILE_RATIO = 0.6
 WHOLE_BYTES = 102_400
 PREVIEW_BYTES = 5_242_880
 PREVIEW_CHARS = 2_000
-"""Seed 2: FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS."""
+"""NeuroLink's FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE and FILE_PREVIEW_CHARS."""
 
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
@@ -57,7 +57,7 @@ def admit_output(
 def file_token_budget(
     context_window: int, used_tokens: int, reserve_tokens: int, *, file_ratio: float = FILE_RATIO
 ) -> int:
-    """Tokens that attached files may take (seed 2): a share of what is free, never below 0."""
+    """Tokens that attached files may take: a share of what is free, never below 0."""
     return max(0, floor((context_window - used_tokens - reserve_tokens) * file_ratio))
 
 

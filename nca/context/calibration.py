@@ -1,4 +1,4 @@
-"""From raw counts to tokens: what a model's own reports teach about it.
+"""Turn raw counts into tokens: what a model's own reports teach about its tokenizer.
 
 A ratio turns raw counts into the model's tokens. Until a model has reported, it is the provider's multiplier times
 the safety margin. The last report is the anchor: only what came after it is estimated.
@@ -13,7 +13,7 @@ import msgspec
 from nca.context.tokens import SAFETY_MARGIN, multiplier
 
 LOWEST_RATIO, HIGHEST_RATIO = 0.4, 3.0
-"""A report that implies more than this is not about the request that was counted (reliability F27)."""
+"""A report that implies more than this is not about the request that was counted."""
 LEARNING_RATE = 0.3
 """Weight of the newest report in the moving average; the anchor follows it at once anyway."""
 SMALLEST_LESSON_TOKENS = 200
@@ -30,13 +30,13 @@ FULL_LESSON_TOKENS = 2_000
 """Growth between two reports that teaches the ratio with full weight."""
 MEASURED_RATIOS: Mapping[str, float] = {"anthropic": 1.15, "bedrock": 1.15}
 """Tokens per raw token of whole requests, margin included, where real sessions were measured: Claude reported 1.03 to
-1.16 on two sets of them. Seed 2's 1.23 is over its one density of four characters; code and results are counted denser
-here, so both together would count the same thing twice, and the margin on top would make a request look a third larger.
+1.16 on two sets of them. NeuroLink's 1.23 belongs to its one density of four characters. Code and results are counted
+denser here, so both together would count the same thing twice, and with the margin a request would look a third larger.
 """
 
 
 def text_ratio(provider: str = "") -> float:
-    """Tokens per raw token of a text that stands alone: seed 2's multiplier and its margin."""
+    """Tokens per raw token of a text alone: NeuroLink's multiplier and its margin."""
     return multiplier(provider) * SAFETY_MARGIN
 
 

@@ -1,4 +1,4 @@
-"""A view being made: the parts that stages may stub or hide, with their cost, until it fits."""
+"""The view that a compaction works on: its parts, and what each costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.regular import regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
-from nca.context.settled_prefix import far_stretches
+from nca.context.settled_prefix import settled_stretches
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
 from nca.messages import Entry, Message
@@ -22,7 +22,7 @@ from nca.messages import Entry, Message
 
 @dataclass(slots=True)
 class Block:
-    """The smallest stretch that may stand or go: messages first … last, between two legal cuts."""
+    """The smallest run of messages that can be hidden: first … last, between two legal cuts."""
 
     first: int
     last: int
@@ -31,12 +31,12 @@ class Block:
     raw: int
     is_locked: bool
     is_unseen: bool = False
-    """Locked only because the model has not seen its results yet: at last their contents may be cut."""
+    """Locked only because the model has not seen its results yet; as a last resort their contents may be cut."""
     stubs: dict[int, Stub] = field(default_factory=dict)
     is_sound: bool = False
-    """Sent as it is, its stubs included: its cost is the sum of its messages, without repairing it to see."""
-    far_turns: int = 0
-    """Above 0 for a stretch of at least so many turns that is certain to go (`settled_prefix`); no stage looks in."""
+    """It needs no repair, its stubs included, so it costs the sum of its messages."""
+    settled_turns: int = 0
+    """Above 0 for a run of at least so many turns that is certain to be hidden (`settled_prefix`)."""
 
     @property
     def seqs(self) -> range:
@@ -49,12 +49,11 @@ Part = Block | Summary | Marker
 class Draft:
     """Starts as the history's view; stages change it; `view()` is what came out."""
 
-    def __init__(self, history: History, meter: Meter, *, keeps_newest: bool = True, near_raw: int = 0) -> None:
+    def __init__(self, history: History, meter: Meter, *, keeps_newest: bool = True, recent_raw: int = 0) -> None:
         """A draft of the history's view.
 
-        keeps_newest  False where the newest user message has its answer, and may go as others may
-        near_raw      raw tokens that the newest messages must hold before older ones are taken as certain to go;
-                      0: all are looked at
+        keeps_newest  False: the newest user message has its answer, and may be hidden as others may
+        recent_raw    raw tokens of the newest messages that are looked at; 0: all are
         """
         self.history = history
         self.meter = meter
@@ -65,7 +64,7 @@ class Draft:
             self.locked.discard(self.newest_user or 0)
         self.parts: list[Part] = []
         self._turn = 0
-        self._near_raw = near_raw
+        self._recent_raw = recent_raw
         self._importances: dict[int, Importance] = {}
         self._take_view()
         # Anchored counts are exact; the ratio that they imply for this request is the best for its parts too.
@@ -78,7 +77,7 @@ class Draft:
         return self.meter.total(self.raw)
 
     def fixed_tokens(self) -> int:
-        """What no stage may touch now: system prompt, tools, and the blocks of `untouchable` messages as they stand."""
+        """What no stage may touch: system prompt, tools and locked blocks."""
         return self.meter.total(
             self.meter.fixed_raw + sum(block.raw for block in self.blocks() if block.is_locked and not block.is_unseen)
         )
@@ -86,12 +85,12 @@ class Draft:
     def blocks(self) -> list[Block]:
         return [part for part in self.parts if isinstance(part, Block)]
 
-    def near(self) -> list[Block]:
-        """The shown blocks but for those that are certain to go: what stages look into."""
-        return [part for part in self.parts if isinstance(part, Block) and not part.far_turns]
+    def recent_blocks(self) -> list[Block]:
+        """The blocks that stages look at: all but those that are certain to be hidden."""
+        return [part for part in self.parts if isinstance(part, Block) and not part.settled_turns]
 
     def turns(self) -> list[list[Block]]:
-        """The shown blocks by turn, oldest first; what stands before the first user message is no turn."""
+        """The blocks by turn, oldest first, without those before the first user message."""
         turns: dict[int, list[Block]] = {}
         for block in self.blocks():
             if block.turn:
@@ -99,10 +98,10 @@ class Draft:
         return list(turns.values())
 
     def score(self, seq: int) -> float:
-        """How much a message matters, 0 … 1, judged by all that the history's view shows; found when first asked."""
+        """How much a message matters, from 0 to 1, among all that the view shows."""
         if not self._importances:
             history = self.history
-            self._importances = importances(history.visible(), history.found, history.pins)
+            self._importances = importances(history.visible(), history.facts, history.pins)
         return self._importances[seq].score
 
     def part_raw(self, part: Part) -> int:
@@ -167,7 +166,7 @@ class Draft:
         return view
 
     def _block_raw(self, block: Block) -> int:
-        """What the block costs as it is sent, its own repairs included."""
+        """Raw tokens of the block as it is sent, with its repairs."""
         messages = self.shown(block)
         for rule in BLOCK_REPAIRS:
             messages = rule.repair(messages)
@@ -178,7 +177,7 @@ class Draft:
         stubs: dict[int, Stub] = {}
         for item in (*self.history.view.items, Verbatim(self.history.view.tail, self.history.head)):
             if isinstance(item, Verbatim):
-                self._extend_near(run, stubs, item)
+                self._extend_recent(run, stubs, item)
             elif isinstance(item, Stub):
                 stubs[item.seq] = item
                 self._extend(run, stubs, self.history.entries[item.seq - 1 : item.seq])
@@ -187,17 +186,19 @@ class Draft:
                 self.parts.append(item)
         self._close(run, stubs)
 
-    def _extend_near(self, run: list[Entry], stubs: dict[int, Stub], item: Verbatim) -> None:
-        """What of the newest messages is certain to go becomes a block without being looked into."""
+    def _extend_recent(self, run: list[Entry], stubs: dict[int, Stub], item: Verbatim) -> None:
+        """Add the newest messages; those that are certain to be hidden become one block each."""
         first = item.first
-        if self._near_raw and item.last == self.history.head:
-            for stretch in far_stretches(self.history, first, self._near_raw, self.locked):
+        if self._recent_raw and item.last == self.history.head:
+            for stretch in settled_stretches(self.history, first, self._recent_raw, self.locked):
                 self._extend(run, stubs, self.history.entries[first - 1 : stretch.first - 1])
                 self._close(run, stubs)
                 self._turn += 1
                 raw = self.history.run_tokens(stretch.first, stretch.last)
-                far_turns = max(1, stretch.turns)
-                block = Block(stretch.first, stretch.last, self._turn, raw, is_locked=False, far_turns=far_turns)
+                settled_turns = max(1, stretch.turns)
+                block = Block(
+                    stretch.first, stretch.last, self._turn, raw, is_locked=False, settled_turns=settled_turns
+                )
                 self.parts.append(block)
                 first = stretch.last + 1
         self._extend(run, stubs, self.history.entries[first - 1 : item.last])

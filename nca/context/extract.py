@@ -1,4 +1,4 @@
-"""The last rung of a summary: an extract made by code, for when no model gives one. It never fails."""
+"""Write an extract by code, for when no model gives a summary. It never fails."""
 
 from __future__ import annotations
 

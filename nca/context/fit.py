@@ -1,4 +1,4 @@
-"""Where the stages leave a draft too large: come below a limit as far as anything may still give way, or say so."""
+"""The last resort of a compaction: cut until the request fits, or refuse it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nca.context.draft import Draft
 from nca.context.stages.truncate import cut_message, cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
-LANDINGS = 4
+FIT_ROUNDS = 4
 """Rounds of truncation with an exact count between them; each must come lower, so two are the rule."""
 
 
@@ -32,9 +32,9 @@ def marker_id(draft: Draft) -> str:
     return blake2b(f"{draft.history.head}/{draft.raw}".encode(), digest_size=4).hexdigest()
 
 
-def land(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:
+def fit(draft: Draft, settings: ContextSettings, limit_tokens: int, budget: Budget) -> None:
     """Whatever the stages left, come below the limit as far as anything may still give way."""
-    for _ in range(LANDINGS):
+    for _ in range(FIT_ROUNDS):
         before = draft.tokens
         truncate_to(draft, settings, limit_tokens, budget)
         if draft.settle() <= limit_tokens or draft.tokens >= before:

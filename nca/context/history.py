@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from nca.context.ledger import Known
+from nca.context.ledger import KnownFacts
 from nca.context.log import Log
-from nca.context.log_index import Landmarks
+from nca.context.log_index import LogIndex
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, ranges_of
 from nca.messages import Entry, Message
@@ -26,7 +26,7 @@ class History:
         self._log = entries if isinstance(entries, Log) else None
         self._list: list[Entry] = []
         self.pins = frozenset(pins)
-        self.found: Known = {}
+        self.facts: KnownFacts = {}
         """What the ledger found in each message, by identity: looked for once in a session."""
         self.call_raw = 0
         """Raw tokens of each tool call beside its text: what a model's reports teach about its call syntax."""
@@ -35,7 +35,7 @@ class History:
         if self._log is None:
             self._load(entries)
         self.entries: Sequence[Entry] = self._list if self._log is None else self._log
-        self._landmarks = Landmarks(self.entries)
+        self._index = LogIndex(self.entries)
         self._view = View()
         self._items = (0, 0)
         if view is not None:
@@ -78,22 +78,22 @@ class History:
         if self._log is not None and self._log.release(self._shown_ranges()):
             # What the ledger found goes with its messages; it is found again where they are read again.
             held = {id(entry.message) for entry in self._log.in_memory()}
-            self.found = {key: known for key, known in self.found.items() if key in held}
+            self.facts = {key: known for key, known in self.facts.items() if key in held}
 
     @property
     def turns(self) -> int:
         """How many messages of the log a person wrote."""
-        return self._landmarks.turns
+        return self._index.turns
 
     @property
     def newest_user(self) -> int | None:
         """The seq of the newest message that a person wrote."""
-        return self._landmarks.newest_user
+        return self._index.newest_user
 
     @property
     def newest_list(self) -> tuple[int, dict[str, Any]] | None:
         """The newest list of what is to be done, as `nca.context.todo.newest_list` finds it in the whole log."""
-        return self._landmarks.newest_list
+        return self._index.newest_list
 
     def message(self, seq: int) -> Message:
         return self.entries[seq - 1].message

@@ -1,7 +1,7 @@
-"""How much a message matters, by code: what an older stretch gives up first (spec 3).
+"""Score how much each message matters, by code: what a compaction gives up first.
 
-A message's score is that of its strongest mark; those below are ranks, not measurements. Age decides only among equals:
-stages give up the lowest score first, and of equal ones the oldest.
+A message has the score of its strongest mark. The scores are ranks, not measurements. Stages give up the lowest score
+first, and among equals the oldest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from nca.context.file_reads import FileUse, file_use, main_argument
-from nca.context.ledger import Found, Known, found_in, names_in
+from nca.context.ledger import KnownFacts, MessageFacts, facts_in, names_in
 from nca.messages import Entry, Message, ToolCall
 
 PINNED = (1.0, "pinned")
@@ -74,7 +74,7 @@ class _Later:
         return bool(held)
 
 
-def importances(entries: Iterable[Entry], known: Known, pins: Set[int] = frozenset()) -> dict[int, Importance]:
+def importances(entries: Iterable[Entry], known: KnownFacts, pins: Set[int] = frozenset()) -> dict[int, Importance]:
     """The importance of each message by its seq, judged by these messages alone; `known` as in `ledger.extract`."""
     log = list(entries)
     answered = _answered(log)
@@ -82,7 +82,7 @@ def importances(entries: Iterable[Entry], known: Known, pins: Set[int] = frozens
     found: dict[int, Importance] = {}
     for entry in reversed(log):
         message = entry.message
-        facts = found_in(message, known)
+        facts = facts_in(message, known)
         call = answered.get(entry.seq)
         mark = _of_result(message, call, facts, later) if message.role == "tool" else _of_talk(message, facts, later)
         found[entry.seq] = _weighed(PINNED if entry.seq in pins else mark, message)
@@ -106,7 +106,7 @@ def _answered(log: Sequence[Entry]) -> dict[int, ToolCall]:
     return answered
 
 
-def _of_result(message: Message, call: ToolCall | None, facts: Found, later: _Later) -> Mark:
+def _of_result(message: Message, call: ToolCall | None, facts: MessageFacts, later: _Later) -> Mark:
     if message.is_error:
         is_fixed = call is not None and (call.name, main_argument(call)) in later.succeeded
         return FIXED if is_fixed else UNFIXED
@@ -131,7 +131,7 @@ def _is_superseded(call: ToolCall, use: FileUse | None, later: _Later) -> bool:
     return not use.is_write and any(other.covers(use) for other in later.reads.get(use.path, ()))
 
 
-def _of_talk(message: Message, facts: Found, later: _Later) -> Mark:
+def _of_talk(message: Message, facts: MessageFacts, later: _Later) -> Mark:
     """What a person, a model or nca said."""
     is_referred = later.refers_to(facts.names)
     if message.role == "system":
@@ -166,7 +166,7 @@ def _note_success(call: ToolCall, later: _Later) -> None:
             reads.append(use)
 
 
-def _note_talk(message: Message, facts: Found, later: _Later) -> None:
+def _note_talk(message: Message, facts: MessageFacts, later: _Later) -> None:
     """What a message and its calls mention, and the files that they use."""
     later.mentioned |= facts.names
     for part in message.attachments:

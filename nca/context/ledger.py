@@ -1,4 +1,4 @@
-"""Facts kept by code, not by prose: extracted from messages, merged by set arithmetic, rendered within a budget."""
+"""The ledger: facts that code extracts from messages, merges, and renders within a budget."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _POINTS_BACK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MessageFacts:
     """What one message holds, whatever stands around it; found once and kept by `History.found`."""
 
     rules: tuple[str, ...]
@@ -105,7 +105,7 @@ class Found:
     """Whether it says so, or what it found to be the cause."""
 
 
-def find(message: Message) -> Found:
+def find(message: Message) -> MessageFacts:
     text = message.text
     is_said = message.role == "user" and not message.is_synthetic
     rules = _rules(text) if is_said else ()
@@ -114,7 +114,7 @@ def find(message: Message) -> Found:
     urls = tuple(url.rstrip(".,;:") for url in _URL.findall(text)) if "://" in text else ()
     is_decision = message.role == "assistant" and says_decision(text)
     decisions = _decisions(text) if is_decision else ()
-    return Found(rules, tuple(errors), urls, names_in(text), decisions, is_decision)
+    return MessageFacts(rules, tuple(errors), urls, names_in(text), decisions, is_decision)
 
 
 def names_in(text: str) -> frozenset[str]:
@@ -150,11 +150,11 @@ def _says(text: str, phrases: Sequence[str]) -> bool:
     return any(phrase in lower for phrase in phrases)
 
 
-Known = dict[int, tuple[Message, Found]]
+KnownFacts = dict[int, tuple[Message, MessageFacts]]
 """What was found of each message, by its identity; the message is held, so that no other can take that identity."""
 
 
-def found_in(message: Message, known: Known) -> Found:
+def facts_in(message: Message, known: KnownFacts) -> MessageFacts:
     """What a message holds, looked for once."""
     held = known.get(id(message))
     if held is None:
@@ -162,7 +162,7 @@ def found_in(message: Message, known: Known) -> Found:
     return held[1]
 
 
-def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
+def extract(messages: Sequence[Message], known: KnownFacts | None = None) -> Ledger:
     """The facts of these messages; `known` keeps what was found of each for the next time."""
     known = {} if known is None else known
     # Dicts as ordered sets: a session has many thousand facts, and each comes often.
@@ -170,7 +170,7 @@ def extract(messages: Sequence[Message], known: Known | None = None) -> Ledger:
     outcomes = {message.tool_call_id: message for message in messages if message.role == "tool"}
     recurring: Counter[str] = Counter()
     for message in messages:
-        found = found_in(message, known)
+        found = facts_in(message, known)
         if message.role == "user" and not message.is_synthetic and message.text.strip():
             facts[USER_WORDS][message.text.strip()] = None
         facts[RULES].update(dict.fromkeys(found.rules))

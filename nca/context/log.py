@@ -1,4 +1,4 @@
-"""The log of a session that is kept elsewhere: read when it is asked for, a page at a time, and counted as it is read.
+"""The log of a stored session, read a page at a time when it is asked for, and counted as it is read.
 
 A view shows a few hundred messages, however long its log is. So opening a session, checking it and asking with it cost
 what is shown; what is hidden is read only where somebody looks for it: undo, expand, a summary's originals.

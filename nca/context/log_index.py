@@ -1,4 +1,4 @@
-"""What is asked of a whole log again and again, kept up to date as it grows: how many turns, and what was newest."""
+"""Running answers about a whole log: how many turns, and the newest user message and todo list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NEAR = 64
 TodoList = tuple[int, dict[str, Any]]
 
 
-class Landmarks:
+class LogIndex:
     """Looks at each message once, when it is first asked after it; of a stored log, only at what is appended later."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:

@@ -1,4 +1,4 @@
-"""Measures the next request: the one number that everything shows."""
+"""Measure the next request: the one number that everything shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nca.context.calibration import (
     tokens_used,
 )
 from nca.context.history import History
-from nca.context.repair_cost import Mending, repair_overhead
+from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.rules.empty import is_full
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens
@@ -52,7 +52,7 @@ class Meter:
         self.system_raw = message_tokens(Message("system", system_prompt)) if system_prompt else 0
         self.tools_raw = tools_tokens(tools)
         self._identity = (system_prompt, len(tools), self.tools_raw)
-        self._mending = Mending(provider)
+        self._repair_cost = RepairCost(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
         """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
@@ -65,11 +65,11 @@ class Meter:
 
     def raw(self, history: History) -> int:
         """Raw tokens of the next request."""
-        return self.fixed_raw + history.view_tokens + self._mending.raw(history)
+        return self.fixed_raw + history.view_tokens + self._repair_cost.raw(history)
 
     def raw_with(self, history: History, view: View) -> int:
         """Raw tokens of the next request with another view."""
-        return self.fixed_raw + history.tokens_of(view) + repair_overhead(resolve(history, view), self.provider)
+        return self.fixed_raw + history.tokens_of(view) + repair_cost_of(resolve(history, view), self.provider)
 
     def used_with(self, history: History, view: View) -> int:
         """What `used` will be once this view is the history's: no anchor speaks of it yet."""
@@ -167,7 +167,7 @@ class Meter:
         later = history.head - seq
         sent = resolve(history)[: -later or None]
         raw = history.view_tokens - history.run_tokens(seq + 1, history.head)
-        return self.fixed_raw + raw + repair_overhead(sent, self.provider)
+        return self.fixed_raw + raw + repair_cost_of(sent, self.provider)
 
     def restore(self, history_raw: int, history: History, reported_tokens: int) -> None:
         """Take up the last report of a session that goes on, without learning from it again.

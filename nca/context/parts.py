@@ -1,4 +1,4 @@
-"""What the next request consists of, by kind: a finer split of the one number, by the same counts.
+"""Split the measured tokens by kind: system prompt, tools, summaries, conversation, tool results …
 
 Raw counts come from `nca.context.tokens` as everywhere; `split` gives each kind its share of the tokens that the meter
 measured, so the parts always add up to `used`.

@@ -15,13 +15,13 @@ from nca.config.schema import ContextSettings
 from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.draft import Draft
-from nca.context.fit import fit_or_refuse, land, marker_id, truncate_to
+from nca.context.fit import fit, fit_or_refuse, marker_id, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.retention import KeptFacts
-from nca.context.settled_prefix import near_raw
+from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
-from nca.context.stages.deduplicate import deduplicate, mend_pointers
+from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import SummaryJob, summarize
 from nca.context.stages.trim import trim
@@ -117,7 +117,7 @@ def compact(
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
     aim = (target_ratio or settings.target_ratio, target_tokens)
-    near = near_raw(history, meter, budget, settings, *aim) if only is None else 0
+    near = recent_raw(history, meter, budget, settings, *aim) if only is None else 0
     window = summarizer_window or budget.window_tokens
     job = SummaryJob(
         settings, budget.budget_tokens, focus, int(window * INPUT_RATIO / meter.calibration.ratio), has_summarizer
@@ -138,7 +138,7 @@ class Planning:
         budget: Budget,
         job: SummaryJob,
         only: Range | None,
-        near_raw: int,
+        recent_raw: int,
         more_stages: Mapping[str, Stage],
     ) -> None:
         self.history = history
@@ -149,7 +149,7 @@ class Planning:
         self.only = only
         self.more_stages = more_stages
         keeps_newest = only is None or not is_answered(history)
-        self.draft = Draft(history, meter, keeps_newest=keeps_newest, near_raw=near_raw)
+        self.draft = Draft(history, meter, keeps_newest=keeps_newest, recent_raw=recent_raw)
         self.before = meter.used(history)
         self.before_raw = meter.raw(history)
         self.target = self.limit = 0
@@ -173,7 +173,7 @@ class Planning:
         """Trim where there are too many turns, then stage after stage while it is over the target, then land."""
         if self.only is not None:
             yield from self._measured("summarize", self._summarize_only(*self.only))
-            mend_pointers(self.draft)
+            fix_pointers(self.draft)
             self.draft.settle()
             return
         if policy.has_too_many_turns(self.history, self.settings.max_turns):
@@ -184,11 +184,11 @@ class Planning:
             if self.draft.tokens <= self.target:
                 break
             yield from self._measured(stage, self._stage(stage))
-        mend_pointers(self.draft)
+        fix_pointers(self.draft)
         tokens = self.draft.settle()
         # Over the budget it comes down to the target whatever the stages are: rare and large, never a dribble.
         if self.draft.tokens > (self.target if "truncate" in self.settings.stages else self.limit):
-            land(self.draft, self.settings, self.target, self.budget)
+            fit(self.draft, self.settings, self.target, self.budget)
         if self.draft.tokens > self.limit:
             fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)

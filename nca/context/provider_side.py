@@ -1,4 +1,4 @@
-"""A compaction that the provider made: its summary takes the place of what it covers here, under our own rules.
+"""Apply a summary that the provider made: it replaces what our own rules let it cover.
 
 The provider's summary covers the whole request. Here it stands for what may go: what is locked (pins, the person's
 newest message, an open step) and the newest steps of the turn in progress stay as they are, behind it. The ledger of
@@ -85,7 +85,7 @@ def _summary(
     blocks = [part for part in gone if isinstance(part, Block)]
     earlier = [part.ledger for part in gone if isinstance(part, Summary)]
     messages = [draft.history.message(seq) for block in blocks for seq in block.seqs]
-    ledger = facts.merge([*earlier, facts.extract(messages, draft.history.found)])
+    ledger = facts.merge([*earlier, facts.extract(messages, draft.history.facts)])
     gone_raw = sum(draft.part_raw(part) for part in gone)
     allowed = sizes(settings, budget.budget_tokens, gone_raw, gone_raw, facts.words_tokens(ledger))
     written = Written(clean_prose(str(summary.block.get("content", ""))), summary.made_by)

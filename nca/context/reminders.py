@@ -1,7 +1,7 @@
-"""Reminders (seed 4's SystemInjector): which are due, and how they come along with the person's message.
+"""Reminders that are sent with the person's message: which are due, and how they are added (Neuron's SystemInjector).
 
-A reminder enters the log as a part of the newest user message, at the moment at which that message enters, so the log
-stays append-only and what was sent once is sent again byte for byte.
+A reminder becomes a part of the newest user message when that message enters the log. So the log stays append-only,
+and what was sent once is sent again byte for byte.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nca.messages import Message, TextPart, clean_text
 
 
 class Reminders:
-    """Which thresholds have been crossed and are not armed again yet; everything else is in what one asks with."""
+    """Remembers which thresholds have been crossed, until the usage falls below them."""
 
     def __init__(self, crossed: Sequence[Injection] = ()) -> None:
         self.crossed = frozenset(crossed)
 
     def observe(self, injections: Sequence[Injection], *, used_tokens: int, usage_ratio: float) -> None:
-        """Arm again what lies above the present usage; call it after a compaction, and at any other time."""
+        """Arm the thresholds above the present usage again. Call it after a compaction."""
         self.crossed = frozenset(
             one for one in self.crossed if one in injections and reminder_is_reached(one, used_tokens, usage_ratio)
         )
@@ -46,7 +46,7 @@ class Reminders:
 
 
 def with_reminders(message: Message, texts: Sequence[str]) -> Message:
-    """The person's message with reminders behind it; the same message where there are none."""
+    """The person's message, followed by the reminders."""
     if not texts:
         return message
     content = message.content
@@ -55,8 +55,8 @@ def with_reminders(message: Message, texts: Sequence[str]) -> Message:
     return msgspec.structs.replace(message, content=(*own, *added))
 
 
-def told(injections: Sequence[Injection], shown: Sequence[Message]) -> tuple[Injection, ...]:
-    """The injections whose reminder stands in messages that are still shown: where a resumed session goes on."""
+def shown_injections(injections: Sequence[Injection], shown: Sequence[Message]) -> tuple[Injection, ...]:
+    """The injections whose reminder is in a message that is still shown, for a session that is resumed."""
     texts = {
         part.text
         for message in shown

@@ -1,4 +1,4 @@
-"""What the repair of a broken log adds to a request, kept up as the log grows: a check costs what was added.
+"""Count what the repair of a broken log adds to a request, kept up to date as the log grows.
 
 Repairs look at neighbours. None reaches over the beginning of a turn behind a plain answer, nor over the end of a step
 that is whole and has another behind it; so what stands before is counted once, however long a turn becomes.
@@ -44,7 +44,7 @@ class _Known:
     inside: int = 0
 
 
-class Mending:
+class RepairCost:
     """For the requests to one provider."""
 
     def __init__(self, provider: str) -> None:
@@ -58,7 +58,7 @@ class Mending:
             known = self._known = _Known(history, history.view, min(history.view.tail, history.head))
         self._find_turn(known)
         if not known.base and not self._find_step(known):
-            return repair_overhead(resolve(history), self._provider)
+            return repair_cost_of(resolve(history), self._provider)
         self._settle(known)
         rest = history.entries[known.settled - 1 :]
         if _is_closed(rest):
@@ -66,7 +66,7 @@ class Mending:
             return known.before + known.inside + self._of([lead, *(entry.message for entry in rest)])
         if known.is_turn:
             return known.before + self._of([entry.message for entry in history.entries[known.base - 1 :]])
-        return repair_overhead(resolve(history), self._provider)
+        return repair_cost_of(resolve(history), self._provider)
 
     def _find_turn(self, known: _Known) -> None:
         """The newest turn that begins in what is new."""
@@ -120,7 +120,7 @@ class Mending:
             known.settled = behind
 
     def _of(self, messages: Sequence[Message]) -> int:
-        return repair_overhead(messages, self._provider)
+        return repair_cost_of(messages, self._provider)
 
 
 def _is_closed(entries: Sequence[Entry]) -> bool:
@@ -129,7 +129,7 @@ def _is_closed(entries: Sequence[Entry]) -> bool:
     return all(entry.message.tool_call_id in calls for entry in entries if entry.message.role == "tool")
 
 
-def overheads(history: History, view: View, seqs: Sequence[int], provider: str) -> list[int]:
+def repair_costs(history: History, view: View, seqs: Sequence[int], provider: str) -> list[int]:
     """Raw tokens that repairs added to the requests with this view, when the log ended at each of `seqs`."""
     ends = sorted(set(seqs))
     if not ends:
@@ -139,15 +139,15 @@ def overheads(history: History, view: View, seqs: Sequence[int], provider: str) 
     if regular_spans(sent) is not None and all(map(is_, repair(sent, provider), sent)):
         return [0] * len(seqs)
     known: dict[int, int] = {}
-    replayed, mending = History(), Mending(provider)
+    replayed, repair_cost = History(), RepairCost(provider)
     for end in ends:
         for place in range(replayed.head, len(shown) + max(0, end - view.tail + 1)):
             replayed.append(Entry(place + 1, sent[place]))
-        known[end] = mending.raw(replayed)
+        known[end] = repair_cost.raw(replayed)
     return [known[seq] for seq in seqs]
 
 
-def repair_overhead(messages: Sequence[Message], provider: str) -> int:
+def repair_cost_of(messages: Sequence[Message], provider: str) -> int:
     """Raw tokens that the repair of these messages adds; none for a conversation that has not begun."""
     if all(message.role == "system" for message in messages):
         return 0

@@ -1,4 +1,4 @@
-"""From a view to the messages that are sent: resolved, repaired, and the same bytes for the same log and view."""
+"""Build the messages of a request from a view: resolved, repaired, and always the same bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back for single parts: hidden or stubbed messages are shown as they are again.
+"""Show hidden or stubbed messages again as they are.
 
 Undo goes back to a whole earlier view; this keeps the view and puts originals back into it.
 """
@@ -57,7 +57,7 @@ def _is_closed(messages: Sequence[Message]) -> bool:
     return calls == sorted(message.tool_call_id for message in messages if message.role == "tool")
 
 
-def put_back(
+def restored(
     history: History, ranges: Sequence[Range], *, ledger_tokens: int = 1_000, words_tokens: int = 3_000
 ) -> View:
     """The view with these messages as they are, in the order of the log; every other item stays.
@@ -107,7 +107,7 @@ def _with_ledger(history: History, items: list[Item], ledger_tokens: int, words_
     if not left or any(item.ledger for item in left):
         return items
     covered = merge_ranges(span for item in left for span in item.ranges)
-    known = facts.extract([history.message(seq) for seq in seqs(covered)], history.found)
+    known = facts.extract([history.message(seq) for seq in seqs(covered)], history.facts)
     newest = left[-1]
     header = newest.text.partition("\n")[0] or HEADER
     full = compose(

@@ -1,4 +1,4 @@
-"""Which facts of what a compaction hides can still be read: checked by code, whoever wrote the summary."""
+"""Count the facts that can still be read after a compaction, whoever wrote the summary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KeptFacts:
         if self._counted is None:
             shown_before, shown_after = (_verbatim(view, self._head) for view in self._views)
             lost = [self._history.message(seq) for seq in sorted(shown_before - shown_after)]
-            wanted = ledger.facts_of(ledger.extract(lost, self._history.found))
+            wanted = ledger.facts_of(ledger.extract(lost, self._history.facts))
             self._counted = self._held(wanted), len(wanted)
         return self._counted
 

@@ -1,4 +1,4 @@
-"""What is certain to go: messages so old that those after them are too many, even with every result cleared.
+"""Find messages so old that they are certain to be hidden, so that no stage has to look at them.
 
 Stages need not look into them, so a compaction costs what is kept, however long the log is. What comes out is the
 view that looking into all of them gives, but for two cases: an old read that only a read in here makes superfluous
@@ -21,7 +21,7 @@ from nca.messages import Entry
 BY_SIZE = frozenset({"prune", "deduplicate", "summarize", "truncate"})
 """Stages that act while there is too much, and take the oldest first; others may look at any message."""
 HIDING = frozenset({"summarize", "truncate"})
-NEAR_SHARE = 1.1
+RECENT_SHARE = 1.1
 """The newest messages hold this much more than the target, for what repairs and estimates may take away."""
 
 
@@ -34,7 +34,7 @@ class Stretch:
     turns: int
 
 
-def near_raw(
+def recent_raw(
     history: History,
     meter: Meter,
     budget: Budget,
@@ -52,16 +52,16 @@ def near_raw(
     staying = {seq for seq in (history.newest_user, *history.pins) if seq and seq <= history.head}
     fixed = meter.fixed_raw + sum(history.run_tokens(seq, seq) for seq in staying)
     target = max(target_tokens, policy.target_tokens(budget, meter.total(fixed), target_ratio))
-    return int(NEAR_SHARE * target / meter.calibration.ratio)
+    return int(RECENT_SHARE * target / meter.calibration.ratio)
 
 
-def far_stretches(history: History, first: int, near_raw: int, locked: Iterable[int]) -> list[Stretch]:
+def settled_stretches(history: History, first: int, recent_raw: int, locked: Iterable[int]) -> list[Stretch]:
     """The stretches of messages from `first` on that are certain to go, oldest first; none where there are none.
 
-    near_raw  raw tokens that the messages after them hold at least, whatever of their results is cleared
+    recent_raw  raw tokens that the messages after them hold at least, whatever of their results is cleared
     locked    seqs that stay; the turns that they stand in are no part of a stretch
     """
-    horizon, near_turns = _horizon(history, first, near_raw)
+    horizon, recent_turns = _horizon(history, first, recent_raw)
     if not horizon:
         return []
     entries = history.entries
@@ -72,15 +72,15 @@ def far_stretches(history: History, first: int, near_raw: int, locked: Iterable[
             continue
         end = seq if seq == horizon else _turn_of(entries, seq, start)
         if end > start:
-            found.append(Stretch(start, end - 1, _turns(entries, start, end - 1, near_turns + 2)))
+            found.append(Stretch(start, end - 1, _turns(entries, start, end - 1, recent_turns + 2)))
         if seq < horizon:
             start = _next_turn(entries, seq + 1, horizon)
     return found
 
 
-def _horizon(history: History, first: int, near_raw: int) -> tuple[int, int]:
+def _horizon(history: History, first: int, recent_raw: int) -> tuple[int, int]:
     """The seq at which the near part begins, and the person's messages in it; 0 where everything is near."""
-    left, turns = near_raw, 0
+    left, turns = recent_raw, 0
     for seq in range(history.head, first, -1):
         message = history.message(seq)
         if message.role == "tool":

@@ -1,4 +1,4 @@
-"""A summary: what is asked of a summarizer, what may come back, and what of that can be used."""
+"""Summary requests and replies, and the checks that a reply must pass."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nca.context.tokens import text_tokens
 from nca.messages import Message, clean_text
 
 HEADER = "## Conversation Summary (Earlier Context)"
-"""Seeds 1 and 2."""
+"""NeuroLink's header, and that of nca's first design."""
 FOREIGN_HEADERS = (
     HEADER,
     "[Summary of earlier conversation]",
     "# Context Checkpoint",
     "[Previous conversation summary]",
 )
-"""How this and other tools begin a summary (seeds 1, 2, 4): text that begins so is never summarised as talk."""
+"""How nca, NeuroLink, Neuron and others begin a summary: such a text is never summarized as talk."""
 ECHO_CHARS = 40
 """A sentence of an instruction that is at least so long does not come by chance."""
 MINIMUM_CHARS = 40

@@ -1,4 +1,4 @@
-"""How a summary is laid out as a message, and how it is read again where it comes back as one.
+"""How a summary is laid out as a message, and parsed again from one.
 
 A program that holds its own messages gets a summary as text and hands it in again the next time: what code kept beside
 the prose must not become prose then, of which the next summary keeps less each time.

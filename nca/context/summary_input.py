@@ -1,4 +1,4 @@
-"""What a summarizer is shown: messages as delimited text, in as many chunks as its window asks for.
+"""Turn messages into delimited text for a summarizer, in as many chunks as its window requires.
 
 Chunks end between blocks (see `nca.context.rules.cut_points`), where that costs little between turns; only a block
 larger than a chunk is split between its messages. Counts are raw tokens.
@@ -18,7 +18,7 @@ from nca.messages import Message
 from nca.wire import content_text
 
 MESSAGE_CHARS = (10_000, 2_500, 600, 150)
-"""How much of a message a summarizer is shown (spec 4: 10,000 at most); less only where there are too many chunks."""
+"""Characters of a message that a summarizer is shown; less than the first only if there are too many chunks."""
 MAX_CHUNKS = 8
 """Each chunk rewrites the summary of those before it and has its share of the one deadline: with eight, a fact is
 rewritten eight times at most and a question has some twenty of the usual 180 seconds. Eight chunks hold about three

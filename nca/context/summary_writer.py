@@ -1,4 +1,4 @@
-"""Writing a summary: with a model, in chunks where its window asks for that, else by code; it always ends with one.
+"""Write a summary: by a model, in chunks if its window requires it, else by code. There always is one.
 
 The engine calls no model. `write` is a generator that yields what to ask and takes what came back; whoever drives it
 (the library, the agent) may ask synchronously or not, and decides how long to wait. Every chunk is asked about once,
@@ -18,7 +18,7 @@ from nca.messages import Message
 
 WORDS_PER_TOKEN = 0.7
 MAX_FAILURES = 2
-"""After the first failed question a short list is asked for; after the second code goes on (spec 4)."""
+"""After the first failed question a short list is asked for; after the second, code goes on."""
 NO_SUMMARIZER = "no summarizer"
 TOO_SMALL = "the summarizer's window is too small"
 SMALLEST_SUMMARY_TOKENS = 48
@@ -37,7 +37,7 @@ PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
 """What is asked first for each context.summarize.form; after a failure it is the short list."""
 
 
-Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
+Writing = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
 
 def write(
@@ -51,7 +51,7 @@ def write(
     form: str = "sections",
     has_summarizer: bool = True,
     scores: Sequence[float] = (),
-) -> Asking:
+) -> Writing:
     """Summarize `messages`; `existing` are earlier summaries to merge. Token counts are raw.
 
     `input_tokens` is what the summarizer's window leaves for its input; `form` is context.summarize.form; `scores` say

@@ -1,4 +1,4 @@
-"""The list of what is to be done: the newest call of the todo tool holds all of it, so that call stays in view."""
+"""Find the newest todo list in a log. Its call holds the whole list, so that call stays in view."""
 
 from __future__ import annotations
 

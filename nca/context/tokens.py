@@ -16,21 +16,21 @@ import msgspec
 from nca.messages import AttachmentPart, MediaPart, Message, Part, Role, TextPart, ToolCall
 
 PROSE_CHARS_PER_TOKEN = 4.0
-"""Seed 2, CHARS_PER_TOKEN."""
+"""NeuroLink's CHARS_PER_TOKEN."""
 CODE_CHARS_PER_TOKEN = 3.0
-"""Seed 2, CODE_CHARS_PER_TOKEN: call arguments and tool definitions are JSON."""
+"""NeuroLink's CODE_CHARS_PER_TOKEN: call arguments and tool definitions are JSON."""
 RESULT_CHARS_PER_TOKEN = 3.5
-"""Seed 1: tool messages are denser."""
+"""From nca's first design: tool messages are denser than prose."""
 MESSAGE_TOKENS = 4
 CONVERSATION_TOKENS = 24
-"""Seed 2: framing of a message and of a conversation."""
+"""NeuroLink's framing of a message and of a conversation."""
 FRAME_TOKENS = 8
 """`<file path="">` and its end."""
 IMAGE_TOKENS = 1_024
 DOCUMENT_TOKENS = 500
-"""Seeds 2 and 4: flat estimates; an encoded image is never counted as text."""
+"""NeuroLink's and Neuron's flat estimates; an encoded image is never counted as text."""
 SAFETY_MARGIN = 1.15
-"""Seed 2, TOKEN_SAFETY_MARGIN: until a model's own counts are known."""
+"""NeuroLink's TOKEN_SAFETY_MARGIN, until a model's own counts are known."""
 
 MULTIPLIERS: Mapping[str, float] = {
     "anthropic": 1.23,
@@ -42,7 +42,7 @@ MULTIPLIERS: Mapping[str, float] = {
     "mistral": 1.26,
     "codestral": 1.26,
 }
-"""Seed 2, provider multipliers, with litellm's names beside them; all others 1.0."""
+"""NeuroLink's multipliers, with litellm's names of the providers; all others 1.0."""
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 

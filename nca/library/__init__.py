@@ -1,4 +1,4 @@
-"""The engine for a program: OpenAI-shaped dicts in and out, nothing handed in is changed.
+"""The engine as a library: OpenAI-shaped dicts in and out. Arguments are never changed.
 
 These functions are `nca.compact`, `nca.check_context_budget` and so on; errors are `nca.NcaError` and its leaves.
 docs/library.md shows them with examples.

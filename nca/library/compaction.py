@@ -1,4 +1,4 @@
-"""`nca.compact`: a conversation in, a valid request within its target out."""
+"""`nca.compact`: compact a list of messages into a valid request within its target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting tokens, and the one measure of how full a request is."""
+"""Count tokens, measure a request, and truncate a text to a number of tokens."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from nca.library.inputs import (
 from nca.messages import Message, clean_text
 
 ELLIPSIS = "..."
-"""Seed 2: what ends a text that was cut to a budget."""
+"""Ends a text that was cut, as in NeuroLink."""
 SENTENCE_SHARE = 0.5
-"""Seed 2: a sentence's end is a place to cut only where at least this share of what fits stays."""
+"""A text is cut after a sentence only if at least this share of what fits stays, as in NeuroLink."""
 LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN = 0.1, 100.0
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")

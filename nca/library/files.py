@@ -1,4 +1,4 @@
-"""What is too large for a window, made to fit: tool outputs and attached files."""
+"""Fit tool outputs and attached files into a window."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def truncate_tool_output(
 def file_token_budget(
     context_window: int, used_tokens: int = 0, max_output_tokens: int = 0, *, file_ratio: float = FILE_RATIO
 ) -> int:
-    """Tokens that attached files may take: floor((window - used - output) * 0.6), never below 0 (seed 2).
+    """Tokens that attached files may take: floor((window - used - output) * 0.6), never below 0, as in NeuroLink.
 
     Here `max_output_tokens` is taken as it is given, 0 included. Raises UsageError.
     """

@@ -1,4 +1,4 @@
-"""What a call of the library hands over, read and checked: one clear error names the argument and what is valid."""
+"""Read and check the arguments of library calls. Errors name the argument and what is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls and their results: made whole where halves are missing, and what a provider would refuse."""
+"""Repair tool calls and results that lack their other half, and validate a request."""
 
 from __future__ import annotations
 

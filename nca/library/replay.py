@@ -1,4 +1,4 @@
-"""A conversation that was held, replayed turn by turn: what nca would have sent, kept and saved in a given window.
+"""Replay a conversation turn by turn: what nca would have sent, kept and saved in a given window.
 
 Before each answer of the transcript stands the request that brought it. Each is measured as nca would have measured it,
 compacted where it would have been, and counted with and without. The same transcript and settings give the same
@@ -162,7 +162,7 @@ class _Replaying:
         self._meter = Meter(model=facts.name, provider=facts.provider, calibration=calibration, tools=tools)
         self._history = History()
         self._raw = self._without_before = self._with_before = 0
-        self._mended_raw = 0
+        self._repairs_raw = 0
         """What the repair of a log that came broken adds to a request that shows all of it."""
         self._policy = FRESH
         self._kept_prefix: int | None = None
@@ -212,7 +212,7 @@ class _Replaying:
         self._requests += 1
         used = self._check()
         if not self._compactions:
-            self._mended_raw = meter.raw(history) - meter.fixed_raw - history.view_tokens
+            self._repairs_raw = meter.raw(history) - meter.fixed_raw - history.view_tokens
         if self._context.auto == "on":
             decision = decide(Measurement(used, self._budget), self._policy, self._context, "before request")
             if decision.action == "compact":
@@ -222,7 +222,7 @@ class _Replaying:
         cached = self._with_before if self._kept_prefix is None else self._kept_prefix
         self._with.add(head, used, min(cached, used), answer_tokens)
         self._with_before, self._kept_prefix = used, None
-        whole = meter.total(meter.fixed_raw + self._raw + self._mended_raw)
+        whole = meter.total(meter.fixed_raw + self._raw + self._repairs_raw)
         self._without.add(head, whole, min(self._without_before, whole), answer_tokens)
         self._without_before = whole
 

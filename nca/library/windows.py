@@ -1,4 +1,4 @@
-"""Windows, reserves and what they leave: the numbers that a budget follows from."""
+"""Context windows, output reserves and the input that they leave."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from nca.models.catalog import describe
 
 
 def context_window_size(model: str, provider: str = "") -> int:
-    """The window of a model, in tokens: what litellm's price map knows, then seed 2's table and its provider defaults.
+    """The window of a model, in tokens: from litellm's price map, else NeuroLink's table and its provider defaults.
 
     model      with or without its provider's prefix; "" for the provider's default
-    provider   litellm's or seed 2's name; "" where the model's name says it
+    provider   litellm's or NeuroLink's name; "": the model's name says it
 
     128,000 where nothing is known. Raises UsageError for what is no text.
     """

@@ -1,4 +1,4 @@
-"""The seeds' own numbers, to the token."""
+"""The numbers of other programs, to the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strategies: seed 4's behaviour and texts, and a valid request whatever the log."""
+"""The strategies: Neuron's behaviour and texts, and a valid request whatever the log."""
 
 from __future__ import annotations
 

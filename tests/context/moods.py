@@ -1,4 +1,4 @@
-"""A model that summarizes in all the ways in which real ones fail to (reliability 2.3)."""
+"""A model that fails to summarize in all the ways in which real ones do."""
 
 from __future__ import annotations
 

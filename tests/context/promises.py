@@ -1,4 +1,4 @@
-"""The promises of spec section 14, said naively: plain lists, nothing cached, each a few lines.
+"""The engine's promises, said naively: plain lists, nothing cached, each a few lines.
 
 The engine is held against these. What returns a list returns what is wrong, one line each.
 """

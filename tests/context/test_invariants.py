@@ -1,4 +1,4 @@
-"""What must hold for any log (spec section 14), on random ones."""
+"""What must hold for any log, on random ones."""
 
 from __future__ import annotations
 

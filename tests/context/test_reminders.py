@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nca.config.tables import Injection
 from nca.context.ledger import USER_WORDS, extract
 from nca.context.policy import reminder_is_reached
-from nca.context.reminders import Reminders, told, with_reminders
+from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.context.request import request_messages
 from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import history_of
@@ -110,6 +110,6 @@ def test_a_resumed_session_goes_on_where_it_was() -> None:
         Message("user", "<reminder>\nGetting long.\n</reminder>"),
         with_reminders(Message("user", "x"), [USAGE.text]),
     ]
-    reminders = Reminders(told(ALL, shown))
+    reminders = Reminders(shown_injections(ALL, shown))
     assert reminders.crossed == {USAGE}
     assert due(reminders, used=50_000, usage=0.8) == ("Getting long.",)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.history import History
-from nca.context.repair_cost import Mending, repair_overhead
+from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.view import Marker, Summary, Verbatim, View
 from nca.messages import Entry, Message
@@ -23,12 +23,12 @@ PROVIDERS = st.sampled_from(["", "openai", "anthropic", "mistral"])
 def test_counted_message_by_message_it_is_what_the_whole_gives(
     messages: list[Message], provider: str, hidden: int
 ) -> None:
-    history, counted = History(), Mending(provider)
+    history, counted = History(), RepairCost(provider)
     for seq, message in enumerate(messages, 1):
         history.append(Entry(seq, message))
         if seq == hidden:
             history.view = View((Marker("m", ((1, seq),), "[out]"),), seq + 1)
-        assert counted.raw(history) == repair_overhead(resolve(history), provider)
+        assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
 @some
@@ -38,23 +38,23 @@ def test_counted_message_by_message_it_is_what_the_whole_gives(
     st.booleans(),
 )
 def test_a_long_turn_with_faults_between_its_steps(kinds: list[str], provider: str, is_summed_up: bool) -> None:
-    history, counted = History(), Mending(provider)
+    history, counted = History(), RepairCost(provider)
     for seq, message in enumerate([user(), *(m for n, kind in enumerate(kinds) for m in of(kind, n))], 1):
         history.append(Entry(seq, message))
         if is_summed_up and seq == 3:
             history.view = View((Summary("s", ((1, 1),), "before"),), 2)
-        assert counted.raw(history) == repair_overhead(resolve(history), provider)
+        assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "mistral"])
 def test_a_turn_that_begins_the_tail_stands_behind_what_is_shown_and_not_behind_what_is_hidden(provider: str) -> None:
     messages = [user(), *step("c1", "text"), assistant("Hidden.")]
-    history, counted = History(Entry(seq, message) for seq, message in enumerate(messages, 1)), Mending(provider)
+    history, counted = History(Entry(seq, message) for seq, message in enumerate(messages, 1)), RepairCost(provider)
     history.view = View((Verbatim(1, 3), Marker("clear", ((4, 4),), "")), 5)
     for message in (None, user("And now?"), assistant("This."), user("Good."), assistant("Yes.")):
         if message is not None:
             history.append(Entry(history.head + 1, message))
-        assert counted.raw(history) == repair_overhead(resolve(history), provider)
+        assert counted.raw(history) == repair_cost_of(resolve(history), provider)
 
 
 def of(kind: str, number: int) -> list[Message]:
@@ -81,7 +81,7 @@ def of(kind: str, number: int) -> list[Message]:
 
 
 def test_a_step_is_looked_at_once() -> None:
-    history, counted = History([Entry(1, user())]), Mending("openai")
+    history, counted = History([Entry(1, user())]), RepairCost("openai")
     seen: list[int] = []
     for number in range(60):
         for message in step(f"c{number}", "text"):

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from nca.config.schema import ContextSettings, DeduplicateSettings, PruneSettings
 from nca.context.budget import Budget
 from nca.context.draft import Draft
-from nca.context.fit import land, truncate_to
+from nca.context.fit import fit, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.policy import target_tokens
-from nca.context.settled_prefix import far_stretches, near_raw
-from nca.context.stages.deduplicate import deduplicate, mend_pointers
+from nca.context.settled_prefix import recent_raw, settled_stretches
+from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import prune
 from nca.context.view import Marker, View, check_partition
 from nca.messages import Message
@@ -32,16 +32,16 @@ SETTINGS = ContextSettings(
 
 def worked(history: History, window: int, near: int) -> tuple[Draft, View, int]:
     budget, meter = Budget.of(window), Meter()
-    draft = Draft(history, meter, near_raw=near)
+    draft = Draft(history, meter, recent_raw=near)
     target = target_tokens(budget, draft.fixed_tokens(), SETTINGS.target_ratio)
     if draft.tokens > target:
         numbers = {"target_tokens": target, "budget_tokens": budget.budget_tokens}
         prune(draft, SETTINGS.prune, **numbers)
         deduplicate(draft, SETTINGS.deduplicate, target_tokens=target)
         truncate_to(draft, SETTINGS, target, budget)
-        mend_pointers(draft)
+        fix_pointers(draft)
         if draft.settle() > target:
-            land(draft, SETTINGS, target, budget)
+            fit(draft, SETTINGS, target, budget)
     # A marker's name follows from what the draft counted when it was put there.
     items = [msgspec.structs.replace(item, id="") if isinstance(item, Marker) else item for item in draft.view().items]
     return draft, View(tuple(items), draft.view().tail), target
@@ -66,7 +66,7 @@ few_pins = st.sets(st.integers(1, 60), max_size=2)
 def test_a_far_stretch_changes_nothing_but_the_work(parts: list[list[Message]], window: int, pins: set[int]) -> None:
     log = [user(), assistant(), *(message for part in parts for message in part), user("And now?")]
     history = history_of(log, {pin for pin in pins if pin <= len(log)})
-    near = near_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
+    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
     coarse, view, _ = worked(history, window, near)
     fine, expected, _ = worked(history, window, 0)
     assert view == expected
@@ -80,7 +80,7 @@ def test_a_broken_log_with_a_far_stretch_lands_too(
 ) -> None:
     log = [*talk(count), *messages, *agent_turn(6), *talk(count), user("And now?")]
     history = history_of(log, {pin for pin in pins if pin <= len(log)})
-    near = near_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
+    near = recent_raw(history, Meter(), Budget.of(window), SETTINGS, SETTINGS.target_ratio)
     coarse, view, target = worked(history, window, near)
     fine, _, _ = worked(history, window, 0)
     check_partition(view)
@@ -89,25 +89,25 @@ def test_a_broken_log_with_a_far_stretch_lands_too(
 
 def test_stretches_leave_the_first_exchange_what_is_locked_and_the_newest() -> None:
     history = history_of([*talk(30), user("And now?")], {21})
-    found = far_stretches(history, 1, 200, {21, history.head})
+    found = settled_stretches(history, 1, 200, {21, history.head})
     assert [stretch.first for stretch in found] == [3, 23]
     assert found[0].last == 20
     assert history.run_tokens(found[1].last + 1, history.head) > 200
     assert all(stretch.turns > 1 for stretch in found)
-    assert far_stretches(history, 1, 10**9, set()) == []
+    assert settled_stretches(history, 1, 10**9, set()) == []
 
 
 def test_a_result_that_comes_late_keeps_its_call_near() -> None:
     call, result = step("late", path="a.py")
     history = history_of([*talk(4), call, user("Wait."), result, assistant(), *talk(30), user()])
-    for stretch in far_stretches(history, 1, 300, {9}):
+    for stretch in settled_stretches(history, 1, 300, {9}):
         assert not {9, 10, 11} & set(range(stretch.first, stretch.last + 1))
 
 
 @pytest.mark.parametrize("stages", [("prune",), ("condense", "truncate"), ("trim", "summarize")])
 def test_where_no_stage_hides_the_oldest_all_is_near(stages: tuple[str, ...]) -> None:
     settings = ContextSettings(stages=stages)
-    assert near_raw(history_of(talk(3)), Meter(), Budget.of(8_000), settings, 0.5) == 0
+    assert recent_raw(history_of(talk(3)), Meter(), Budget.of(8_000), settings, 0.5) == 0
 
 
 def test_a_long_log_is_compacted_with_a_summary_too() -> None:

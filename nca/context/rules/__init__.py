@@ -1,4 +1,4 @@
-"""What providers ask of a request, one rule a file.
+"""The rules that providers have for a request, one rule a file.
 
 Each rule answers two questions: where may a view not be cut, and what to do with a log that arrives broken.
 `cut_points` intersects the first answers, `nca.context.request` applies the second in the order of REPAIRS.

@@ -1,4 +1,4 @@
-"""Arguments of past calls are valid JSON objects (O5, A11): templates parse them, and a broken one fails."""
+"""Arguments of past tool calls must be valid JSON objects: templates parse them, and a broken one fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a view may be cut: the intersection of all rules, as the smallest blocks that may stand or go."""
+"""Where a view may be cut: the smallest blocks between legal cuts, from all rules together."""
 
 from __future__ import annotations
 

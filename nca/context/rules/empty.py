@@ -1,4 +1,4 @@
-"""No message is empty: providers refuse them or invent a text (A8, M6, O6)."""
+"""No message may be empty: providers refuse it or invent a text."""
 
 from __future__ import annotations
 

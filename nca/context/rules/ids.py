@@ -1,4 +1,4 @@
-"""Ids of tool calls are unique in a request and of a shape that every provider takes (O4, A7; invariant 5)."""
+"""Ids of tool calls must be unique in a request and have a form that every provider accepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MISTRAL = re.compile(r"[A-Za-z0-9]{9}")
 
 
 class UniqueIds:
-    """Runs when every call stands directly before its results. `exactly_nine` is Mistral's demand (M5)."""
+    """Runs when every call stands directly before its results. `exactly_nine`: Mistral requires it."""
 
     def __init__(self, *, exactly_nine: bool = False) -> None:
         self._shape = _MISTRAL if exactly_nine else _SAFE

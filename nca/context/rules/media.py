@@ -1,4 +1,4 @@
-"""Images of tool results stand in a message of their own behind them: few providers take them inside of a result."""
+"""Images in tool results are sent in a message of their own: few providers accept them inside a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step whose results are not all in is untouchable: what follows it belongs to it."""
+"""A step that still waits for results is untouchable, with everything after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parallel batch stays whole, its results directly behind it in the order of its calls (O1, A3, G4–G6)."""
+"""A parallel batch of tool calls stays whole: its results follow directly, in the order of the calls."""
 
 from __future__ import annotations
 

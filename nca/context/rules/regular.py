@@ -1,4 +1,4 @@
-"""Messages that need no mending among themselves: by far the most. One pass tells them, so no rule looks at each."""
+"""Find runs of messages that need no repair, in one pass, so that no rule has to look at each."""
 
 from __future__ import annotations
 

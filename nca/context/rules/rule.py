@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The protocol of a rule."""
 
 from __future__ import annotations
 

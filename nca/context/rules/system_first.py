@@ -1,4 +1,4 @@
-"""System messages come first; one that stands later is sent right behind the leading ones (spec 14.2)."""
+"""System messages come first; a later one is sent right after the leading ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every tool call has exactly one result, and every result has its call (reliability 3.6: O1–O3, A3–A5)."""
+"""Every tool call has exactly one result, and every result has its call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nca.messages import Message, ToolCall
 
 RESULT_UNAVAILABLE = "[Tool result unavailable - conversation was compacted]"
 CALL_UNAVAILABLE = "[Tool call for {tool} - conversation was compacted]"
-"""Seed 2's texts for the half of a pair that is missing."""
+"""NeuroLink's texts for the missing half of a pair."""
 
 
 class ToolPairs:

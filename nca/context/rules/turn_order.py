@@ -1,4 +1,4 @@
-"""The conversation begins with the user (A1, G2), and some want the assistant to speak before the user does (M2)."""
+"""The conversation begins with the user, and for some providers the assistant speaks between tool and user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UserFirst:
 
 
 class OneAssistant:
-    """The assistant speaks once: what it said directly before becomes one message with what follows (G3, T1)."""
+    """The assistant speaks once: consecutive messages of it become one."""
 
     def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
         return ()

@@ -1,4 +1,4 @@
-"""What no stage may touch: system messages, pins, the newest user message, an open step (spec 3), the todo list."""
+"""Messages that no stage may touch: system messages, pins, the newest user message, an open step, the todo list."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The four stages of a compaction, cheapest first; each works on a draft and stops when it fits the target."""
+"""The stages of a compaction, cheapest first. Each works on a draft until it fits the target."""

@@ -1,12 +1,12 @@
-"""A stage that somebody else wrote: it works on OpenAI-shaped messages, and what it did is found again in the view.
+"""Stages from other packages: hand them OpenAI-shaped messages and turn their answer into changes of the view.
 
-The engine hands it copies of the messages that the view shows, and reads its answer as a wish: messages that are gone
-may go (whole blocks of them, behind the text that it put in their place, if any), contents that changed become stubs.
-A wish about what is untouchable, half a pair, or something that is not smaller is not granted; an answer that cannot be
-laid beside what was handed out is dropped as a whole. So no stage can break a request.
+A stage gets copies of the messages that the view shows. Messages missing from its answer are hidden, whole blocks at a
+time, behind the text that it put in their place. Changed contents become stubs. Changes to locked messages, to half a
+tool pair, or that save nothing are ignored, and an answer that cannot be matched with the messages is dropped. So no
+stage can break a request.
 
-The engine runs no code of others: `act` is a generator that yields what to ask a stage, and `consult`, which may run on
-any thread, asks it. Whatever the stage does, what comes back is an answer or a reason.
+The engine runs no foreign code: `act` is a generator that yields the question, and `consult`, which may run on any
+thread, asks the stage. Whatever the stage does, an answer or a reason comes back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_REASON_CHARS = 300
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Seed 4's protocol. Messages are OpenAI-shaped; `compact` returns new ones and changes none of those given.
+    """Neuron's protocol. Messages are OpenAI-shaped; `compact` returns new ones and changes none of those given.
 
     should_compact   whether to act on these messages, which count `token_count` tokens
     compact          the messages as they should be; a valid request
@@ -50,8 +50,8 @@ class Strategy(Protocol):
 
 
 @dataclass(slots=True)
-class Shown:
-    """One message that the view shows: its part, and its seq where it is a message of the log."""
+class ShownMessage:
+    """One message that the view shows: its part, and its seq if it is a message of the log."""
 
     part: Part
     seq: int
@@ -59,7 +59,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Wish:
+class StageEdits:
     """What a stage's answer means for the messages handed out, by their positions.
 
     changed    position → the new message, where it is not the old one
@@ -81,24 +81,24 @@ class StageRequest(msgspec.Struct, frozen=True):
 
 
 class StageReply(msgspec.Struct, frozen=True):
-    """The messages as the stage wants them, None where it leaves them as they are; `failure` says why it failed."""
+    """The messages as the stage wants them, or None to leave them as they are; `failure` says why it failed."""
 
     messages: tuple[Message, ...] | None = None
     failure: str = ""
 
 
 def act(draft: Draft, name: str) -> Generator[StageRequest, StageReply, str]:
-    """Let a stage act on the draft. Returns why it did nothing, "" where it was heard."""
+    """Let a stage act on the draft. Returns why its answer was not used, or ""."""
     handed = _shown(draft)
     reply = yield StageRequest(name, tuple(one.message for one in handed), draft.tokens)
     if reply.messages is None:
         return reply.failure
-    wish = _read([one.message for one in handed], [one for one in reply.messages if not _is_repair(one)])
-    if wish is None:
+    edits = _read([one.message for one in handed], [one for one in reply.messages if not _is_repair(one)])
+    if edits is None:
         return f"the stage {name} gave messages that are not those of the conversation"
     before = draft.raw
     kept = _snapshot(draft)
-    _grant(draft, handed, wish, name)
+    _grant(draft, handed, edits, name)
     if draft.raw >= before:
         _restore(draft, kept, before)
     return ""
@@ -137,25 +137,25 @@ def _copies(request: StageRequest) -> Rows:
     return [deepcopy(message_to_dict(message)) for message in request.messages]
 
 
-def _shown(draft: Draft) -> list[Shown]:
+def _shown(draft: Draft) -> list[ShownMessage]:
     """What the view shows, the system's messages first, as they are sent."""
-    handed: list[Shown] = []
+    handed: list[ShownMessage] = []
     for part in draft.parts:
         if isinstance(part, Block):
-            handed += [Shown(part, seq, one) for seq, one in zip(part.seqs, draft.shown(part), strict=True)]
+            handed += [ShownMessage(part, seq, one) for seq, one in zip(part.seqs, draft.shown(part), strict=True)]
         elif (message := draft.history.shown(part)) is not None:
-            handed.append(Shown(part, 0, message))
+            handed.append(ShownMessage(part, 0, message))
     return sorted(handed, key=lambda one: one.message.role != "system")
 
 
-def _read(handed: Sequence[Message], answered: Sequence[Message]) -> Wish | None:
+def _read(handed: Sequence[Message], answered: Sequence[Message]) -> StageEdits | None:
     """Lay the answer beside what was handed out; None where that cannot be done without guessing."""
     pairs = _matched(handed, answered)
     known = {_key(message) for message in handed}
-    wish = Wish(gone=set(range(len(handed))) - set(pairs.values()))
+    edits = StageEdits(gone=set(range(len(handed))) - set(pairs.values()))
     for place, position in pairs.items():
         if _key(answered[place]) != _key(handed[position]):
-            wish.changed[position] = answered[place]
+            edits.changed[position] = answered[place]
     for new, old in _gaps(pairs, len(answered), len(handed)):
         for place in new:
             # It stands for the messages that are gone here; where none are, it would be something new.
@@ -163,8 +163,8 @@ def _read(handed: Sequence[Message], answered: Sequence[Message]) -> Wish | None
             is_text = message.role in ("user", "system") and isinstance(message.content, str)
             if not old or not is_text or _key(message) in known:
                 return None
-            wish.inserted.append((old, message))
-    return wish
+            edits.inserted.append((old, message))
+    return edits
 
 
 def _matched(handed: Sequence[Message], answered: Sequence[Message]) -> dict[int, int]:
@@ -230,15 +230,15 @@ def _key(message: Message) -> bytes:
     return msgspec.json.encode(message_to_dict(message))
 
 
-def _grant(draft: Draft, handed: Sequence[Shown], wish: Wish, name: str) -> None:
-    for position, message in wish.changed.items():
+def _grant(draft: Draft, handed: Sequence[ShownMessage], edits: StageEdits, name: str) -> None:
+    for position, message in edits.changed.items():
         one, text = handed[position], content_text(message.content)
         if not isinstance(one.part, Block) or one.part.is_locked or not text.strip():
             continue
         if message.tool_calls == one.message.tool_calls and draft.saving(one.part, one.seq, text) > 0:
             draft.put_stub(one.part, one.seq, text, name)
-    leaving = _leaving(handed, wish.gone)
-    waiting = list(wish.inserted)
+    leaving = _leaving(handed, edits.gone)
+    waiting = list(edits.inserted)
     run: list[Part] = []
     texts: list[Message] = []
     for part in list(draft.parts):
@@ -252,7 +252,7 @@ def _grant(draft: Draft, handed: Sequence[Shown], wish: Wish, name: str) -> None
     _replace(draft, run, texts, name)
 
 
-def _leaving(handed: Sequence[Shown], gone: set[int]) -> dict[int, int]:
+def _leaving(handed: Sequence[ShownMessage], gone: set[int]) -> dict[int, int]:
     """The parts that may go, with their last position: all of them is gone, and nothing in them is untouchable."""
     last: dict[int, int] = {}
     staying: set[int] = set()

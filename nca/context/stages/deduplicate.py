@@ -1,4 +1,4 @@
-"""Stage 2: an earlier read of a file gives way to a pointer to the later one that shows as much."""
+"""Deduplicate: replace an earlier read of a file by a pointer to a later one that covers it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nca.messages import Entry
 
 STAGE = "deduplicate"
 POINTER = "[File {path} - refer to latest read below]"
-"""Seed 2's placeholder."""
+"""NeuroLink's placeholder."""
 CHANGED = "[File {path} - refer to latest read below; the file changed in between]"
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """An earlier read that a later one covers: `text` would stand in its place and save so many raw tokens."""
+    """An earlier read that a later one covers, the pointer to replace it, and the raw tokens that this saves."""
 
     block: Block
     seq: int
@@ -29,7 +29,7 @@ class Superseded:
 
 
 def deduplicate(draft: Draft, settings: DeduplicateSettings, *, target_tokens: int) -> None:
-    """Stub superseded reads; nothing where they are too small a share of all file-read tokens."""
+    """Replace superseded reads, unless they are too small a share of all file reads."""
     found, reads = _looked_for(draft)
     read_raw = sum(draft.history.run_tokens(use.seq, use.seq) for use in reads)
     if not found or sum(one.saved_raw for one in found) < settings.minimum_ratio * read_raw:
@@ -41,13 +41,15 @@ def deduplicate(draft: Draft, settings: DeduplicateSettings, *, target_tokens: i
 
 
 def superseded(draft: Draft) -> list[Superseded]:
-    """The reads that a later one makes superfluous, oldest first."""
+    """The reads that a later one covers, oldest first."""
     return _looked_for(draft)[0]
 
 
-def mend_pointers(draft: Draft) -> None:
-    """A pointer whose later read is shown no longer points nowhere: it becomes what a cleared result is."""
-    pointing = [(block, stub) for block in draft.near() for stub in block.stubs.values() if stub.stage == STAGE]
+def fix_pointers(draft: Draft) -> None:
+    """Clear the pointers whose later read is no longer shown."""
+    pointing = [
+        (block, stub) for block in draft.recent_blocks() for stub in block.stubs.values() if stub.stage == STAGE
+    ]
     if not pointing:
         return
     shown = {use.path: use.seq for use in file_uses(_shown_entries(draft)) if not use.is_write}
@@ -60,7 +62,7 @@ def mend_pointers(draft: Draft) -> None:
 def _shown_entries(draft: Draft) -> Iterator[Entry]:
     """Messages in the order of the log, but for results that give no picture any more: a placeholder stands there."""
     entries = draft.history.entries
-    for block in sorted(draft.near(), key=lambda block: block.first):
+    for block in sorted(draft.recent_blocks(), key=lambda block: block.first):
         for seq in block.seqs:
             entry = entries[seq - 1]
             if seq not in block.stubs or entry.message.role != "tool":
@@ -69,7 +71,7 @@ def _shown_entries(draft: Draft) -> Iterator[Entry]:
 
 def _looked_for(draft: Draft) -> tuple[list[Superseded], list[FileUse]]:
     """The reads that a later verbatim one covers, oldest first; and all reads that are shown."""
-    homes = {seq: block for block in draft.near() for seq in block.seqs}
+    homes = {seq: block for block in draft.recent_blocks() for seq in block.seqs}
     uses = list(file_uses(_shown_entries(draft)))
     reads = [use for use in uses if not use.is_write]
     by_path: dict[str, list[FileUse]] = {}

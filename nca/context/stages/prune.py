@@ -1,4 +1,4 @@
-"""Stage 1: old tool results give way to a placeholder. The call, the ids and the error mark stay."""
+"""Prune: replace old tool results by a placeholder. The call, the ids and the error mark stay."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from nca.context.draft import Block, Draft
 from nca.messages import Message
 
 CLEARED = "[Tool result cleared]"
-"""Seed 2's placeholder, the default of context.prune.placeholder."""
+"""NeuroLink's placeholder, the default of context.prune.placeholder."""
 SHORTENED = "shorten"
 """The stage that such a stub names: it may still be cleared later."""
 MAX_ERROR_CHARS = 200
 BUDGET_SHARE_PROTECTED = 4
-"""At most a quarter of the budget is protected (spec 3)."""
+"""At most a quarter of the budget is protected."""
 BUDGET_SHARE_MINIMUM = 10
-"""At most a tenth of the budget must be saved (spec 3)."""
+"""At most a tenth of the budget must be saved."""
 
 
 def prune(
     draft: Draft, settings: PruneSettings, *, target_tokens: int, budget_tokens: int, history_chars: int = 20_000
 ) -> None:
-    """Clear results until the target is met, those that matter least first and of equal ones the oldest.
+    """Clear results until the target is met, the least important and then the oldest first; none if that saves little.
 
-    Nothing where too little would be saved.
-
-    history_chars  results of earlier turns above this keep their beginning and end in any case (seed 3)
+    history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
     """
     _shorten(draft, history_chars)
     candidates = _candidates(draft, settings, budget_tokens)
@@ -47,7 +45,7 @@ def prune(
 
 def _shorten(draft: Draft, history_chars: int) -> None:
     turns = draft.turns()
-    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked and not block.far_turns):
+    for block in (block for turn in turns[:-1] for block in turn if not block.is_locked and not block.settled_turns):
         for seq in block.seqs:
             message = draft.history.message(seq)
             if message.role != "tool" or seq in block.stubs or len(message.text) <= history_chars:
@@ -75,7 +73,7 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
     kept_results = kept_tokens = 0
     for block in reversed(draft.blocks()):
         for seq in reversed(block.seqs):
-            if block.far_turns and kept_results >= settings.keep_results and kept_tokens > protected_tokens:
+            if block.settled_turns and kept_results >= settings.keep_results and kept_tokens > protected_tokens:
                 # Nothing older is recent, and what is in here goes as a whole.
                 break
             message = draft.history.message(seq)
@@ -87,7 +85,7 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
             is_recent = kept_results <= settings.keep_results or kept_tokens <= protected_tokens
             name = message.name or _tool_names(draft, block).get(message.tool_call_id, "")
             is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
-            if is_recent or block.is_locked or block.far_turns or is_cleared or name in settings.protected_tools:
+            if is_recent or block.is_locked or block.settled_turns or is_cleared or name in settings.protected_tools:
                 continue
             text = stub_text(message, settings.placeholder)
             saved = draft.saving(block, seq, text)

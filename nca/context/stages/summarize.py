@@ -1,4 +1,4 @@
-"""Stage 3: the older part becomes one summary, with the ledger of facts and the person's own words beside it."""
+"""Summarize: replace the older part by one summary, with the ledger of facts and the person's own words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from nca.context.view import Range, Summary, Verbatim, seqs
 from nca.messages import Message
 
 SMALLEST_STRETCH_TOKENS = 160
-"""Less than this is not worth a summary: its frame alone costs a quarter of it."""
+"""The smallest part that is worth a summary: the frame alone costs a quarter of it."""
 WORDS_KEPT = 3
 """The user's words that a summary keeps for later merges, in budgets of what it shows of them; the log has them all."""
 LIVE_SHARE = 1.4
@@ -37,8 +37,7 @@ LIVE_SHARE = 1.4
 FRAME_TOKENS = 60
 """Header, preface and headings of a summary."""
 LEAST_SHARE = 16
-"""What code keeps has this part of the budget even where results that the model has not seen fill the target: those can
-be cut after it, and asked for again."""
+"""What code keeps gets at least this part of the budget, even if unseen results fill the target: those can be cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class SummaryJob:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Raw tokens that each part of a summary may take."""
+    """Raw tokens that each part of a summary may have."""
 
     prose: int
     ledger: int
@@ -72,11 +71,11 @@ class Sizes:
 def sizes(
     settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int, words_raw: int, cuttable_raw: int = 0
 ) -> Sizes:
-    """At most the settings, shares of the budget (spec 4), and three quarters of what goes away and of the room.
+    """How long each part may be: within the settings, a share of the budget, 3/4 of what it replaces and of the room.
 
-    The user's own words come first: they are few, and a rule among them must not be lost for prose about it.
+    The person's own words come first: they are few, and a rule among them must not be lost for prose about it.
 
-    cuttable_raw  raw tokens of results that the model has not seen yet which may be cut at last; the room has them not
+    cuttable_raw  raw tokens of results that the model has not seen and that may be cut; not counted in `room_raw`
     """
     own = settings.summarize
     most = max(0, min(gone_raw, room_raw - FRAME_TOKENS) * 3 // 4)
@@ -90,7 +89,7 @@ def sizes(
 def summarize(
     draft: Draft, job: SummaryJob, *, target_tokens: int, older: Sequence[Block] | None = None
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
-    """Replace the older part by a summary; None, and nothing changed, where that would not be smaller.
+    """Replace the older part by a summary. None, and nothing has changed, if that would not be smaller.
 
     older  the blocks that go; None: all but the newest that fit the target
     """
@@ -111,7 +110,7 @@ def summarize(
     foreign = [read_again(message.text) for message in messages if is_summary(message)]
     others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
     known = [*(part.ledger for part in (*others, *absorbed)), *(ledger for _, ledger in foreign)]
-    ledger = facts.merge([*known, facts.extract(messages, draft.history.found)])
+    ledger = facts.merge([*known, facts.extract(messages, draft.history.facts)])
     ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
     gone_raw += sum(draft.part_raw(part) for part in absorbed)
     allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger), _cuttable_raw(draft))
@@ -140,7 +139,7 @@ def summarize(
 def choose(
     draft: Draft, settings: ContextSettings, target_tokens: int, budget_tokens: int, room_raw: int
 ) -> list[Block]:
-    """The blocks to summarize: all that may go but the newest whole turns, and of a turn too large its newest steps."""
+    """The blocks to summarize: all but the newest turns, or the newest steps of a turn that is too large."""
     turns = draft.turns()
     total_raw = sum(block.raw for block in draft.blocks())
     room = draft.meter.scaled(room_raw - sizes(settings, budget_tokens, total_raw, room_raw, total_raw // 4).total)
@@ -213,7 +212,7 @@ def compose(
 
 
 def _absorb(draft: Draft) -> tuple[list[Summary], int]:
-    """Summaries of equal rank merge, newest first, as carries do: each fact is rewritten log2(N) times at most."""
+    """The newest summaries of ranks 0, 1, 2 …, merged like carries: a fact is rewritten log2(N) times at most."""
     absorbed: list[Summary] = []
     rank = 0
     for part in reversed([part for part in draft.parts if isinstance(part, Summary)]):
@@ -245,7 +244,7 @@ def _position(draft: Draft, absorbed: Sequence[Summary], gone: Sequence[Block]) 
 
 
 def _put(draft: Draft, leaving: Sequence[Part], summary: Summary, others: Sequence[Summary]) -> bool:
-    """Put the summary in their place; False, and nothing changed, where that would not be smaller.
+    """Put the summary in their place. False, and nothing has changed, if that would not be smaller.
 
     Older summaries hand their ledger to the newest, so that no fact stands twice.
     """

@@ -1,4 +1,4 @@
-"""Stage 4: the oldest turns leave behind a marker; at last contents are cut. It always lands, or says it cannot."""
+"""Truncate: hide the oldest turns behind a marker, and cut contents as a last resort."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nca.messages import Message
 from nca.wire import content_text
 
 TRUNCATED = "[Earlier conversation history was truncated to fit within context limits]"
-"""Seed 2's marker."""
+"""NeuroLink's marker."""
 FIRST_EXCHANGE_SHARE = 10
-"""The first exchange stays only while it costs at most a tenth of the budget (spec 3)."""
+"""The first exchange stays only while it costs at most a tenth of the budget."""
 SMALLEST_CONTENT_TOKENS = 24
 """Contents are not cut below this: what is left says nothing."""
 ENDING_CHARS = 300
@@ -72,7 +72,7 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
 
 
 def _turns(group: list[Block]) -> int:
-    return max(1, group[0].far_turns)
+    return max(1, group[0].settled_turns)
 
 
 def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> None:
@@ -88,7 +88,7 @@ def cut_contents(draft: Draft, target_tokens: int) -> None:
     """Cut the largest contents that may be touched until the target is met."""
     shown = [
         (block, seq)
-        for block in draft.near()
+        for block in draft.recent_blocks()
         if block.is_unseen or not block.is_locked
         for seq in block.seqs
         if draft.history.message(seq).content

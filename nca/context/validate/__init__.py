@@ -1,4 +1,4 @@
-"""What a provider would refuse of a request, checked before it is sent. One provider a file."""
+"""Check what a provider would refuse, before a request is sent. One provider a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anthropic's rules (reliability 3.6, A1–A15), on the OpenAI-shaped form."""
+"""Anthropic's rules for a request, checked on its OpenAI-shaped form."""
 
 from __future__ import annotations
 

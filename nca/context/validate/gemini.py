@@ -1,4 +1,4 @@
-"""Gemini's rules (reliability 3.6, G1–G8), on the OpenAI-shaped form."""
+"""Gemini's rules for a request, checked on its OpenAI-shaped form."""
 
 from __future__ import annotations
 

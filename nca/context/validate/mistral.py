@@ -1,7 +1,7 @@
-"""Mistral's rules (reliability 3.6, M1–M7), on the OpenAI-shaped form.
+"""Mistral's rules for a request, checked on its OpenAI-shaped form.
 
-M5, ids of exactly nine characters, is kept by `nca.context.request` when the provider is Mistral; this check takes
-any id that can be mapped to one, so that a request for no provider in particular can be checked too.
+Mistral requires ids of exactly nine characters. `nca.context.request` makes them; this check accepts any id that can be
+mapped to one, so that a request for no provider in particular can be checked too.
 """
 
 from __future__ import annotations

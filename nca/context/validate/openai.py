@@ -1,4 +1,4 @@
-"""OpenAI's chat rules (reliability 3.6, O1–O8); the base of the other checks."""
+"""OpenAI's rules for a chat request; the other checks build on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, An
 
 
 def pairs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """O1–O3: each call has exactly one result directly behind it, and each result its call."""
+    """Each call has exactly one result directly behind it, and each result its call."""
     waiting: list[str] = []
     seen: set[str] = set()
     for index, message in enumerate(messages, 1):
@@ -42,7 +42,7 @@ def pairs(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def shapes(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """O4–O8: ids, arguments, contents, names, and text that can be encoded."""
+    """Ids, arguments, contents, names, and text that can be encoded."""
     if not messages:
         yield "there are no messages"
     for index, message in enumerate(messages, 1):

@@ -177,7 +177,7 @@ def test_talk_is_left_alone() -> None:
 
 
 def test_long_results_of_earlier_turns_keep_their_beginning_and_end() -> None:
-    """Seed 3: above 20,000 characters; those of the turn in progress are not touched."""
+    """As in CowAgent: above 20,000 characters; those of the turn in progress are not touched."""
     long = "first line\n" + "x" * 30_000 + "\nlast line"
     log = [user("One"), *step("a", long), assistant(), user("Two"), *step("b", long)]
     history = history_of(log)
