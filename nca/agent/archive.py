@@ -14,13 +14,13 @@ from nca.agent.memory import day_entries, load_notes
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
 from nca.sessions import Hit, Session, Store
-from nca.sessions.ranking import Weights
+from nca.sessions.ranking import RankingWeights
 
 Scope = Literal["session", "all"]
 
 NOTES = 2
 """Of the answers to one question: notes come last, since what was said is what they were made of."""
-_ALONE = Weights(around=0.0, turn=0.0)
+_ALONE = RankingWeights(around=0.0, turn=0.0)
 """Notes say nothing about the notes beside them."""
 _MESSAGE = re.compile(r"(?:([0-9a-zA-Z]+):)?#?(\d{1,9})(?:-(\d{1,9}))?")
 _MAX_RANGE = 50
@@ -93,7 +93,7 @@ class Archive:
 def _messages(session: Session, first: int, last: int) -> str:
     parts = []
     for seq in range(first, min(last, first + _MAX_RANGE - 1) + 1):
-        text = session.found_text(seq)
+        text = session.searchable_text(seq)
         if text and first != last:
             text = f"[{seq}]\n{text}"
         parts.append(text)

@@ -73,7 +73,7 @@ class Conversation:
         self.session = session
         self.memory = Memory(lambda: self._window.settings.memory, directory)
         archive = Archive(store, session, lambda: self.memory.file)
-        self._outputs = store.originals_of(session.info.id)
+        self._outputs = store.outputs_folder(session.info.id)
         settings = loaded.for_model(model.facts.name).settings
         self._briefings = Briefings(directory, has_skills=toolbox is None)
         briefing = self._briefings.of(settings, model.facts)

@@ -1,7 +1,7 @@
 """One connection to the database: its pragmas, reads, write transactions and migrations.
 
-apsw brings its own SQLite, past the WAL-reset fault (3.7.0 to 3.51.2), so write-ahead logging is safe with several
-processes. Pragmas are those of reliability 1.1.
+apsw brings its own SQLite, newer than the versions with the WAL-reset bug (3.7.0 to 3.51.2), so write-ahead logging is
+safe with several processes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from urllib.parse import quote
 import apsw
 
 from nca.errors import StoreDamaged, StoreError
-from nca.sessions import functions, schema
+from nca.sessions import schema, sql_functions
 from nca.sessions import store_errors as faults
 
 BUSY_SECONDS = 10.0
-"""How long a statement waits for other writers before it gives up (reliability F8)."""
+"""How long a statement waits for other writers before it fails."""
 _BUSY_SLEEP_SECONDS = 0.001
 _JOURNAL_LIMIT_BYTES = 16 * 1024 * 1024
 _FRESH_TRIES = 20
@@ -34,7 +34,7 @@ Row = tuple[Any, ...]
 
 
 class _Stamp(NamedTuple):
-    """What changes when another process writes the database."""
+    """Properties of the file that change when another process writes the database."""
 
     size: int
     modified_ns: int
@@ -42,23 +42,23 @@ class _Stamp(NamedTuple):
 
 
 class Database:
-    """All SQL of the store goes through `rows` and `transaction`; both may be called from any thread."""
+    """Runs all SQL of the store, by `rows` and `transaction`. Both may be called from any thread."""
 
     def __init__(
-        self, connection: apsw.Connection, path: Path | None, *, is_read_only: bool = False, is_frozen: bool = False
+        self, connection: apsw.Connection, path: Path | None, *, is_read_only: bool = False, is_immutable: bool = False
     ) -> None:
         self.connection = connection
         self.path = path
         self._is_read_only = is_read_only
         self._lock = threading.RLock()
-        self._frozen = _stamp(path) if is_frozen and path else None
+        self._immutable = _stamp(path) if is_immutable and path else None
         self._steps: list[Callable[[apsw.Connection], None]] = []
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
-        """All rows of a query, by a read of their own. Raises StoreError."""
+        """All rows of a query, as one consistent read. Raises StoreError."""
         with self._guarded():
             for _ in range(_FRESH_TRIES):
-                stamp = self._thaw()
+                stamp = self._reconnect_if_changed()
                 try:
                     rows = self.connection.execute(sql, bindings).fetchall()
                 except apsw.Error:
@@ -75,10 +75,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """BEGIN IMMEDIATE … COMMIT, durable on return; any exception inside rolls all of it back.
+        """BEGIN IMMEDIATE … COMMIT, durable on return. An exception inside rolls everything back.
 
-        Not apsw's own `with connection`: that keeps the interpreter's lock while it waits for another writer, so a
-        thread that waits stops the one that it waits for.
+        apsw's own `with connection` would hold the interpreter's lock while it waits for another writer, and so block
+        the very thread that it waits for.
         """
         with self._guarded():
             self.connection.execute("BEGIN IMMEDIATE")
@@ -91,23 +91,23 @@ class Database:
                 raise
 
     def also(self, step: Callable[[apsw.Connection], None]) -> None:
-        """Do this once with the connection, and again with each that takes its place."""
+        """Run a step once on this connection, and again on each connection that replaces it."""
         with self._guarded():
             if step not in self._steps:
-                self._thaw()
+                self._reconnect_if_changed()
                 step(self.connection)
                 self._steps.append(step)
 
     def tokenizer(self, name: str, arguments: list[str]) -> apsw.FTS5Tokenizer:
         """One of FTS5's own tokenizers."""
         with self._guarded():
-            self._thaw()
+            self._reconnect_if_changed()
             return self.connection.fts5_tokenizer(name, arguments)
 
     def back_up(self, target: Path) -> None:
-        """Copy the database as it is now, in use or not, into a new private file; whole or not there at all.
+        """Copy the database, in use or not, into a new private file, completely or not at all.
 
-        Raises StoreError, also where there is such a file.
+        Raises StoreError, also if the file exists.
         """
         with self._lock, faults.explained(target):
             if os.path.lexists(target):
@@ -115,7 +115,7 @@ class Database:
             part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
             try:
                 for _ in range(_FRESH_TRIES):
-                    stamp = self._thaw()
+                    stamp = self._reconnect_if_changed()
                     self._copy_to(part)
                     if stamp is None or self.path is None or _stamp(self.path) == stamp:
                         part.replace(target)
@@ -140,7 +140,7 @@ class Database:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """One at a time, with errors explained. Damage is remembered, so that the next opening looks at every page."""
+        """Serialize access and explain errors. Damage is recorded, so that the next opening checks every page."""
         with self._lock:
             try:
                 with faults.explained(self.path):
@@ -151,36 +151,36 @@ class Database:
                         suspicion_of(self.path).touch(0o600)
                 raise
 
-    def _thaw(self) -> _Stamp | None:
-        """Connect again where the file that was opened as unchanging has changed after all."""
-        if self._frozen is None or self.path is None:
+    def _reconnect_if_changed(self) -> _Stamp | None:
+        """Reconnect if a file that was opened as immutable has changed after all."""
+        if self._immutable is None or self.path is None:
             return None
         stamp = _stamp(self.path)
-        if stamp != self._frozen:
+        if stamp != self._immutable:
             self.connection.close()
-            self.connection, is_frozen = connect_for_reading(self.path)
-            self._frozen = stamp if is_frozen else None
+            self.connection, is_immutable = connect_for_reading(self.path)
+            self._immutable = stamp if is_immutable else None
             for step in self._steps:
                 step(self.connection)
-        return self._frozen
+        return self._immutable
 
 
 def connect(path: Path | None) -> apsw.Connection:
-    """A connection that may write. The file exists already (so that it was made private)."""
+    """A connection that may write. The file must exist, because the caller creates it with private permissions."""
     if path is None:
         connection = apsw.Connection(":memory:")
     else:
         connection = apsw.Connection(_uri(path, "rw"), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
-    connection.set_busy_handler(_patience())
-    functions.register(connection, path)
+    connection.set_busy_handler(_busy_handler())
+    sql_functions.register(connection, outputs_of(path) if path else None)
     return connection
 
 
-def _patience() -> Callable[[int], bool]:
-    """Waits for another writer in short steps.
+def _busy_handler() -> Callable[[int], bool]:
+    """A busy handler that waits for another writer in short steps.
 
-    SQLite's own timeout sleeps longer and longer, so that of eight busy writers one came last again and again: it
-    waited up to 7 of its 10 seconds. With short steps the longest wait stayed below one.
+    SQLite's own timeout sleeps longer and longer, which starves a writer among many: one of eight waited up to 7 of its
+    10 seconds. With short steps the longest wait was below one second.
     """
     since = 0.0
 
@@ -197,22 +197,22 @@ def _patience() -> Callable[[int], bool]:
 
 
 def connect_for_reading(path: Path) -> tuple[apsw.Connection, bool]:
-    """A connection that writes nothing, and whether it takes the file for unchanging.
+    """A read-only connection, and whether it treats the file as immutable.
 
-    Without a write-ahead log nobody has the database open for writing; SQLite would make the log's files just to
-    read, and could not in a directory that cannot be written. So then it is told that the file does not change, and
-    `Database.rows` looks whether that was true.
+    Without a write-ahead log, nobody has the database open for writing. SQLite would still create the log's files,
+    which fails in a directory that cannot be written. It is therefore told that the file is immutable, and
+    `Database.rows` checks that this was true.
     """
-    is_frozen = not _stamp(path).has_log
+    is_immutable = not _stamp(path).has_log
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(_uri(path, "ro", immutable=is_frozen), flags=flags)
-    connection.set_busy_handler(_patience())
+    connection = apsw.Connection(_uri(path, "ro", immutable=is_immutable), flags=flags)
+    connection.set_busy_handler(_busy_handler())
     _set(connection, trusted_schema=False, cell_size_check=True, mmap_size=0)
-    return connection, is_frozen
+    return connection, is_immutable
 
 
 def prepare(connection: apsw.Connection) -> None:
-    """Make writes durable, and the schema's promises binding. All but the journal mode is per connection."""
+    """Make writes durable and constraints binding. All pragmas but the journal mode are per connection."""
     _set(
         connection,
         journal_mode="WAL",
@@ -229,9 +229,9 @@ def prepare(connection: apsw.Connection) -> None:
 
 
 def migrate(database: Database, migrations: Sequence[str] = schema.MIGRATIONS) -> Path | None:
-    """Bring the schema to `len(migrations)` in one transaction; gives the backup made before, None for a new file.
+    """Migrate the schema to `len(migrations)` in one transaction. Returns the backup made before; None for a new file.
 
-    Raises StoreError, and then the file is as it was.
+    Raises StoreError and leaves the file unchanged.
     """
     version = database.connection.pragma("user_version")
     if version >= len(migrations):
@@ -253,7 +253,7 @@ def migrate(database: Database, migrations: Sequence[str] = schema.MIGRATIONS) -
 
 
 def unused(path: Path) -> Path:
-    """`path`, or the first of path-2, path-3 … that no file has."""
+    """`path`, or the first of path-2, path-3 … that does not exist."""
     candidate, number = path, 1
     while os.path.lexists(candidate):
         number += 1
@@ -266,13 +266,18 @@ def log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
+def outputs_of(path: Path) -> Path:
+    """The folder of complete tool outputs that belongs to a database file."""
+    return path.parent / "outputs"
+
+
 def suspicion_of(path: Path) -> Path:
-    """There while a process has met damage in the database and no opening has looked at it since."""
+    """A flag file: a process found damage in the database, and no opening has checked it since."""
     return path.parent / "locks" / f"{path.name}.suspect"
 
 
 def size_of(path: Path) -> int:
-    """In bytes; 0 where there is no file."""
+    """In bytes; 0 if there is no file."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Structs to JSON text and back. Every text is cleaned on the way in (reliability F49); NUL is an escape in JSON."""
+"""Encode structs as JSON text and decode them. Lone surrogates are cleaned; NUL is an escape in JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(value: msgspec.Struct) -> str:
-    """JSON text that decodes to an equal struct. Raises StoreError for what JSON cannot hold."""
+    """JSON text that decodes to an equal struct. Raises StoreError if JSON cannot hold the value."""
     try:
         try:
             return _encoder.encode(value).decode()
@@ -26,7 +26,7 @@ def encode(value: msgspec.Struct) -> str:
 
 
 def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
-    """Raises StoreDamaged, which names `what` was being read."""
+    """Decode JSON text. Raises StoreDamaged, which names `what` was read."""
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError) as error:

@@ -1,6 +1,6 @@
-"""Locks between processes: files under `locks/` beside the database, held with flock.
+"""Locks between processes: files in `locks/` beside the database, held with flock.
 
-The kernel releases them with the process, however it ends. What is written inside is for people only.
+The kernel releases a lock when its process ends, however it ends. The files' contents only inform people.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.02
 
 
 class FileLock:
-    """One held flock. `acquire` gives None where another holder, of this process or any other, is in the way."""
+    """A held flock."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -27,7 +27,10 @@ class FileLock:
 
     @classmethod
     def acquire(cls, path: Path, *, is_shared: bool = False) -> FileLock | None:
-        """Try once. Raises StoreError where the lock file cannot be made."""
+        """Try once; None if another holder, in this or any other process, has the lock.
+
+        Raises StoreError if the lock file cannot be created.
+        """
         with faults.explained(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             while True:
@@ -42,12 +45,12 @@ class FileLock:
                     raise
                 if _is_current(path, descriptor):
                     return cls(path, descriptor)
-                # The holder before removed the file between our open and our lock: lock the new one.
+                # The previous holder deleted the file between our open and our lock: lock the new one.
                 os.close(descriptor)
 
     @classmethod
     def wait(cls, path: Path, seconds: float) -> FileLock:
-        """Wait for an exclusive lock. Raises StoreError when `seconds` are over."""
+        """Wait for an exclusive lock. Raises StoreError after `seconds`."""
         deadline = time.monotonic() + seconds
         while True:
             lock = cls.acquire(path)
@@ -61,29 +64,29 @@ class FileLock:
             time.sleep(_POLL_SECONDS)
 
     def share(self) -> None:
-        """Let others share the lock. Others may get in between, so call it under another lock."""
+        """Downgrade to a shared lock. Another process may get in between, so call it while holding another lock."""
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def sign(self) -> None:
-        """Write down who holds it. A disk that is full does not keep anybody from working."""
+        """Record the holder. A full disk is no error."""
         owner = json.dumps({"pid": os.getpid(), "start": time.time(), "host": os.uname().nodename}).encode()
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, owner, 0)
 
     def release(self, *, remove: bool = False) -> None:
-        """Let go; `remove` the file too. Safe while others wait for it: see `acquire`."""
+        """Release the lock and optionally delete its file. Safe while others wait for it: see `acquire`."""
         if self._descriptor < 0:
             return
         if remove:
-            with suppress(OSError):  # a file that stays is empty of meaning
+            with suppress(OSError):  # a leftover file means nothing
                 self.path.unlink()
         os.close(self._descriptor)
         self._descriptor = -1
 
 
 def lock_session(path: Path, session_id: str) -> FileLock:
-    """The lock of one session's writer. Raises SessionLocked, which names the process that has it."""
+    """Lock a session for its writer. Raises SessionLocked, which names the process that has it."""
     lock = FileLock.acquire(path)
     if lock is None:
         raise SessionLocked(
@@ -98,12 +101,12 @@ def _holder(path: Path) -> str:
     try:
         owner = json.loads(path.read_bytes())
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(owner["start"]))
-        # Another machine's, where the home is shared between machines: the number alone would mislead.
+        # On a home directory that machines share, the process number alone would mislead.
         host = str(owner.get("host", ""))
         where = f" on {host}" if host not in ("", os.uname().nodename) else ""
         return f" in process {int(owner['pid'])}{where}, since {since}"
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
-        # Between taking the lock and signing it, or on a full disk, nothing is written there.
+        # Nothing is recorded between taking the lock and signing it, or on a full disk.
         return " in another process"
 
 

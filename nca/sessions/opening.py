@@ -1,12 +1,12 @@
-"""Getting at the database file, whatever lies there: nothing, an empty file, ours, damaged, newer, somebody else's.
+"""Open the database file, whatever is there.
 
-| what lies there                               | for writing                            | for reading    |
+| found                                         | for writing                            | for reading    |
 | --------------------------------------------- | -------------------------------------- | -------------- |
 | nothing, or an empty file                     | a new database                         | an empty store |
 | ours, of an older schema                      | backed up and migrated                 | migrated copy in memory |
 | ours, of a newer schema                       | StoreTooNew                            | StoreTooNew    |
 | a directory; another program's database       | StoreError                             | StoreError     |
-| garbage, cut short, damaged pages             | set aside, said, what is readable kept | StoreDamaged   |
+| garbage, cut short, damaged pages             | set aside; the readable part is kept   | StoreDamaged   |
 | unreadable, unwritable, a full disk           | StoreError "cannot write …"            | StoreError     |
 """
 
@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
-from nca.sessions import salvage, schema
+from nca.sessions import schema
 from nca.sessions import store_errors as faults
+from nca.sessions.corruption import recover_readable
 from nca.sessions.database import (
     Database,
     connect,
@@ -42,7 +43,7 @@ _ENDINGS = ("", "-wal", "-shm")
 
 
 class Opened(NamedTuple):
-    """`lock` says to other processes that the database is in use; `notes` are for the person."""
+    """An open database. `lock` tells other processes that it is in use; `notes` are for the person."""
 
     database: Database
     lock: FileLock | None
@@ -57,14 +58,14 @@ def open_in_memory() -> Opened:
 
 
 def open_for_reading(path: Path) -> Opened:
-    """Writes nothing and takes no lock. Raises StoreDamaged, StoreTooNew, StoreError."""
+    """Open without writing or locking. Raises StoreDamaged, StoreTooNew, StoreError."""
     _refuse_non_files(path)
     if _is_blank(path):
         return open_in_memory()
     _check_header(path)
     with faults.explained(path):
-        connection, is_frozen = connect_for_reading(path)
-    database = Database(connection, path, is_read_only=True, is_frozen=is_frozen)
+        connection, is_immutable = connect_for_reading(path)
+    database = Database(connection, path, is_read_only=True, is_immutable=is_immutable)
     try:
         version = _check(database)
         if version == len(schema.MIGRATIONS):
@@ -83,7 +84,7 @@ def open_for_reading(path: Path) -> Opened:
 
 
 def open_for_writing(path: Path) -> Opened:
-    """Makes what is missing, sets aside what is damaged. Raises StoreTooNew, StoreError."""
+    """Create what is missing and set aside what is damaged. Raises StoreTooNew, StoreError."""
     _refuse_non_files(path)
     with faults.explained(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +108,7 @@ def open_for_writing(path: Path) -> Opened:
 
 
 def _open_or_set_aside(path: Path, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
-    # The new store is whole before the damaged one moves: a kill or a full disk until then changes nothing.
+    # The new store is complete before the damaged one moves: until then, a kill or a full disk changes nothing.
     fresh = path.with_name(path.name + ".new")
     if is_alone and not path.exists() and size_of(fresh) > 0 and size_of(log_of(fresh)) == 0:
         # Killed between the two moves.
@@ -118,12 +119,12 @@ def _open_or_set_aside(path: Path, *, is_alone: bool) -> tuple[Database, tuple[s
         return _open_existing(path, is_alone=is_alone), ()
     except StoreDamaged as error:
         if not is_alone:
-            # Another process writes through names that a rename would take from under it.
+            # Another process still writes to this path.
             raise
         how = error.message
     _remove(fresh)
     with closing(_open_existing(fresh, is_alone=True)) as database:
-        kept = salvage.salvage(path, database)
+        kept = recover_readable(path, database)
     aside = _set_aside(path)
     database = _put_in_place(fresh, path)
     return database, (f"{how}. It was set aside as {aside.name}; {kept} could be read and are kept in a new store.",)
@@ -169,7 +170,7 @@ def _refuse_non_files(path: Path) -> None:
 
 
 def _is_blank(path: Path) -> bool:
-    """Nothing there, or nothing in it, and no write-ahead log that SQLite would throw away unread."""
+    """Whether the file is missing or empty. A write-ahead log beside it is damage: SQLite would discard it."""
     with faults.explained(path, "read"):
         if size_of(path) > 0:
             return False
@@ -179,7 +180,7 @@ def _is_blank(path: Path) -> bool:
 
 
 def _make_private_file(path: Path) -> None:
-    """Made before SQLite opens it: SQLite gives its log and index files the same permissions."""
+    """Create the file before SQLite opens it, which gives its other files the same permissions."""
     with faults.explained(path):
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
@@ -190,7 +191,7 @@ def _make_private_file(path: Path) -> None:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse what is no database, and one that is shorter than it says (SQLite 3.40 opened that without a word)."""
+    """Refuse a file that is no database or is truncated (SQLite 3.40 opened the latter without an error)."""
     with faults.explained(path, "read"), path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
@@ -222,7 +223,7 @@ def _check(database: Database) -> int:
 
 
 def _check_pages(database: Database, path: Path) -> None:
-    """Is each page what it should be? Asked after a process that did not close the database, or met damage in it."""
+    """Check every page, after a process did not close the database or found damage in it."""
     with faults.explained(database.path):
         verdict = database.connection.pragma("quick_check", 1)
     if verdict != "ok":
@@ -232,14 +233,14 @@ def _check_pages(database: Database, path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """What an opening that was killed left half-made."""
+    """Delete what a killed opening left incomplete."""
     with faults.explained(path):
         for ending in _ENDINGS:
             path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename the file and what belongs to it; nothing is overwritten."""
+    """Rename the database's files and return the new name; nothing is overwritten."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     aside = unused(path.with_name(f"{path.name}.corrupt-{stamp}"))
     with faults.explained(path):

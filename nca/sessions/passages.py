@@ -1,12 +1,12 @@
-"""What of a message can be found: its plain text, cut into passages, and the columns of the full-text index.
+"""Split a message into the passages of the full-text index.
 
-The schema's trigger calls `passages_of` for every message that enters the log, so index and log are one transaction.
-The index keeps no text: a passage is cut from its message again when it is shown, so the cuts must never change
-without a migration that builds the index anew.
+A trigger calls `passages_of` for every message that enters the log, so index and log are one transaction. The index
+stores no text: a passage is cut from its message again when it is shown. The cuts must therefore never change without
+a migration that rebuilds the index.
 
-    text    the passage as it is; FTS5 splits it into words, so `a/b.py:12` and `snake_case` are phrases
-    extra   what FTS5 would not see: the words of camelCase, pairs of neighbouring CJK characters, who speaks, and
-            whether the passage says a time or a number
+    text    the passage; FTS5 splits it into words, so `a/b.py:12` and `snake_case` are phrases
+    extra   what FTS5 does not see: the words of camelCase, pairs of neighbouring CJK characters, the month of a date,
+            and who speaks. Older databases also hold the words nca9when and nca9count, which no query uses.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from nca.messages import AttachmentPart, Message, TextPart, clean_text
 
 PASSAGE_CHARS = 1_200
 MAX_PASSAGES = 4_096
-"""Of one message; a row of the index is `message id * MAX_PASSAGES + place`. What lies behind is not found."""
+"""Of one message; later text is not indexed. A row of the index is `message id * MAX_PASSAGES + place`."""
 RECALL = "recall"
-"""The tool whose calls and results are left out: found once, they would be found for ever."""
+"""The tool whose calls and results are not indexed: once found, they would be found again each time."""
 
 _LEAST_PASSAGE = PASSAGE_CHARS // 2
 _OUTPUT = re.compile(r"\[The whole output is in .*?([0-9A-Za-z_-]+)[/\\](\d+\.txt)\]\s*\Z")
 CAMEL = re.compile(r"\b(?:[^\W\d_]*[a-z][A-Z]\w*|[A-Z]{2,}[a-z]\w+)")
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-"""In every match of CAMEL, and found much faster: most texts have none."""
+"""In every match of CAMEL, and much faster to search: most texts have none."""
 CAMEL_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 CJK_RUN = re.compile(f"[{_CJK}]+")
@@ -43,32 +43,20 @@ _SPEAKER = re.compile(
 )
 _SPEAKER_CHARS = 200
 BY = "nca9by"
-"""Stands in the second column before each word of the speaker's name; a word that nobody writes."""
+"""Prefix of each word of the speaker's name in the second column; nobody writes it."""
 _ISO_DATE = re.compile(r"\b(?:19|20)\d\d[-/](0[1-9]|1[0-2])[-/](?:[0-2]\d|3[01])")
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+_MONTH_NAMES = "january february march april may june july august september october november december"
+_MONTHS = _MONTH_NAMES.split()
 
 _decoder = msgspec.json.Decoder(Message)
 
 
 def passages_of(body: str, outputs: Path | None) -> str:
-    """A stored message as a JSON list of [text, extra], one for each passage; none where nothing can be read."""
+    """The passages of a stored message as a JSON list of [text, extra]; empty if the message is damaged."""
     try:
         message = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return "[]"  # a damaged row is found out when it is read; it must not stop a migration
+        return "[]"  # reading the row reports the damage; it must not stop a migration
     text = plain_text(message, outputs)
     speaker = speaker_of(message)
     return json.dumps(
@@ -77,7 +65,7 @@ def passages_of(body: str, outputs: Path | None) -> str:
 
 
 def plain_text(message: Message, outputs: Path | None = None) -> str:
-    """Everything of a message that can be found, in one text. `outputs`: the folder of whole tool outputs."""
+    """The searchable text of a message. `outputs`: the folder of complete tool outputs."""
     if message.is_synthetic or (message.role == "tool" and message.name == RECALL):
         return ""
     parts = [_content(message, outputs)]
@@ -87,7 +75,7 @@ def plain_text(message: Message, outputs: Path | None = None) -> str:
 
 
 def cuts(text: str) -> list[tuple[int, int]]:
-    """Where the passages of a text begin and end: at the ends of lines, or of words, where there are any."""
+    """Start and end of each passage of a text, cut at the end of a line or word if there is one."""
     found: list[tuple[int, int]] = []
     first = 0
     while len(text) - first > PASSAGE_CHARS and len(found) < MAX_PASSAGES:
@@ -105,7 +93,7 @@ def cuts(text: str) -> list[tuple[int, int]]:
 
 
 def extra_words(text: str, speaker: str = "") -> str:
-    """Words for the index's second column."""
+    """The second column of the index, one entry a line."""
     words = [" ".join(CAMEL_PART.findall(match)) for match in (CAMEL.findall(text) if _HUMP.search(text) else ())]
     words += [_MONTHS[int(month) - 1] for month in _ISO_DATE.findall(text)]
     if not text.isascii():
@@ -116,14 +104,14 @@ def extra_words(text: str, speaker: str = "") -> str:
 
 
 def pairs(run: str) -> Iterator[str]:
-    """Overlapping pairs of a run of CJK characters, and its last one alone, so that each begins some word."""
+    """Overlapping pairs of a run of CJK characters, and the last one alone, so that each character begins a word."""
     for place in range(len(run) - 1):
         yield run[place : place + 2]
     yield run[-1]
 
 
 def speaker_of(message: Message) -> str:
-    """Who says it: the name on a message, or before its text ("[8 May] Ann: …"); empty where neither is there."""
+    """The name before a message's text ("[8 May] Ann: …") or on the message; empty if there is none."""
     if message.role == "tool" or message.role == "system":
         return ""
     match = _SPEAKER.match(message.text[:_SPEAKER_CHARS])
@@ -149,9 +137,9 @@ def _content(message: Message, outputs: Path | None) -> str:
 
 
 def _whole_output(message: Message, text: str, outputs: Path | None) -> str:
-    """The file that a cut tool result names, where it lies in the store's own folder; else the text as it is.
+    """The complete output that a shortened tool result names, if it is in the store's own folder; else the text.
 
-    Only the file's name is taken from the text: whatever a tool writes, no other file is read.
+    Only the file's name is taken from the text, so no other file is read, whatever a tool writes.
     """
     if outputs is None or message.role != "tool" or not (match := _OUTPUT.search(text, max(0, len(text) - 4_096))):
         return text
@@ -169,7 +157,7 @@ def _whole_output(message: Message, text: str, outputs: Path | None) -> str:
 
 
 def _arguments(arguments: str) -> str:
-    """The values of a call's JSON as text, one a line; what is no JSON as it is."""
+    """The values of a call's JSON arguments, one a line; invalid JSON unchanged."""
     try:
         return "\n".join(_values(msgspec.json.decode(arguments)))
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a list shows of a session beside its name: where it ended, and how large it is."""
+"""Preview of a session in a list: its last question and answer, and its size."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from nca.sessions.database import Database
 from nca.sessions.encoding import decode
 
 _LOOKED_THROUGH = 20
-"""Messages of one role, newest first, until one has text: steps of a turn are often calls only."""
+"""Newest messages of a role that are searched for text: steps of a turn often hold only calls."""
 
 _message_decoder = msgspec.json.Decoder(Message)
 
 
-class Glance(msgspec.Struct, frozen=True):
-    """asked, answered: the last text of the person and of the model, as they were stored; size_bytes: of the log."""
+class SessionPreview(msgspec.Struct, frozen=True):
+    """The last text of the person (`asked`) and of the model (`answered`), and the size of the log."""
 
     asked: str
     answered: str
     size_bytes: int
 
 
-def glance(database: Database, session: int) -> Glance:
-    """Raises StoreError. A message that cannot be read is passed over: opening the session says so."""
+def load_preview(database: Database, session: int) -> SessionPreview:
+    """Skips damaged messages, which opening the session reports. Raises StoreError."""
     (size,) = database.row("SELECT sum(octet_length(body)) FROM messages WHERE session = ?", (session,)) or (0,)
-    return Glance(_last_text(database, session, "user"), _last_text(database, session, "assistant"), size or 0)
+    return SessionPreview(_last_text(database, session, "user"), _last_text(database, session, "assistant"), size or 0)
 
 
 def _last_text(database: Database, session: int, role: str) -> str:

@@ -1,7 +1,7 @@
-"""From passages that hold words of a question to messages in order of how well they answer it. Pure.
+"""Rank messages by how well they answer a question. Pure: no database.
 
-Three ranks are fused: how much of the question a message holds by itself (BM25), together with the messages around it,
-and together with its turn. An answer often repeats nothing of the question that stands right before it.
+A score adds up how much of the question a message holds by itself (BM25), together with the messages around it, and
+together with its turn. An answer often repeats no word of the question right before it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """Chosen on one half of the questions of `benchmarks.recall`; the other half is what is reported.
+class RankingWeights:
+    """Chosen on one half of the questions of `benchmarks.recall`; reported on the other half.
 
     saturation, length   BM25's k1 and b
-    rest                 what passages of a message beside its best one add to it
-    around, decay        the neighbourhood against the message, and what each step of distance leaves
-    turn                 the turn against the message
-    roles                a person's words say what matters more often than a tool's output of the same words
+    rest                 weight of a message's other passages, relative to its best one
+    around, reach, decay weight of the neighbourhood, its size in messages, and the factor for each step of distance
+    turn                 weight of the turn
     """
 
     saturation: float = 0.7
@@ -28,12 +27,11 @@ class Weights:
     decay: float = 0.5
     reach: int = 2
     turn: float = 0.2
-    roles: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`counts` says of each term of the question how often it stands there, phrases weighed; `place` which passage."""
+    """`place`: its number within the message. `counts`: how often it holds each term, phrases weighted."""
 
     place: int
     words: int
@@ -41,8 +39,8 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A message that holds some of the question. `turn` is the seq that its turn begins with."""
+class Candidate:
+    """A message that holds some of the question. `turn`: the first seq of its turn."""
 
     id: int
     session: int
@@ -54,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """`own` is what the message holds by itself; 0 for one that only stands beside such. `place`: its best passage."""
+    """`own`: the score of the message by itself, 0 if it is only next to a candidate. `place`: its best passage."""
 
     session: int
     seq: int
@@ -67,10 +65,11 @@ class Ranked:
 SESSION_SHARES = (1.0, 0.3, 0.1)
 SESSION_COVERAGE = 1.0
 ROLES = {"user": 1.1, "assistant": 1.0, "tool": 0.9, "system": 0.6}
+"""What a person said matters more often than a tool's output of the same words."""
 
 
-def rank(found: Sequence[Found], idfs: Sequence[float], mean_words: float, weights: Weights) -> list[Ranked]:
-    """Best first. `idfs`: what each term counts for."""
+def rank(found: Sequence[Candidate], idfs: Sequence[float], mean_words: float, weights: RankingWeights) -> list[Ranked]:
+    """Rank the candidates and the messages next to them, best first. `idfs`: the weight of each term."""
     own: dict[tuple[int, int], tuple[float, ...]] = {}
     score: dict[tuple[int, int], float] = {}
     passage: dict[tuple[int, int], int] = {}
@@ -82,7 +81,7 @@ def rank(found: Sequence[Found], idfs: Sequence[float], mean_words: float, weigh
         best = max(sums)
         passage[place] = one.passages[sums.index(best)].place
         terms = tuple(max(column) for column in zip(*parts, strict=True))
-        role = (weights.roles or ROLES).get(one.role, 1.0)
+        role = ROLES.get(one.role, 1.0)
         own[place] = tuple(role * term for term in terms)
         score[place] = role * (best + weights.rest * (sum(terms) - best))
         turn = turns.setdefault((one.session, one.turn), [0.0] * len(terms))
@@ -99,9 +98,9 @@ def rank(found: Sequence[Found], idfs: Sequence[float], mean_words: float, weigh
 
 
 def rank_sessions(ranked: Sequence[Ranked]) -> list[tuple[float, list[Ranked]]]:
-    """Sessions, best first, each with its messages as they were ranked.
+    """Sessions, best first, each with its messages in rank order.
 
-    A session counts by its best message, less by the next ones, and by how much of the question it holds in all.
+    A session scores by its best message, less by the next two, and by how much of the question it holds in total.
     """
     sessions: dict[int, list[Ranked]] = {}
     for one in ranked:
@@ -115,7 +114,7 @@ def rank_sessions(ranked: Sequence[Ranked]) -> list[tuple[float, list[Ranked]]]:
     return sorted(scored, key=lambda pair: -pair[0])
 
 
-def _terms(passage: Passage, idfs: Sequence[float], mean_words: float, weights: Weights) -> tuple[float, ...]:
+def _terms(passage: Passage, idfs: Sequence[float], mean_words: float, weights: RankingWeights) -> tuple[float, ...]:
     """BM25 of each term."""
     k1 = weights.saturation
     norm = k1 * (1 - weights.length + weights.length * passage.words / mean_words)
@@ -125,8 +124,8 @@ def _terms(passage: Passage, idfs: Sequence[float], mean_words: float, weights: 
     )
 
 
-def _around(place: tuple[int, int], own: Mapping[tuple[int, int], tuple[float, ...]], weights: Weights) -> float:
-    """What the message and those around it hold of the question; each term counts once, where it is best."""
+def _around(place: tuple[int, int], own: Mapping[tuple[int, int], tuple[float, ...]], weights: RankingWeights) -> float:
+    """How much of the question the message and its neighbours hold; each term counts once, where it is best."""
     session, seq = place
     best: list[float] = []
     for step in range(-weights.reach, weights.reach + 1):

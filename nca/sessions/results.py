@@ -1,4 +1,4 @@
-"""What a search gives: messages with the stretch that answers, and sessions by the messages that they hold."""
+"""Search results: messages with a snippet, and sessions with their best messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import msgspec
 from nca.errors import StoreDamaged
 from nca.messages import Message
 from nca.sessions import search
-from nca.sessions.database import Database
+from nca.sessions.database import Database, outputs_of
 from nca.sessions.encoding import decode
 from nca.sessions.passages import cuts, plain_text
-from nca.sessions.ranking import Ranked, Weights, rank_sessions
-from nca.sessions.snippets import Marker
+from nca.sessions.ranking import Ranked, RankingWeights, rank_sessions
+from nca.sessions.snippets import SnippetFinder
 
 SNIPPET_CHARS = 200
 BESIDE_CHARS = 80
@@ -26,7 +26,7 @@ SESSION_CANDIDATES = 600
 _OF_ONE_SESSION = 3
 _SPARE = 5
 _LOOKED_THROUGH_CHARS = 10_000
-"""Of a message beside a hit."""
+"""Characters of a neighbouring message that are searched for a snippet."""
 
 _message_decoder = msgspec.json.Decoder(Message)
 
@@ -41,8 +41,8 @@ FROM messages WHERE (session, seq) IN (SELECT value ->> 0, value ->> 1 FROM json
 """
 
 
-class Beside(msgspec.Struct, frozen=True):
-    """A message right before or after a hit: the answer to it, or what it answers."""
+class Neighbour(msgspec.Struct, frozen=True):
+    """The message right before or after a hit."""
 
     seq: int
     role: str
@@ -50,17 +50,17 @@ class Beside(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A message that was found, or a note.
+    """A message or a note that a search found.
 
-    id        what `recall` and the commands call it: `1a2b3c4d:12`
+    id        as `recall` and the commands take it: `1a2b3c4d:12`
     session   the session's id; empty for a note
-    seq       the message's place in the log; of a note, its place among the notes
-    role      the message's; `note` or `day` for what was noted
-    at        seconds since the epoch, for people only
+    seq       the message's number in the log, or the note's among the notes
+    role      the message's role; `note` or `day` for a note
+    at        seconds since the epoch
     score     comparable within one search
-    snippet   about SNIPPET_CHARS characters at most, on one line
-    turn      first and last seq of the turn that the message is of
-    around    the messages right before and after it, unless they are hits themselves
+    snippet   one line of about SNIPPET_CHARS characters
+    turn      first and last seq of the message's turn
+    around    the messages right before and after it that are not hits themselves
     """
 
     id: str
@@ -71,11 +71,11 @@ class Hit(msgspec.Struct, frozen=True):
     score: float
     snippet: str
     turn: tuple[int, int]
-    around: tuple[Beside, ...] = ()
+    around: tuple[Neighbour, ...] = ()
 
 
 class SessionHit(msgspec.Struct, frozen=True):
-    """A session that was found, with its best messages. `session` is its id."""
+    """A session that a search found, by its id, with its best messages."""
 
     session: str
     score: float
@@ -94,48 +94,46 @@ class _Row(NamedTuple):
 
 
 def find(
-    database: Database, question: str, session: int | None, limit: int, *, weights: Weights | None = None
+    database: Database, question: str, session: int | None, limit: int, *, weights: RankingWeights | None = None
 ) -> list[Hit]:
-    """The messages that answer best, in one session (its row) or in all of them. No text is an error."""
+    """The best messages for a question, in one session (its row) or in all. Any text is a valid question."""
     ranked, weighed = search.ranked(database, question, session, weights=weights)
-    return _hits(database, ranked, _marker(database, weighed), limit)
+    return _hits(database, ranked, _finder(database, weighed), limit)
 
 
 def find_sessions(database: Database, question: str, limit: int) -> list[SessionHit]:
-    """The sessions that hold most of a question, each with its best messages."""
+    """The best sessions for a question, each with its best messages."""
     ranked, weighed = search.ranked(database, question, None, candidates=SESSION_CANDIDATES)
-    marker = _marker(database, weighed)
+    finder = _finder(database, weighed)
     found = []
     for score, messages in rank_sessions(ranked)[:limit]:
-        hits = tuple(_hits(database, messages, marker, _OF_ONE_SESSION))
+        hits = tuple(_hits(database, messages, finder, _OF_ONE_SESSION))
         if hits:
             found.append(SessionHit(hits[0].session, round(score, 3), hits))
     return found
 
 
-def found_text(database: Database, session: int, seq: int) -> str:
-    """All of a message that search looks at; empty where there is no such message."""
+def searchable_text(database: Database, session: int, seq: int) -> str:
+    """The whole searchable text of a message; empty if there is no such message."""
     row = database.row("SELECT body FROM messages WHERE session = ? AND seq = ?", (session, seq))
     return _text(row[0], seq, _outputs_of(database)) if row else ""
 
 
 def _outputs_of(database: Database) -> Path | None:
-    """Where whole tool outputs lie."""
-    return database.path.parent / "outputs" if database.path else None
+    return outputs_of(database.path) if database.path else None
 
 
-def _marker(database: Database, weighed: Sequence[search.Weighed]) -> Marker:
-    stem = search.Stems(database).stem
+def _finder(database: Database, weighed: Sequence[search.WeightedTerm]) -> SnippetFinder:
     weights: dict[str, float] = {}
     for one in weighed:
         for phrase in one.term.phrases:
             for word in re.findall(r"[^\W_]+", phrase.text.lower()):
                 weights[word] = max(weights.get(word, 0.0), one.idf * phrase.weight)
-    return Marker(weights, stem)
+    return SnippetFinder(weights, search.stemmer(database))
 
 
-def _hits(database: Database, ranked: Sequence[Ranked], marker: Marker, limit: int) -> list[Hit]:
-    # A few more than are wanted: some stand beside what was found and have nothing to show.
+def _hits(database: Database, ranked: Sequence[Ranked], finder: SnippetFinder, limit: int) -> list[Hit]:
+    # A few spare ones: some are only next to a match and have no text to show.
     ranked = ranked[: limit + _SPARE]
     near = {(one.session, one.seq + step) for one in ranked for step in (-1, 0, 1)}
     rows = [_Row(*row) for row in database.rows(_ROWS, (json.dumps(sorted(near)),))]
@@ -146,12 +144,12 @@ def _hits(database: Database, ranked: Sequence[Ranked], marker: Marker, limit: i
     hits = []
     for one in chosen:
         row = known[one.session, one.seq]
-        snippet = _snippet(texts[one.session, one.seq], one.place, marker)
+        snippet = _snippet(texts[one.session, one.seq], one.place, finder)
         around = []
         for other in (beside.get((one.session, one.seq + step)) for step in (-1, 1)):
             if other:
                 text = texts[other.session, other.seq][:_LOOKED_THROUGH_CHARS]
-                around.append(Beside(other.seq, other.role, marker.snippet(text, BESIDE_CHARS)))
+                around.append(Neighbour(other.seq, other.role, finder.snippet(text, BESIDE_CHARS)))
         score, turn = round(one.score, 3), (row.first, row.last)
         id = f"{row.id}:{row.seq}"
         hits.append(Hit(id, row.id, row.seq, row.role, row.at, score, snippet, turn, tuple(around)))
@@ -159,16 +157,16 @@ def _hits(database: Database, ranked: Sequence[Ranked], marker: Marker, limit: i
 
 
 def _shown(row: _Row, outputs: Path | None) -> str:
-    """What a message has to show; nothing where it cannot be read: whoever reads the message itself is told."""
+    """The message's text; empty if it is damaged, which reading the message itself reports."""
     with suppress(StoreDamaged):
         return _text(row.body, row.seq, outputs)
     return ""
 
 
-def _snippet(text: str, place: int, marker: Marker) -> str:
+def _snippet(text: str, place: int, finder: SnippetFinder) -> str:
     places = cuts(text)
     first, last = places[place] if place < len(places) else (0, len(text))
-    return marker.snippet(text[first:last], SNIPPET_CHARS)
+    return finder.snippet(text[first:last], SNIPPET_CHARS)
 
 
 def _text(body: str, seq: int, outputs: Path | None) -> str:

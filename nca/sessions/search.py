@@ -1,33 +1,33 @@
-"""Search in the log: the candidates that the full-text index gives, ranked.
+"""Search the log: query the full-text index for candidates and rank them.
 
-The index is asked for terms that are rare enough to be looked through in a few hundredths of a second, whatever the
-size of the store; common ones only order what those found.
+Only terms that are rare enough to be read in a few hundredths of a second select candidates, whatever the size of the
+store; common terms only order them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
 import apsw
 
 from nca.sessions.database import Database
-from nca.sessions.functions import register_matches
 from nca.sessions.passages import MAX_PASSAGES
 from nca.sessions.query import Phrase, Term, terms_of
-from nca.sessions.ranking import Found, Passage, Ranked, Weights, rank
+from nca.sessions.ranking import Candidate, Passage, Ranked, RankingWeights, rank
+from nca.sessions.sql_functions import register_matches
 
 COUNTED = 4_000
-"""A word in more passages than this is common: how many there are is estimated from how close these lie."""
+"""A word in more passages than this is common: its count is extrapolated from the first so many."""
 MAX_POSTINGS = 6_000
-"""Passages that one question has FTS5 put in order."""
+"""The most passages that FTS5 sorts for one question."""
 CANDIDATES = 300
 MAX_TERMS = 24
 MAX_COMMON = 30_000
-"""Passages that are looked through for common terms."""
+"""The most passages that are read for common terms."""
 COMMON_RATIO = 0.05
 """Another form or a beginning of a word that is in more of all passages than this is ignored."""
 _FEW = 10
@@ -36,8 +36,8 @@ _RANK = "bm25(1.0, 0.8, 0.0)"
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A term with how many passages hold it (at most), and what it counts for."""
+class WeightedTerm:
+    """A term with how many passages hold it (at most) and its weight."""
 
     term: Term
     rows: int
@@ -49,17 +49,17 @@ def ranked(
     question: str,
     session: int | None,
     *,
-    weights: Weights | None = None,
+    weights: RankingWeights | None = None,
     candidates: int = CANDIDATES,
-) -> tuple[list[Ranked], list[Weighed]]:
-    """The messages that answer best, in one session (its row) or all; and what the question was taken for."""
+) -> tuple[list[Ranked], list[WeightedTerm]]:
+    """The best messages, in one session (its row) or all, and the weighted terms of the question."""
     head, last = _size(database, session)
     weighed = _weighed(database, terms_of(question), last)
     if not weighed:
         return [], []
     database.also(register_matches)
     rare, common = _rare(weighed, 2 * head)
-    # Where every term is in a large part of all messages, only the newest ones are looked through.
+    # If every term is in a large part of all messages, only the newest messages are searched.
     rows = min(rare[0].rows, 2 * head)
     first = _message_at(database, session, int((1 - MAX_POSTINGS / rows) * head)) if rows > MAX_POSTINGS else 0
     found = database.rows(
@@ -74,11 +74,11 @@ def ranked(
     words = {rowid: int(matches.split(" ", 1)[0]) for rowid, matches in found}
     mean_words = int(found[0][1].split(" ", 2)[1])
     messages = _messages(database, counts, words)
-    return rank(messages, [one.idf for one in (*rare, *common)], mean_words, weights or Weights()), weighed
+    return rank(messages, [one.idf for one in (*rare, *common)], mean_words, weights or RankingWeights()), weighed
 
 
-def _weighed(database: Database, terms: Sequence[Term], last: int) -> list[Weighed]:
-    """The terms that some passage holds, rarest first. `last`: the id of the last message."""
+def _weighed(database: Database, terms: Sequence[Term], last: int) -> list[WeightedTerm]:
+    """The terms that occur in the index, rarest first. `last`: the id of the last message."""
     counter = _Counter(database, last)
     found = []
     for term in terms[: 4 * MAX_TERMS]:
@@ -92,12 +92,12 @@ def _weighed(database: Database, terms: Sequence[Term], last: int) -> list[Weigh
             total = sum(rows[phrase] for phrase in kept)
             count = min(last, total)
             idf = log(1 + (last - count + 0.5) / (count + 0.5))
-            found.append(Weighed(Term(kept, term.weight), total, idf * term.weight))
+            found.append(WeightedTerm(Term(kept, term.weight), total, idf * term.weight))
     return sorted(found, key=lambda one: one.rows)[:MAX_TERMS]
 
 
 class _Counter:
-    """How many passages hold a phrase, at most: as many as hold its rarest word."""
+    """Upper bounds of how many passages hold a phrase: as many as hold its rarest word."""
 
     def __init__(self, database: Database, last: int) -> None:
         self._database = database
@@ -123,21 +123,21 @@ class _Counter:
         return self._known[expression]
 
 
-class Stems:
-    """What the index makes of a word."""
+def stemmer(database: Database) -> Callable[[str], str]:
+    """A function that stems a word as the index does."""
+    tokenizer = database.tokenizer(*_TOKENIZER)
 
-    def __init__(self, database: Database) -> None:
-        self._tokenizer = database.tokenizer(*_TOKENIZER)
-
-    def stem(self, word: str) -> str:
-        tokens = self._tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+    def stem(word: str) -> str:
+        tokens = tokenizer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
         return next((str(token[0]) for token in tokens), word)
 
+    return stem
 
-def _rare(weighed: Sequence[Weighed], most: int) -> tuple[list[Weighed], list[Weighed]]:
-    """The terms to look for, and the rarest of the others, which only order what those find. `most`: rows of any."""
-    rare: list[Weighed] = []
-    common: list[Weighed] = []
+
+def _rare(weighed: Sequence[WeightedTerm], most: int) -> tuple[list[WeightedTerm], list[WeightedTerm]]:
+    """The terms that select candidates, and the rarest of the others, which order them. `most`: the cap of a count."""
+    rare: list[WeightedTerm] = []
+    common: list[WeightedTerm] = []
     postings = of_common = 0
     for one in weighed:
         rows = min(one.rows, most)
@@ -150,17 +150,19 @@ def _rare(weighed: Sequence[Weighed], most: int) -> tuple[list[Weighed], list[We
     return rare, common
 
 
-def _expression(weighed: Sequence[Weighed], session: int | None) -> str:
-    """FTS5's query for passages that hold any of the terms; its phrases are theirs, in order, the scope last."""
+def _expression(weighed: Sequence[WeightedTerm], session: int | None) -> str:
+    """The FTS5 query for passages with any of the terms. Its phrases are in the order of the terms, the scope last."""
     text = "{text extra} : (" + " OR ".join(phrase.sql for one in weighed for phrase in one.term.phrases) + ")"
     return text if session is None else f"({text}) AND (scope : s{session})"
 
 
-def _common_counts(database: Database, common: Sequence[Weighed], rows: Sequence[int]) -> dict[int, tuple[float, ...]]:
-    """What the common terms add to rows that others found."""
+def _common_counts(
+    database: Database, common: Sequence[WeightedTerm], rows: Sequence[int]
+) -> dict[int, tuple[float, ...]]:
+    """Counts of the common terms in rows that other terms found."""
     if not common:
         return {}
-    # The plus: FTS5 goes through its lists once; asked for each row by itself, it would begin anew 300 times.
+    # The plus makes FTS5 scan its lists once instead of starting again for each of 300 rows.
     found = database.rows(
         "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ?"
         " AND +rowid IN (SELECT value FROM json_each(?))",
@@ -169,8 +171,8 @@ def _common_counts(database: Database, common: Sequence[Weighed], rows: Sequence
     return _counts(found, common)
 
 
-def _counts(rows: Sequence[tuple[int, str]], weighed: Sequence[Weighed]) -> dict[int, tuple[float, ...]]:
-    """For each row of the index, how often each term stands there, its phrases weighed."""
+def _counts(rows: Sequence[tuple[int, str]], weighed: Sequence[WeightedTerm]) -> dict[int, tuple[float, ...]]:
+    """For each row of the index, the count of each term, phrases weighted."""
     phrases = [(number, phrase.weight) for number, one in enumerate(weighed) for phrase in one.term.phrases]
     counts = {}
     for rowid, matches in rows:
@@ -183,7 +185,7 @@ def _counts(rows: Sequence[tuple[int, str]], weighed: Sequence[Weighed]) -> dict
 
 
 def _size(database: Database, session: int | None) -> tuple[int, int]:
-    """How many messages there are at most, and the id of the last."""
+    """An upper bound of the number of messages, and the id of the last."""
     if session is None:
         row = database.row("SELECT max(id) FROM messages")
         return (row[0] or 0, row[0] or 0) if row else (0, 0)
@@ -198,8 +200,8 @@ def _message_at(database: Database, session: int | None, place: int) -> int:
     return row[0] if row else 0
 
 
-def _messages(database: Database, counts: Mapping[int, tuple[float, ...]], words: Mapping[int, int]) -> list[Found]:
-    """The messages that the rows of the index are passages of."""
+def _messages(database: Database, counts: Mapping[int, tuple[float, ...]], words: Mapping[int, int]) -> list[Candidate]:
+    """The messages of these rows of the index."""
     passages: dict[int, list[Passage]] = {}
     for rowid, held in counts.items():
         message, place = divmod(rowid, MAX_PASSAGES)
@@ -211,5 +213,6 @@ def _messages(database: Database, counts: Mapping[int, tuple[float, ...]], words
         (json.dumps(list(passages)),),
     )
     return [
-        Found(number, session, seq, role, turn, tuple(passages[number])) for number, session, seq, role, turn in placed
+        Candidate(number, session, seq, role, turn, tuple(passages[number]))
+        for number, session, seq, role, turn in placed
     ]

@@ -11,11 +11,11 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.messages import Entry, clean_text
-from nca.sessions import results as hits
+from nca.sessions import results
 from nca.sessions.access import SessionAccess
 from nca.sessions.database import Database, Row
 from nca.sessions.log import SessionLog
-from nca.sessions.ranking import Weights
+from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import Hit
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
@@ -93,13 +93,13 @@ class Session(SessionAccess):
         """Complete what a killed process left open; see `recovered`."""
         self.recovered = tuple(self.log.recover())
 
-    def search(self, question: str, limit: int = 10, *, weights: Weights | None = None) -> list[Hit]:
+    def search(self, question: str, limit: int = 10, *, weights: RankingWeights | None = None) -> list[Hit]:
         """The messages of the whole log that answer best, best first. Any text is a question."""
-        return hits.find(self.database, question, self.number, limit, weights=weights)
+        return results.find(self.database, question, self.number, limit, weights=weights)
 
-    def found_text(self, seq: int) -> str:
+    def searchable_text(self, seq: int) -> str:
         """All of a message that search looks at, a cut tool output in whole; "" if there is no such message."""
-        return hits.found_text(self.database, self.number, seq)
+        return results.searchable_text(self.database, self.number, seq)
 
     def rename(self, name: str) -> None:
         """Set the name to any text, as one line; an empty text removes the name."""

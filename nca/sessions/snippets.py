@@ -1,4 +1,4 @@
-"""The stretch of a text that says most about a question, on one line and of bounded length."""
+"""Cut the snippet out of a text that holds most of a question."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _WORD = re.compile(r"[^\W_]+")
 _ENDING = r"[^\W_]{0,8}"
 _FEWEST = 2
 _GAP_CHARS = 24
-"""How far a cut moves to fall between two words."""
+"""How far a cut may move to fall between two words."""
 _LEAD_RATIO = 0.25
-"""Of a snippet, what may stand before the first word that was found."""
+"""Share of a snippet before the first matching word."""
 
 
-class Marker:
-    """Finds the words of a question in a text, in any of their forms."""
+class SnippetFinder:
+    """Finds the words of a question in a text, in any form."""
 
     def __init__(self, weights: Mapping[str, float], stem: Callable[[str], str]) -> None:
-        """`weights`: what each word counts for, in lower case. `stem`: what the index makes of a word."""
+        """`weights`: by word in lower case. `stem`: stems a word as the index does."""
         self._weights: dict[str, float] = {}
         for word, weight in weights.items():
             beginning = _common(word, stem(word))
@@ -34,7 +34,7 @@ class Marker:
         self._pattern = re.compile("|".join(choices), re.IGNORECASE) if choices else None
 
     def snippet(self, text: str, chars: int) -> str:
-        """At most `chars` characters of `text` where it holds most of the question; else its beginning."""
+        """The best `chars` characters of `text`, or its beginning if no word matches."""
         hits = self._hits(text)
         best, first = 0.0, 0
         for number, (start, _) in enumerate(hits):
@@ -54,13 +54,13 @@ class Marker:
 
 
 def _common(one: str, other: str) -> str:
-    """What both begin with."""
+    """The common prefix."""
     length = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one[:length]
 
 
 def cut(text: str, first: int, chars: int) -> str:
-    """`chars` characters from `first` on, at words' ends, on one line, with an ellipsis where something is left out."""
+    """`chars` characters from `first` on, as one line cut between words, with an ellipsis for omitted text."""
     first = max(0, min(first, len(text) - chars))
     if first > 0:
         gap = text.find(" ", first, first + _GAP_CHARS)

@@ -1,4 +1,4 @@
-"""The store: all sessions of a person, in one SQLite database. The way in to this room."""
+"""The store: all sessions of a person in one SQLite database."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
-from nca.sessions import originals, transfer, views
-from nca.sessions import results as hits
-from nca.sessions.database import Database
+from nca.sessions import output_files, results, transfer, views
+from nca.sessions.database import Database, outputs_of
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
-from nca.sessions.preview import Glance, glance
+from nca.sessions.preview import SessionPreview, load_preview
 from nca.sessions.results import Hit, SessionHit
 from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.transfer import SessionCopy
@@ -32,7 +31,7 @@ _LISTED_MATCHES = 5
 
 
 class Store:
-    """`notes` are what the person should know about how it was opened, such as a damaged file that was set aside."""
+    """All sessions. `notes` tell the person about its opening, such as a damaged file that was set aside."""
 
     def __init__(self, opened: Opened, path: Path | None, *, is_read_only: bool) -> None:
         self._database: Database = opened.database
@@ -44,9 +43,9 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | None, *, read_only: bool = False) -> Store:
-        """None: in memory. `read_only` writes nothing, takes no lock, and shows an empty store where there is none.
+        """Open the store at `path`, or one in memory. `read_only` neither writes nor locks; a missing file is empty.
 
-        Raises StoreTooNew, StoreDamaged (where the file may not be set aside), StoreError ("cannot write …").
+        Raises StoreTooNew, StoreDamaged (if the file cannot be set aside), StoreError ("cannot write …").
         """
         if path is None:
             return cls(open_in_memory(), None, is_read_only=read_only)
@@ -54,10 +53,10 @@ class Store:
         return cls(open_for_reading(path) if read_only else open_for_writing(path), path, is_read_only=read_only)
 
     def create(self, *, directory: str, model: str, name: str = "", kind: Kind = "chat") -> Session:
-        """A new session, open for writing."""
+        """Create a session and open it for writing."""
         self._refuse_reader()
         session_id = self._new_id()
-        self._take(session_id)
+        self._acquire(session_id)
         now = time.time()
         try:
             with self._database.transaction() as connection:
@@ -68,20 +67,20 @@ class Store:
                 ).get
                 views.create_first(connection, number)
         except BaseException:
-            self._let_go(session_id)
+            self._release(session_id)
             raise
         return self._session(session_id, number)
 
     def open_session(self, id_or_prefix: str, *, read_only: bool = False) -> Session:
-        """Open for writing: what a killed process left open is closed first, see `Session.recovered`.
+        """Open a session. For writing, first complete what a killed process left open; see `Session.recovered`.
 
-        Raises SessionNotFound, SessionLocked (which a reader never meets), StoreError.
+        Raises SessionNotFound, SessionLocked (never for a reader), StoreError.
         """
         session_id, number = self._find(id_or_prefix)
         if read_only:
             return Session(self._database, number)
         self._refuse_reader()
-        self._take(session_id)
+        self._acquire(session_id)
         session = self._session(session_id, number)
         try:
             session.recover()
@@ -91,12 +90,12 @@ class Store:
         return session
 
     def list(self, limit: int | None = 50) -> Infos:
-        """The session used last comes first. None: all of them."""
+        """The last `limit` sessions, most recently used first; all of them for None."""
         rows = self._database.rows(f"{INFO} ORDER BY touched DESC LIMIT ?", (-1 if limit is None else limit,))
         return [as_info(row) for row in rows]
 
     def latest(self, directory: str | None = None) -> SessionInfo | None:
-        """The session with messages that was used last, in a directory or anywhere; a chat before what `run` made."""
+        """The most recently used session with messages, in a directory or anywhere; chats before `nca run`."""
         row = self._database.row(
             f"{INFO} WHERE messages > 0 AND (?1 IS NULL OR directory = ?1)"
             " ORDER BY kind <> 'chat', touched DESC LIMIT 1",
@@ -105,52 +104,52 @@ class Store:
         return as_info(row) if row else None
 
     def find(self, prefix: str) -> SessionInfo:
-        """By id, by the beginning of an id, or by its whole name. Raises SessionNotFound."""
+        """Find a session by id, beginning of an id, or whole name. Raises SessionNotFound."""
         row = self._database.row(f"{INFO} WHERE number = ?", (self._find(prefix)[1],))
         if row is None:
             raise SessionNotFound(f"session {prefix} has just been removed")
         return as_info(row)
 
-    def glance(self, id_or_prefix: str) -> Glance:
-        """Where a session ended, and how large it is. Raises SessionNotFound."""
-        return glance(self._database, self._find(id_or_prefix)[1])
+    def preview(self, id_or_prefix: str) -> SessionPreview:
+        """The last question and answer of a session, and its size. Raises SessionNotFound."""
+        return load_preview(self._database, self._find(id_or_prefix)[1])
 
     def search(self, question: str, limit: int = 10) -> Hits:
-        """The messages of all sessions that answer best, best first. Any text is a question."""
-        return hits.find(self._database, question, None, limit)
+        """The best messages of all sessions for a question, best first. Any text is valid."""
+        return results.find(self._database, question, None, limit)
 
     def search_sessions(self, question: str, limit: int = 10) -> SessionHits:
-        """The sessions that answer best, each with its best messages."""
-        return hits.find_sessions(self._database, question, limit)
+        """The best sessions for a question, each with its best messages."""
+        return results.find_sessions(self._database, question, limit)
 
     def delete(self, id_or_prefix: str) -> None:
-        """The whole session, for good, with its folder of originals. Raises SessionNotFound, SessionLocked."""
+        """Delete a session and its saved outputs permanently. Raises SessionNotFound, SessionLocked."""
         self._refuse_reader()
         session_id, number = self._find(id_or_prefix)
-        self._take(session_id)
+        self._acquire(session_id)
         try:
             with self._database.transaction() as connection:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
-            originals.sweep(self._database, self.path)
+            output_files.sweep(self._database, self.path)
         finally:
-            self._let_go(session_id)
+            self._release(session_id)
 
-    def originals_of(self, session_id: str) -> Path | None:
-        """Where a session keeps what was too large for its view; None for a store in memory."""
-        return originals.folder(self.path, session_id) if self.path else None
+    def outputs_folder(self, session_id: str) -> Path | None:
+        """The folder of tool outputs that were too large for the context; None for a store in memory."""
+        return outputs_of(self.path) / session_id if self.path else None
 
     def refuse_held(self, id_or_prefix: str) -> None:
-        """Raise SessionLocked, which names the process, where the session is open for writing anywhere."""
+        """Raise SessionLocked, which names the process, if the session is open for writing anywhere."""
         session_id, _ = self._find(id_or_prefix)
-        self._take(session_id)
-        self._let_go(session_id)
+        self._acquire(session_id)
+        self._release(session_id)
 
     def copy_of(self, id_or_prefix: str) -> SessionCopy:
-        """Everything of a session, as it is now, open elsewhere or not. Raises SessionNotFound, StoreDamaged."""
+        """A copy of everything in a session, open or not. Raises SessionNotFound, StoreDamaged."""
         return transfer.read(Session(self._database, self._find(id_or_prefix)[1]))
 
     def add(self, copy: SessionCopy) -> SessionInfo:
-        """A new session of its own from a copy, in one transaction. Raises StoreError, and nothing has changed."""
+        """Add a copy as a new session, in one transaction. Raises StoreError and changes nothing."""
         self._refuse_reader()
         transfer.check(copy)
         session_id = self._new_id()
@@ -162,9 +161,9 @@ class Store:
         return self.find(session_id)
 
     def fork(self, id_or_prefix: str, *, at: int | None = None, name: str = "") -> SessionInfo:
-        """A copy that goes its own way, from the head or from message `at`; see `transfer.cut`.
+        """Copy a session, whole or up to message `at` (see `transfer.cut`), as an independent session.
 
-        What the original's calls cost stays with the original. Raises SessionNotFound, StoreError.
+        Usage and cost stay with the original. Raises SessionNotFound, StoreError.
         """
         self._refuse_reader()
         copy = self.copy_of(id_or_prefix)
@@ -174,10 +173,11 @@ class Store:
         return self.add(msgspec.structs.replace(copy, info=info, usage=()))
 
     def expire(self, retention_days: int, max_sessions: int) -> int:
-        """Remove sessions that are too old (0 days: none is), or too many, oldest first; gives how many.
+        """Delete sessions that are too old (0 days: no limit) or too many, oldest first. Returns how many.
 
-        Pinned ones and those that a process has open stay. Empty ones without a name go at any age. Age counts back
-        from the last use of any session where the clock is ahead of that: a clock that jumps takes nothing away.
+        Pinned sessions and those that a process has open are kept. Empty sessions without a name are deleted at any
+        age. Age counts from the last use of any session if the clock is ahead of it, so a clock that jumps deletes
+        nothing.
         """
         self._refuse_reader()
         rows = self._database.rows(
@@ -213,16 +213,16 @@ class Store:
             )
 
     def back_up(self, target: Path) -> None:
-        """Copy the whole store into a new private file. Raises StoreError where that exists already."""
+        """Copy the whole store into a new private file. Raises StoreError if that exists."""
         self._database.back_up(target)
 
     def close(self) -> None:
-        """Close the database and let go of every session that is still open."""
+        """Close the database and release every session that is still open."""
         try:
             self._database.close()
         finally:
             for session_id in tuple(self._open):
-                self._let_go(session_id)
+                self._release(session_id)
             if self._lock is not None:
                 self._lock.release()
 
@@ -255,9 +255,9 @@ class Store:
         return rows[0][0], rows[0][1]
 
     def _session(self, session_id: str, number: int) -> Session:
-        return Session(self._database, number, is_read_only=False, on_close=lambda: self._let_go(session_id))
+        return Session(self._database, number, is_read_only=False, on_close=lambda: self._release(session_id))
 
-    def _take(self, session_id: str) -> None:
+    def _acquire(self, session_id: str) -> None:
         if self.path is not None:
             lock = lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)
         elif session_id in self._open:
@@ -266,7 +266,7 @@ class Store:
             lock = None
         self._open[session_id] = lock
 
-    def _let_go(self, session_id: str) -> None:
+    def _release(self, session_id: str) -> None:
         lock = self._open.pop(session_id, None)
         if lock is not None:
             lock.release(remove=True)

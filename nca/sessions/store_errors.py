@@ -1,4 +1,4 @@
-"""What SQLite's and the system's errors mean for a person: one line, and what to do about it."""
+"""Translate errors of SQLite and the file system into one line and advice."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NOTHING_LOST = "Nothing that was stored before is lost."
 
 @contextmanager
 def explained(path: Path | None, verb: str = "write") -> Iterator[None]:
-    """Turn errors of SQLite and of the file system into StoreError and its leaves.
+    """Translate errors of SQLite and the file system into StoreError and its subclasses.
 
-    `path` None: in memory. `verb`: what could not be done with the file.
+    `path`: None for a store in memory. `verb`: what failed with the file.
     """
     try:
         yield

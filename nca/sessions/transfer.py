@@ -1,7 +1,7 @@
-"""A whole session as one value, out of the database and into it: what export, import and fork are made of.
+"""Read and write a whole session as one value, for export, import and fork.
 
-Reading needs no transaction of its own: everything here is append-only, so each part is read before the part that it
-refers to (pins and views before the log), and what another process adds meanwhile is left out.
+Reading needs no transaction: everything is append-only, so each part is read before the part that it refers to (pins
+and views before the log), and what another process adds meanwhile is ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ViewCopy(msgspec.Struct, frozen=True):
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything of a session but the answer that is being streamed. `head_view` is the view in force."""
+    """Everything in a session except an answer that is being streamed. `head_view`: the view in force."""
 
     info: SessionInfo
     entries: tuple[Entry, ...]
@@ -45,7 +45,7 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
     usage: tuple[UsageRow, ...] = ()
 
     def view(self, number: int) -> View:
-        """A view with its summaries. Raises StoreError where there is none."""
+        """A view with its summaries. Raises StoreError if there is no such view."""
         for copy in self.views:
             if copy.number == number:
                 return self.shown_by(copy)
@@ -67,7 +67,7 @@ FIRST_VIEW = ViewCopy(0, None, (), 1)
 
 
 def new_copy(entries: Sequence[Entry], *, directory: str, name: str = "", model: str = "") -> SessionCopy:
-    """A session that has only a log yet."""
+    """A new session that has only a log."""
     now = time.time()
     title = log.title_of([entry.message for entry in entries])
     info = SessionInfo("", name, directory, model, now, now, len(entries), False, title)
@@ -75,7 +75,7 @@ def new_copy(entries: Sequence[Entry], *, directory: str, name: str = "", model:
 
 
 def read(session: Session) -> SessionCopy:
-    """Raises StoreError where the session has been removed, StoreDamaged where a part cannot be read."""
+    """Read a session. Raises StoreError if it was deleted, StoreDamaged if a part cannot be read."""
     pins = sorted(session.views.pins())
     head_view = session.views.current_id
     stored = session.views.stored()
@@ -101,10 +101,10 @@ def read(session: Session) -> SessionCopy:
 
 
 def cut(copy: SessionCopy, at: int) -> SessionCopy:
-    """The session as far as message `at`, and the results of the calls that it makes.
+    """The session up to message `at` and the results of its calls.
 
-    In force is the newest view on the way to the one in force that covers nothing later; undo and redo lead through
-    the views that are left. Raises StoreError where there is no such message.
+    The view in force is the newest ancestor of the original's view that covers no later message. Undo and redo use the
+    remaining views. Raises StoreError if there is no such message.
     """
     if not 1 <= at <= len(copy.entries):
         raise StoreError(f"there is no message {at}; the session has {len(copy.entries)}")
@@ -131,7 +131,7 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
 
 
 def check(copy: SessionCopy) -> None:
-    """Raise StoreError, which names the part, unless the parts fit together."""
+    """Raise StoreError, which names the part, if the parts are inconsistent."""
     head = len(copy.entries)
     if [entry.seq for entry in copy.entries] != list(range(1, head + 1)):
         raise StoreError("the messages are not numbered 1, 2, 3 …")
@@ -158,7 +158,7 @@ def check(copy: SessionCopy) -> None:
 
 
 def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> int:
-    """A new session with all of it, inside the caller's transaction; gives its number. It counts as used now."""
+    """Write the copy as a new session in the caller's transaction and return its number. It counts as used now."""
     info, now = copy.info, time.time()
     title = log.title_of([entry.message for entry in copy.entries])
     number = connection.execute(
@@ -183,7 +183,7 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
 
 
 def _insert_summaries(connection: apsw.Connection, session: int, copy: SessionCopy) -> dict[int, int]:
-    """The row of each place; summaries that no view has any more are left out."""
+    """The row of each place. Summaries that no view contains are omitted."""
     wanted = {item.row for view in copy.views for item in view.items if isinstance(item, SummaryPlace)}
     return {
         place: views.insert_summary(connection, session, summary)

@@ -61,7 +61,7 @@ class ShellLine:
                 sessions.conversation.directory,
                 settings=lambda: sessions.conversation.loaded.settings.tools,
                 limits=lambda: sessions.conversation.loaded.settings.context.admission,
-                outputs=lambda: sessions.conversation.store.originals_of(sessions.conversation.session.info.id),
+                outputs=lambda: sessions.conversation.store.outputs_folder(sessions.conversation.session.info.id),
                 stays_inside=False,
             )
         return self._made

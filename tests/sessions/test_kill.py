@@ -1,4 +1,4 @@
-"""Killed at any moment: nothing that was acknowledged is lost, and nothing half-done is seen (reliability 3.3)."""
+"""Kill a writer at any moment: nothing acknowledged is lost, and nothing partial is visible."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import apsw
 from nca.sessions import Store, schema
 from nca.sessions.database import Database, connect, migrate, prepare
 from tests.sessions.samples import said
-from tests.sessions.test_salvage import PAGE, break_pages, suspect
+from tests.sessions.test_corruption import PAGE, break_pages, suspect
 
 
 def made(store: Store, text: str, **options: str) -> str:
@@ -81,7 +81,7 @@ def test_an_older_database_holds_chats(path: Path) -> None:
     before.close()
 
 
-def test_what_is_salvaged_keeps_its_kind_and_an_older_file_is_salvaged_too(path: Path, tmp_path: Path) -> None:
+def test_what_is_recovered_keeps_its_kind_even_from_an_older_file(path: Path, tmp_path: Path) -> None:
     with Store.open(path) as store:
         ids = made(store, "a chat"), made(store, "asked once", kind="run")
     connection = apsw.Connection(str(path))

@@ -1,4 +1,4 @@
-"""The store beside a naive model of lists: whatever is done, they agree, also after reopening (reliability 3.1)."""
+"""The store beside a naive model of lists: they agree after any operations, also after reopening."""
 
 from __future__ import annotations
 

@@ -121,10 +121,10 @@ def test_an_opening_that_was_killed_between_its_two_moves_is_finished(path: Path
         assert store.notes == ()
 
 
-def test_a_copy_that_a_killed_salvage_left_is_removed(path: Path) -> None:
+def test_a_copy_that_a_killed_recovery_left_is_removed(path: Path) -> None:
     filled(path)
     _without_a_table(path)
-    left = path.with_name(".salvage-left")
+    left = path.with_name(".recovery-left")
     left.mkdir()
     (left / "copy.db").write_bytes(path.read_bytes())
     Store.open(path).close()

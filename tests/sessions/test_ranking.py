@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from nca.sessions.ranking import Found, Passage, Ranked, Weights, rank, rank_sessions
+from nca.sessions.ranking import Candidate, Passage, Ranked, RankingWeights, rank, rank_sessions
 
 
-def found(seq: int, *counts: float, session: int = 1, turn: int = 0, role: str = "assistant", words: int = 10) -> Found:
-    return Found(100 * session + seq, session, seq, role, turn, (Passage(0, words, counts),))
+def found(
+    seq: int, *counts: float, session: int = 1, turn: int = 0, role: str = "assistant", words: int = 10
+) -> Candidate:
+    return Candidate(100 * session + seq, session, seq, role, turn, (Passage(0, words, counts),))
 
 
-def order(*messages: Found, weights: Weights | None = None) -> list[tuple[int, int]]:
-    ranked = rank(messages, [2.0] * len(messages[0].passages[0].counts), 10.0, weights or Weights())
+def order(*messages: Candidate, weights: RankingWeights | None = None) -> list[tuple[int, int]]:
+    ranked = rank(messages, [2.0] * len(messages[0].passages[0].counts), 10.0, weights or RankingWeights())
     return [(one.session, one.seq) for one in ranked]
 
 
@@ -30,7 +32,7 @@ def test_the_neighbourhood_counts() -> None:
 def test_the_turn_counts() -> None:
     turns = (found(10, 1, 0, turn=9), found(20, 1, 0, turn=19), found(27, 0, 1, turn=19))
     assert set(order(*turns)[:2]) == {(1, 20), (1, 27)}
-    alone = order(*turns, weights=Weights(turn=0.0))
+    alone = order(*turns, weights=RankingWeights(turn=0.0))
     assert alone[1:3] != order(*turns)[1:3] or (1, 10) in alone[:3]
 
 
@@ -39,8 +41,8 @@ def test_what_a_person_said_is_better_than_what_a_tool_wrote() -> None:
 
 
 def test_the_best_passage_is_named() -> None:
-    message = Found(1, 1, 1, "user", 1, (Passage(0, 10, (1.0, 0.0)), Passage(3, 10, (1.0, 1.0))))
-    assert rank([message], [1.0, 1.0], 10.0, Weights())[0].place == 3
+    message = Candidate(1, 1, 1, "user", 1, (Passage(0, 10, (1.0, 0.0)), Passage(3, 10, (1.0, 1.0))))
+    assert rank([message], [1.0, 1.0], 10.0, RankingWeights())[0].place == 3
 
 
 def test_a_session_counts_by_its_best_message_and_by_all_that_it_holds() -> None:

@@ -140,7 +140,7 @@ def test_the_whole_of_a_cut_output_is_found(store: Store, session: Session, path
     session.log.append([result("1", f"beginning\n[…]\nend\n[The whole output is in {folder / '1.txt'}]")])
     hit = session.search("hidden walrus")[0]
     assert "the hidden walrus" in hit.snippet
-    assert "the hidden walrus" in session.found_text(1)
+    assert "the hidden walrus" in session.searchable_text(1)
 
 
 def test_no_other_file_is_read_because_a_tool_names_it(session: Session, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.sessions.snippets import Marker, cut
+from nca.sessions.snippets import SnippetFinder, cut
 
 
 def same(word: str) -> str:
@@ -14,25 +14,25 @@ def same(word: str) -> str:
 
 def test_the_stretch_that_holds_most_is_shown() -> None:
     text = "red " + "filler " * 100 + "red and blue\nboxes " + "filler " * 100
-    snippet = Marker({"red": 1.0, "blue": 1.0}, same).snippet(text, 80)
+    snippet = SnippetFinder({"red": 1.0, "blue": 1.0}, same).snippet(text, 80)
     assert "red and blue boxes" in snippet
     assert snippet.startswith("…")
     assert snippet.endswith("…")
 
 
 def test_words_are_found_in_other_forms_and_not_inside_others() -> None:
-    marker = Marker({"renaming": 1.0}, lambda word: "renam")
-    assert "we renamed it" in marker.snippet("x " * 200 + "we renamed it" + " x" * 200, 60)
-    assert "unrenamed" not in marker.snippet("y " * 200 + "unrenamed" + " y" * 200, 60)
+    finder = SnippetFinder({"renaming": 1.0}, lambda word: "renam")
+    assert "we renamed it" in finder.snippet("x " * 200 + "we renamed it" + " x" * 200, 60)
+    assert "unrenamed" not in finder.snippet("y " * 200 + "unrenamed" + " y" * 200, 60)
 
 
 def test_wide_characters() -> None:
-    assert "東京タワー" in Marker({"京タ": 1.0}, same).snippet("あ" * 300 + "東京タワー" + "い" * 300, 40)
+    assert "東京タワー" in SnippetFinder({"京タ": 1.0}, same).snippet("あ" * 300 + "東京タワー" + "い" * 300, 40)
 
 
 @given(st.text(max_size=500), st.integers(40, 200))
 def test_no_snippet_is_longer_than_asked_for(text: str, chars: int) -> None:
-    snippet = Marker({"a": 1.0, "0": 1.0}, same).snippet(text, chars)
+    snippet = SnippetFinder({"a": 1.0, "0": 1.0}, same).snippet(text, chars)
     assert len(snippet) <= chars + 2
     assert "\n" not in snippet
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nca.agent.archive import Archive
 from nca.messages import Message, ToolCall
 from nca.sessions import Hit, Store
-from nca.sessions.results import Beside
+from nca.sessions.results import Neighbour
 from nca.tools.recall import MAX_ANSWER_TOKENS, Recall, answer, token_bound
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox, default_toolbox
@@ -123,7 +123,7 @@ async def test_what_recall_found_is_not_found_again(box: Toolbox, store: Store, 
 @given(st.lists(st.text(max_size=300), max_size=12))
 def test_any_hits_make_a_bounded_answer(snippets: list[str]) -> None:
     hits = [
-        Hit(f"s:{seq}", "s", seq, "user", 0.0, 1.0, text, (1, 2), (Beside(seq, "tool", text),))
+        Hit(f"s:{seq}", "s", seq, "user", 0.0, 1.0, text, (1, 2), (Neighbour(seq, "tool", text),))
         for seq, text in enumerate(snippets, 1)
     ]
     text, shown = answer(hits)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from nca.errors import NcaError
-from nca.sessions.preview import Glance
+from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
@@ -36,10 +36,10 @@ class SessionLoader:
         """All of them, the one used last first. Raises StoreError."""
         return await self._do(lambda store: store.list(None))
 
-    async def glance(self, session_id: str) -> Glance | None:
+    async def preview(self, session_id: str) -> SessionPreview | None:
         """None where it is gone or cannot be read: opening it says why."""
         with suppress(NcaError):
-            return await self._do(lambda store: store.glance(session_id))
+            return await self._do(lambda store: store.preview(session_id))
         return None
 
     async def search(self, text: str) -> list[SessionHit]:

@@ -21,7 +21,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
 
 from nca.errors import UsageError
-from nca.sessions.preview import Glance
+from nca.sessions.preview import SessionPreview
 from nca.sessions.session import SessionInfo
 from nca.terminal.input.prompt import terminal_output, write_above
 from nca.terminal.panels.session_loader import SessionLoader
@@ -44,7 +44,7 @@ class SessionPicker:
         self._directory = directory
         self._current = current
         self._rows = PickerRows((), directory)
-        self._glances: dict[str, Glance | None] = {}
+        self._previews: dict[str, SessionPreview | None] = {}
         self._searching: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self._buffer = Buffer(multiline=False, on_text_changed=lambda _: self._typed())
@@ -94,8 +94,8 @@ class SessionPicker:
 
     def _lines(self) -> StyleAndTextTuples:
         chosen = self._rows.chosen
-        glance = self._glances.get(chosen.id) if chosen else None
-        return self._rows.lines(glance, self._app.output.get_size().columns, self._room())
+        preview = self._previews.get(chosen.id) if chosen else None
+        return self._rows.lines(preview, self._app.output.get_size().columns, self._room())
 
     def _typed(self) -> None:
         self._rows.search(self._buffer.text)
@@ -117,10 +117,10 @@ class SessionPicker:
             self._looking = self._app.create_background_task(self._read_previews())
 
     async def _read_previews(self) -> None:
-        while (chosen := self._rows.chosen) is not None and chosen.id not in self._glances:
+        while (chosen := self._rows.chosen) is not None and chosen.id not in self._previews:
             await asyncio.sleep(_REST_SECONDS)
             if self._rows.chosen is chosen:
-                self._glances[chosen.id] = await self._shelf.glance(chosen.id)
+                self._previews[chosen.id] = await self._shelf.preview(chosen.id)
                 self._app.invalidate()
 
     def _bindings(self) -> KeyBindings:

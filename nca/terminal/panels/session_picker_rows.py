@@ -8,7 +8,7 @@ from typing import NamedTuple
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import set_cell_size
 
-from nca.sessions.preview import Glance
+from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
 from nca.terminal.render.humanize import byte_size, counted, local_time
@@ -91,16 +91,16 @@ class PickerRows:
     def snippet(self, session_id: str) -> str:
         return self._found.get(session_id, "")
 
-    def lines(self, glance: Glance | None, columns: int, height: int) -> StyleAndTextTuples:
+    def lines(self, preview: SessionPreview | None, columns: int, height: int) -> StyleAndTextTuples:
         """At most `height` lines of at most `columns` cells: list, preview of the chosen one, keys."""
         height = min(height, MOST_LINES)
         has_help = height >= _LEAST_WITH_HELP
-        preview = self._preview(glance) if height >= _LEAST_WITH_PREVIEW else []
-        room = height - has_help - (len(preview) + 1 if preview else 0)
+        preview_lines = self._preview_lines(preview) if height >= _LEAST_WITH_PREVIEW else []
+        room = height - has_help - (len(preview_lines) + 1 if preview_lines else 0)
         parts = self._list(columns, room)
-        if preview:
+        if preview_lines:
             parts.append(("class:picker.quiet", "─" * columns))
-            parts += [(style, set_cell_size(text, columns)) for style, text in preview]
+            parts += [(style, set_cell_size(text, columns)) for style, text in preview_lines]
         if has_help:
             parts.append(("class:picker.quiet", self._help(columns)))
         return _joined(parts)
@@ -145,20 +145,20 @@ class PickerRows:
         where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
         return f"{local_time(info.updated_at)} {info.messages:>6,}  {where}{about}"
 
-    def _preview(self, glance: Glance | None) -> list[tuple[str, str]]:
+    def _preview_lines(self, preview: SessionPreview | None) -> list[tuple[str, str]]:
         info = self.chosen
         if info is None:
             return []
         facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
-        facts += [byte_size(glance.size_bytes)] if glance else []
+        facts += [byte_size(preview.size_bytes)] if preview else []
         facts += [f"began {local_time(info.created_at)}", *(["by nca run"] if info.kind == "run" else [])]
         found = self.snippet(info.id)
         lines = [
             ("class:picker.quiet", " · ".join(facts)),
             ("class:picker.quiet", place(info.directory)),
             ("", f"found: {one_line(found, _SHOWN_CHARS)}" if found else ""),
-            ("", f"› {one_line(glance.asked, _SHOWN_CHARS)}" if glance and glance.asked else ""),
-            ("", f"• {one_line(glance.answered, _SHOWN_CHARS)}" if glance and glance.answered else ""),
+            ("", f"› {one_line(preview.asked, _SHOWN_CHARS)}" if preview and preview.asked else ""),
+            ("", f"• {one_line(preview.answered, _SHOWN_CHARS)}" if preview and preview.answered else ""),
         ]
         filled = [line for line in lines if line[1]]
         return filled + [("", "")] * (_PREVIEW_LINES - len(filled))

@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import cell_len
 
-from nca.sessions import Glance, Hit, SessionHit, SessionInfo
+from nca.sessions import Hit, SessionHit, SessionInfo, SessionPreview
 from nca.terminal.panels.session_picker_rows import MOST_LINES, PickerRows
 
 EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e name"
@@ -21,8 +21,8 @@ def found(session: str, snippet: str) -> SessionHit:
     return SessionHit(session, 1.0, (Hit(f"{session}:1", session, 1, "user", 0.0, 1.0, snippet, (1, 2)),))
 
 
-def text(rows: PickerRows, columns: int = 80, height: int = 20, glance: Glance | None = None) -> list[str]:
-    return [line.rstrip() for line in shown(rows.lines(glance, columns, height))]
+def text(rows: PickerRows, columns: int = 80, height: int = 20, preview: SessionPreview | None = None) -> list[str]:
+    return [line.rstrip() for line in shown(rows.lines(preview, columns, height))]
 
 
 def shown(parts: StyleAndTextTuples) -> list[str]:
@@ -110,7 +110,7 @@ def test_it_fits_every_window_and_nothing_hostile_gets_in(columns: int, height: 
     rows = PickerRows([info(f"{EVIL}{n}", EVIL, directory=f"/{EVIL}", model=EVIL) for n in range(9)], "/here", "x")
     rows.search("name")
     rows.take("name", [found(f"{EVIL}1", EVIL)])
-    lines = text(rows, columns, height, Glance(EVIL * 40, EVIL, 5_000_000))
+    lines = text(rows, columns, height, SessionPreview(EVIL * 40, EVIL, 5_000_000))
     assert len(lines) <= max(height, 1)
     assert all(cell_len(line) <= columns for line in lines)
     assert not set("".join(lines)) & set("\x1b\x07\x9b\u202e")

@@ -9,7 +9,7 @@ from tests.sessions.samples import calling, result, said
 
 
 def spill(store: Store, session: Session) -> Path:
-    folder = store.originals_of(session.info.id)
+    folder = store.outputs_folder(session.info.id)
     assert folder is not None
     folder.mkdir(parents=True)
     (folder / "3.txt").write_text("all of it")
@@ -65,7 +65,7 @@ def test_nothing_but_folders_of_sessions_is_touched(store: Store, session: Sessi
 def test_a_store_in_memory_has_none() -> None:
     with Store.open(None) as store:
         session = store.create(directory="/", model="m")
-        assert store.originals_of(session.info.id) is None
+        assert store.outputs_folder(session.info.id) is None
         session.close()
         store.delete(store.list()[0].id)
         assert store.list() == []

@@ -1,8 +1,8 @@
-"""What can still be read of a damaged database, copied into a new one.
+"""Recover what is readable from a corrupt database into a new one.
 
-The damaged file itself is never opened: SQLite would play its log back into it. A copy of it is read, table by table,
-from both ends up to the damage. A session whose messages are all there keeps its views; one with a hole keeps the
-messages that are left, in their order, and shows them all.
+The corrupt file itself is never opened, because SQLite would replay its log into it. A copy is read table by table,
+from both ends up to the damage. A session with all its messages keeps its views. A session with a gap keeps the
+remaining messages in order and shows all of them.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _COLUMNS = {
     "partials": "session, body",
 }
 _KEYED = {"pins": "session, seq", "learned": "model, ratio, window_tokens, samples, at"}
-"""Tables without a rowid; read from one end only."""
+"""Tables without a rowid, which are read from one end only."""
 
-_FOLDER = ".salvage-"
+_FOLDER = ".recovery-"
 _SESSION_PLACES = ", ".join("?" * 11)
 _KINDS = "kinds"
-"""The kind of each session by its number, read apart: a file of an older schema has none."""
+"""Holds each session's kind by number. Read separately, because files of older schemas have no such column."""
 
 
-class Salvaged(NamedTuple):
+class Recovered(NamedTuple):
     sessions: int
     messages: int
 
@@ -55,11 +55,11 @@ class Salvaged(NamedTuple):
         return f"{self.sessions} session{'s' * (self.sessions != 1)} with {self.messages} messages"
 
 
-def salvage(damaged: Path, target: Database) -> Salvaged:
-    """Copy what is readable. Raises StoreError where `target` cannot be written."""
+def recover_readable(damaged: Path, target: Database) -> Recovered:
+    """Copy what is readable into `target`. Raises StoreError if `target` cannot be written."""
     if size_of(damaged) == 0:
-        return Salvaged(0, 0)
-    for left in damaged.parent.glob(f"{_FOLDER}*"):  # by a salvage that was killed
+        return Recovered(0, 0)
+    for left in damaged.parent.glob(f"{_FOLDER}*"):  # left by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     with faults.explained(target.path), tempfile.TemporaryDirectory(dir=damaged.parent, prefix=_FOLDER) as folder:
         copy = Path(folder) / "copy.db"
@@ -99,24 +99,24 @@ def _until_damage(connection: apsw.Connection, sql: str) -> Iterator[tuple[int, 
 
 
 class _Rebuild:
-    """Writes the rows that were read into a new database, one session at a time."""
+    """Writes the recovered rows into a new database, one session at a time."""
 
     def __init__(self, tables: dict[str, list[Row]], target: Database) -> None:
         self._tables = tables
         self._target = target
 
-    def run(self) -> Salvaged:
+    def run(self) -> Recovered:
         known = {row[0]: row for row in self._of("sessions")}
         lost = {row[0] for row in self._of("messages")} - known.keys()
         known |= {number: _unknown_session(number) for number in lost}
         sessions = messages = 0
         for row in sorted(known.values(), key=lambda row: row[9]):
-            with suppress(StoreError):  # a session whose rows contradict each other; the others go on
+            with suppress(StoreError):  # skip a session whose rows contradict each other
                 messages += self._session(row)
                 sessions += 1
         with suppress(StoreError), self._target.transaction() as connection:
             connection.executemany("INSERT INTO learned VALUES (?, ?, ?, ?, ?)", self._of("learned"))
-        return Salvaged(sessions, messages)
+        return Recovered(sessions, messages)
 
     def _of(self, table: str, session: int | None = None, place: int = 0) -> list[Row]:
         rows = self._tables.get(table, [])
@@ -143,7 +143,7 @@ class _Rebuild:
         return len(log)
 
     def _views(self, connection: apsw.Connection, number: int, head_view: int, head: int) -> bool:
-        """Everything that refers to views, or nothing of it."""
+        """Write everything that refers to views, or nothing. Returns whether it was written."""
         try:
             with connection:
                 connection.executemany("INSERT INTO views VALUES (?, ?, ?, ?)", self._of("views", number))

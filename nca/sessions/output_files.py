@@ -1,0 +1,30 @@
+"""Folders of tool outputs that were too large for the context: `outputs/ID/` beside the database.
+
+A folder is deleted with its session unless another session, such as a fork, still refers to a file in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from nca.sessions.database import Database, outputs_of
+
+
+def sweep(database: Database, store: Path | None) -> None:
+    """Delete the folders that belong to no session and that no message refers to."""
+    if store is None:
+        return
+    try:
+        folders = [entry for entry in outputs_of(store).iterdir() if entry.is_dir() and not entry.is_symlink()]
+    except OSError:  # no session has saved an output yet
+        return
+    for path in folders:
+        if not database.row(
+            "SELECT 1 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)"
+            " OR EXISTS (SELECT 1 FROM messages WHERE instr(body, ?2))",
+            (path.name, f"{path.parent.name}/{path.name}/"),
+        ):
+            with suppress(OSError):  # what cannot be deleted now is tried again later
+                shutil.rmtree(path)
