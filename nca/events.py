@@ -197,3 +197,19 @@ Event = (
 
 Listener = Callable[[Event], None]
 """Called with each event on the event loop's thread. Must not block or raise."""
+
+
+class Listeners:
+    """Hands each event to everyone who listens, in the order in which they subscribed."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = list(listeners)
+
+    def emit(self, event: Event) -> None:
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear all events from now on; call the returned function to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)

@@ -7,15 +7,15 @@ written · the mode and the rules that allow · the person. Each call is decided
 from __future__ import annotations
 
 import asyncio
-import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from nca.agent.permission_rules import SavedRules
+from nca.agent.state import SessionState
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
-from nca.config.schema import Settings
 from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
@@ -86,65 +86,59 @@ Verdict = Allowed | Refused
 class Approvals:
     """Decides each call before it runs.
 
-    session_rules  what the person allowed for this chat; the other rules are settings
+    saved_rules    rules in the person's settings
+    session_rules  what the person allowed for this chat
     unanswered     calls of this turn that needed an approval when nobody could be asked
-    keep           adds a rule to the person's own settings file, never to a project's; raises ConfigError
     """
 
     def __init__(
         self,
-        toolbox: Toolbox,
+        state: SessionState,
         directory: Path,
-        settings: Callable[[], Settings],
-        keep: Callable[[PermissionRule], None],
+        saved_rules: SavedRules,
         emit: Listener,
         person: Person,
     ) -> None:
         self.person = person
         self.unanswered: list[ApprovalAsked] = []
         self.session_rules: list[PermissionRule] = []
-        self.toolbox = toolbox
         self._directory = directory.resolve()
-        self._settings = settings
-        self._keep = keep
+        self._state = state
+        self.saved_rules = saved_rules
         self._emit = emit
         self._one_at_a_time = asyncio.Lock()
 
-    def for_tools(self, toolbox: Toolbox) -> Approvals:
-        """The same person, mode and rules for other tools, such as a subtask's."""
-        other = copy.copy(self)
-        other.toolbox = toolbox
-        return other
-
     @property
     def mode(self) -> str:
-        return self._settings().agent.permission
+        return self._state.settings.agent.permission
 
-    async def check(self, call: ToolCall) -> Verdict:
+    async def check(self, call: ToolCall, toolbox: Toolbox) -> Verdict:
         """Decide one call. A call of an unknown tool is allowed: running it tells the model which tools there are."""
-        needed = self.toolbox.needs(call)
+        needed = toolbox.needs(call)
         if needed is None:
             return Allowed()
         if decide(self.mode, needed) == "deny":
             return _refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
-        deny = [rule for rule in self._settings().permissions.deny if rule.tool in ("*", call.name)]
+        deny = [rule for rule in self._state.settings.permissions.deny if rule.tool in ("*", call.name)]
         if needed == "read" and not deny:
             return Allowed()
         try:
-            approval = await asyncio.to_thread(self.toolbox.approval, call)
+            approval = await asyncio.to_thread(toolbox.approval, call)
         except ToolError as error:
             if needed == "read":
                 approval = Approval()
             else:
                 return _refused(f"Error: {error}", str(error))
-        if found := matching(deny, call.name, self._subjects(call, approval), self._directory):
+        if found := matching(deny, call.name, self._subjects(call, approval, toolbox), self._directory):
             return _refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
             return _refused(OWN_FILES.format(path=approval.path))
         is_unclear = any(rule.subject for rule in deny) and not (approval.path or approval.subject)
-        return await self._by_mode(call, needed, approval, is_unclear=is_unclear)
+        return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
 
-    async def _by_mode(self, call: ToolCall, needed: Permission, approval: Approval, *, is_unclear: bool) -> Verdict:
+    async def _by_mode(
+        self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_unclear: bool
+    ) -> Verdict:
         """is_unclear: a denying rule may mean this call (a chain of commands, say), so the person is asked."""
         is_plain = self.mode == "auto" or not _is_unusual(approval)
         if decide(self.mode, needed) == "allow" and (needed == "read" or (is_plain and not is_unclear)):
@@ -154,15 +148,15 @@ class Approvals:
             allowing = () if is_unclear else self._allowing()
             if matching(allowing, call.name, _about(approval), self._directory):
                 return Allowed()
-            return await self._ask(call, needed, approval)
+            return await self._ask(call, needed, approval, summary)
 
-    async def _ask(self, call: ToolCall, needed: Permission, approval: Approval) -> Verdict:
+    async def _ask(self, call: ToolCall, needed: Permission, approval: Approval, summary: str) -> Verdict:
         subject = self._rule(call, approval).subject
         asked = ApprovalAsked(
             call.id,
             call.name,
             needed,
-            self.toolbox.describe(call),
+            summary,
             approval.path,
             approval.command,
             approval.diff,
@@ -192,7 +186,7 @@ class Approvals:
     def _remember(self, rule: PermissionRule, *, for_good: bool) -> None:
         if for_good:
             try:
-                self._keep(rule)
+                self.saved_rules.add(rule)
             except ConfigError as error:
                 self._emit(Notice(f"The rule holds for this session only: {error}"))
             else:
@@ -204,11 +198,11 @@ class Approvals:
         return PermissionRule(call.name, approval.path or approval.subject, str(self._directory))
 
     def _allowing(self) -> tuple[PermissionRule, ...]:
-        return (*self._settings().permissions.allow, *self.session_rules)
+        return (*self._state.settings.permissions.allow, *self.session_rules)
 
-    def _subjects(self, call: ToolCall, approval: Approval) -> set[str]:
+    def _subjects(self, call: ToolCall, approval: Approval, toolbox: Toolbox) -> set[str]:
         """Everything that a denial may name. Paths as written too: a tool that only reads may not resolve them."""
-        written = (self.toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
+        written = (toolbox.arguments(call).get(name) for name in _PATH_ARGUMENTS)
         paths = [self._directory / Path(path).expanduser() for path in written if isinstance(path, str) and path]
         resolved = {form for path in paths if "\0" not in str(path) for form in _forms(path)}
         named = {approval.path, approval.command, approval.subject, *approval.names, *approval.parts}

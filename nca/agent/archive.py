@@ -1,16 +1,14 @@
-"""Everything that can be recalled: this session's log, the other sessions, the notes and the days' memory files."""
+"""Search and read what can be recalled: this session's log, other sessions, the notes and the daily memory files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from nca.agent.memory import day_entries, load_notes
+from nca.agent.memory import Memory, day_entries, load_notes
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
 from nca.sessions import Hit, Session, Store
@@ -19,32 +17,31 @@ from nca.sessions.ranking import RankingWeights
 Scope = Literal["session", "all"]
 
 NOTES = 2
-"""Of the answers to one question: notes come last, since what was said is what they were made of."""
+"""At most so many notes among the answers. They come last, because they repeat what was said."""
 _ALONE = RankingWeights(around=0.0, turn=0.0)
-"""Notes say nothing about the notes beside them."""
+"""A note says nothing about the notes beside it."""
 _MESSAGE = re.compile(r"(?:([0-9a-zA-Z]+):)?#?(\d{1,9})(?:-(\d{1,9}))?")
 _MAX_RANGE = 50
 
 
 class Archive:
-    """What the `recall` tool, `/context search` and `Conversation.search` look into. Only reads."""
+    """What the `recall` tool and `Context.search` look into. It only reads."""
 
-    def __init__(self, store: Store, session: Session, notes: Callable[[], Path]) -> None:
-        """`notes` says where the notes are; it may raise NcaError, and then there are none."""
+    def __init__(self, store: Store, session: Session, memory: Memory) -> None:
         self._store = store
         self._session = session
-        self._notes = notes
+        self._memory = memory
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
-        """What answers best, best first, notes last. Any text is a question. Raises StoreError."""
+        """The best answers, best first, notes last. Any text is a question. Raises StoreError."""
         found = self._session.search(question, limit) if scope == "session" else self._store.search(question, limit)
         noted = self._search_notes(question)[: min(NOTES, limit)]
         return [*found[: limit - len(noted)], *noted]
 
     def expand(self, wanted: str) -> str:
-        """What an id stands for, in whole: `12`, `1a2b3c4d:12`, `12-15`, `note:3`, `day:2031-05-09:1`.
+        """The whole text behind an id: `12`, `1a2b3c4d:12`, `12-15`, `note:3`, `day:2031-05-09:1`.
 
-        Empty where there is nothing of the id. Raises StoreError.
+        "" if there is no such id. Raises StoreError.
         """
         wanted = wanted.strip().strip("[]")
         if wanted.startswith(("note:", "day:")):
@@ -79,13 +76,13 @@ class Archive:
         return found
 
     def _noted(self) -> list[tuple[str, float, str]]:
-        """The notes and the entries of the days' files: id, time, text. None where they cannot be read."""
+        """The notes and the entries of the daily files: id, time, text. Empty if they cannot be read."""
         try:
-            path = self._notes()
+            path = self._memory.file
             notes = [(f"note:{number}", note.at, note.text) for number, note in enumerate(load_notes(path), 1)]
             days = [(f"day:{day.isoformat()}:{number}", _noon(day), text) for day, number, text in day_entries(path)]
         except NcaError:
-            # Whoever asks for the notes themselves is told why they cannot be read; a search goes on without.
+            # /memory says why they cannot be read; a search goes on without them.
             return []
         return [*notes, *days]
 

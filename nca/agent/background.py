@@ -20,9 +20,11 @@ MOVED_ON = "The conversation moved on before it was ready."
 
 
 class Background:
-    """At most one preparation at a time; every one that begins is closed by exactly one event."""
+    """At most one preparation at a time. Each one that begins ends with exactly one event."""
 
-    def __init__(self, window: Window, compactor: Compactor) -> None:
+    def __init__(self, window: Window, compactor: Compactor, *, is_on: bool) -> None:
+        """is_on: False never prepares anything."""
+        self.is_on = is_on
         self._window = window
         self._compactor = compactor
         self._task: asyncio.Task[tuple[Proposal, float]] | None = None
@@ -34,20 +36,20 @@ class Background:
 
     @property
     def is_ready(self) -> bool:
-        """What was prepared can be put in force: the conversation has not moved on."""
+        """A preparation has finished, and the conversation has not moved on since it began."""
         is_current = self._planned_on == self._now()
         return self._task is not None and self._task.done() and is_current
 
     def consider(self) -> None:
         """Begin a preparation after a turn, where the policy says so."""
-        if self._task is not None or self._window.decide("idle").action != "prepare":
+        if not self.is_on or self._task is not None or self._window.decide("idle").action != "prepare":
             return
         self._planned_on = self._now()
         self._compactor.say_starting("idle")
         self._task = asyncio.ensure_future(self._prepare())
 
     async def swap_in(self) -> None:
-        """Between two turns: put a finished preparation in force, or drop it."""
+        """Put a finished preparation in force, or drop it. Call it between two turns."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -69,13 +71,13 @@ class Background:
         self._compactor.finish(proposal, "idle", seconds)
 
     async def close(self) -> None:
-        """Drop what is being prepared, without a word to the person."""
+        """Drop the preparation without telling the person."""
         task, self._task = self._task, None
         if task is not None:
             await self._drop(task, "")
 
     def _now(self) -> tuple[object, ...]:
-        """What a plan rests on."""
+        """What a plan depends on."""
         history = self._window.history
         return history.view, history.head, history.pins
 

@@ -19,23 +19,14 @@ from nca.agent.approvals import STOPPED, Approvals, Refused
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
 from nca.context.admission import admit_output
-from nca.context.tokens import RESULT_CHARS_PER_TOKEN
 from nca.events import Listener, ToolFinished, ToolStarted
 from nca.messages import Message, Part, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
 
-RESULT_SHARE_OF_BUDGET = 4
-"""One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
 MOST_AT_ONCE = 4
 """Readers that run at the same time: enough to hide waiting, few enough for a small machine."""
-
-
-def most_bytes(window: Window) -> int:
-    """The size of one result when it enters."""
-    by_budget = int(window.budget.budget_tokens * RESULT_CHARS_PER_TOKEN / RESULT_SHARE_OF_BUDGET)
-    return min(window.context.admission.max_bytes, by_budget)
 
 
 class Calls:
@@ -96,7 +87,7 @@ class Calls:
         async with self._places:
             shown = msgspec.structs.replace(call, id=self._within + call.id)
             self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
-            verdict = await self._approvals.check(shown)
+            verdict = await self._approvals.check(shown, self._toolbox)
             # The time a person took to answer is not the tool's.
             started = time.monotonic()
             if isinstance(verdict, Refused):
@@ -128,7 +119,7 @@ class Calls:
         limits = self._window.context.admission
         admitted = admit_output(
             text,
-            max_bytes=most_bytes(self._window),
+            max_bytes=self._window.state.most_result_bytes,
             max_lines=limits.max_lines,
             direction=limits.direction,
         )

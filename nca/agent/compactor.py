@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from nca.agent.context_notices import context_warning, does_not_fit
+from nca.agent.fallbacks import Fallbacks
 from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
 from nca.agent.window import Window
@@ -17,8 +18,7 @@ from nca.context.policy import aim_ratio, has_too_many_turns
 from nca.context.summary import SummaryRequest
 from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
-from nca.events import ContextCompaction, Listener
-from nca.models.client import Model
+from nca.events import ContextCompaction, Listener, Notice
 from nca.models.costs import saved_cost
 from nca.sessions.views import CompactionRecord
 
@@ -39,29 +39,24 @@ class CompactionOutcome:
     message: str = ""
 
 
-class Compactor:
-    """One for each conversation.
+class Diary(Protocol):
+    def keep_trimmed(self, text: str, heading: str) -> str:
+        """Write down a summary of trimmed turns. Returns what went wrong, as one line, or ""."""
+        ...
 
-    model            asked for summaries; `open_summarizer` opens a dedicated one by its name
-    keep_trimmed     gets what a summary says of turns that were trimmed, once their compaction is on disk
+
+class Compactor:
+    """One for each window.
+
+    models  the one that answers, or the one that the settings name, is asked for summaries
+    diary   gets the summaries of trimmed turns, once their compaction is on disk
     """
 
-    def __init__(
-        self,
-        window: Window,
-        model: Model,
-        emit: Listener,
-        open_summarizer: Callable[[str], Awaitable[Model]],
-        keep_trimmed: Callable[[str], None],
-    ) -> None:
+    def __init__(self, window: Window, models: Fallbacks, emit: Listener, diary: Diary) -> None:
         self.window = window
-        self.summarizer = Summarizer(window, model, open_summarizer)
+        self.summarizer = Summarizer(window, models)
         self._emit = emit
-        self._keep_trimmed = keep_trimmed
-
-    def use(self, model: Model) -> None:
-        """Go on with another model, whose window counts from now on."""
-        self.summarizer.model, self.summarizer.refused_tokens = model, 0
+        self._diary = diary
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
@@ -94,7 +89,7 @@ class Compactor:
         is_news = self.window.learn_window(failure.limit_tokens or 0)
         measured = self.window.measure()
         if not failure.limit_tokens:
-            self.summarizer.refused_tokens = measured.used_tokens
+            self.window.note_refused()
         if failure.action == "lower_max_tokens_then_compact" and is_news and measured.fits:
             # The answer's share was what did not fit; it has become smaller with the window.
             return True
@@ -149,7 +144,7 @@ class Compactor:
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
     ) -> Proposal:
         """A proposal, with its summary where it needs one: all that the summarizer is asked within one deadline."""
-        self.summarizer.cost = None
+        self.summarizer.start()
         planning = compact(
             self.window.history,
             self.window.meter,
@@ -179,7 +174,7 @@ class Compactor:
 
     def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:
         """Put in force what was proposed elsewhere, for so many US dollars. Raises StoreError as `finish`."""
-        self.summarizer.cost = cost
+        self.summarizer.start(cost)
         self.say_starting(trigger)
         return self.finish(proposal, trigger, seconds)
 
@@ -200,9 +195,6 @@ class Compactor:
         used = self.window.measure().used_tokens
         self._say("skipped", trigger, tokens_before=used, tokens_after=used, message=reason)
 
-    async def close(self) -> None:
-        await self.summarizer.close()
-
     def _commit(self, proposal: Proposal, trigger: Trigger, seconds: float) -> None:
         record = CompactionRecord(
             trigger=trigger,
@@ -216,7 +208,9 @@ class Compactor:
         )
         self.window.commit(proposal, record)
         if proposal.trimmed_text:
-            self._keep_trimmed(proposal.trimmed_text)
+            problem = self._diary.keep_trimmed(proposal.trimmed_text, self.window.session.info.title)
+            if problem:
+                self._emit(Notice(problem))
 
     def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:
         """The closing event of every `starting`, and the outcome with the same numbers."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
 from nca.agent.compactor import CompactionOutcome, Compactor
-from nca.agent.instructions import Briefings
-from nca.agent.manual_edits import COLLAPSE, check_exists, check_shown, collapsed, expanded, named_ranges
+from nca.agent.manual_edits import (
+    COLLAPSE,
+    check_exists,
+    check_shown,
+    cleared,
+    collapsed,
+    expanded,
+    named_ranges,
+    text_only,
+)
 from nca.agent.preview import Preview
 from nca.agent.stats import ContextStats, stats_of
 from nca.agent.window import Window
@@ -18,7 +26,7 @@ from nca.context.log import LogSoFar
 from nca.context.policy import Action
 from nca.context.restore import block_of
 from nca.context.view import Range, Summary, View
-from nca.errors import UsageError
+from nca.errors import StoreError, UsageError
 from nca.messages import Entry, Message
 from nca.models.client import ModelRequest
 from nca.sessions.results import Hit
@@ -44,13 +52,12 @@ class Context:
         self,
         window: Window,
         compactor: Compactor,
+        background: Background,
         archive: Archive,
-        briefings: Briefings,
-        background: Background | None = None,
     ) -> None:
         self._window = window
+        self._views = window.session.views
         self._compactor = compactor
-        self._briefings = briefings
         self._background = background
         self.archive = archive
 
@@ -58,8 +65,7 @@ class Context:
 
     def stats(self, *, with_details: bool = True) -> ContextStats:
         """`with_details=False` leaves out the parts and the largest items, which cost a look at every shown message."""
-        project = self._briefings.of(self._window.settings, self._window.facts).project
-        return stats_of(self._window, self._background, project=project, with_details=with_details)
+        return stats_of(self._window, self._background, with_details=with_details)
 
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
@@ -70,12 +76,12 @@ class Context:
     async def compact(self, focus: str = "", only: Range | None = None) -> CompactionOutcome:
         """Compact now, or `only` these messages. Raises ContextDoesNotFit; StoreError for a reader."""
         self._window.session.refuse_reader()
-        await self.stop_preparing()
+        await self._background.close()
         return await self._compactor.compact("manual", focus=focus, only=only)
 
     async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
         """What `compact` would do; nothing changes (a model may be asked for the summary)."""
-        await self.stop_preparing()
+        await self._background.close()
         return await self._compactor.preview(focus, only)
 
     def accept(self, preview: Preview) -> CompactionOutcome:
@@ -85,30 +91,29 @@ class Context:
     @property
     def is_preparing(self) -> bool:
         """A compaction is being prepared in the background."""
-        return self._background is not None and self._background.is_running
-
-    async def stop_preparing(self) -> None:
-        """Drop the compaction that is being prepared in the background, if one is."""
-        if self._background is not None:
-            await self._background.close()
+        return self._background.is_running
 
     # Going back and forth
 
     def undo(self) -> CompactionRecord | None:
         """Back to the exact view before the last compaction; later messages stay. None where there is none."""
-        return self._window.undo()
+        return self._show_moved(self._views.undo(), self._views.redo)
 
     def redo(self) -> CompactionRecord | None:
         """Apply the compaction that was undone last once more; None where there is none."""
-        return self._window.redo()
+        return self._show_moved(self._views.redo(), self._views.undo)
 
     def clear(self) -> CompactionRecord | None:
         """An empty view; the log keeps everything, and `undo` brings it back. None where it is empty already."""
-        return self._window.clear()
+        return self._put_in_force(cleared(self._window), "clear") if self._window.history.view_tokens else None
+
+    def restore_text(self) -> CompactionRecord | None:
+        """Show only the text of the newest turns of a resumed session; None if that saves nothing."""
+        return self._put_in_force(text_only(self._window), "restore", must_save=True)
 
     def history(self) -> list[CompactionRecord]:
         """Every compaction of the session, oldest first, undone ones too."""
-        return self._window.session.views.compactions()
+        return self._views.compactions()
 
     # Single messages
 
@@ -161,7 +166,7 @@ class Context:
                 advice="Unpin another, or pin a shorter one.",
             )
         self._show([block_of(self._window.history, seq)], "pin")
-        self._window.session.views.pin(seq)
+        self._views.pin(seq)
         self._window.take_pins()
         return True
 
@@ -170,7 +175,7 @@ class Context:
         check_exists(self._window.history, seq)
         if seq not in self._window.history.pins:
             return False
-        self._window.session.views.unpin(seq)
+        self._views.unpin(seq)
         self._window.take_pins()
         return True
 
@@ -192,7 +197,7 @@ class Context:
 
     def all_summaries(self) -> list[Summary]:
         """Every summary there ever was, oldest first, those that later ones replaced too."""
-        return self._window.session.views.summaries()
+        return self._views.summaries()
 
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """What of the whole log answers a question, best first, compacted away or not; notes come last.
@@ -219,12 +224,28 @@ class Context:
             )
         return self._put_in_force(view, cause)
 
-    def _put_in_force(self, view: View, cause: str) -> CompactionRecord | None:
+    def _put_in_force(self, view: View, cause: str, *, must_save: bool = False) -> CompactionRecord | None:
+        """Commit a view that the person asked for; None if it is the one in force, or saves nothing but must."""
         window = self._window
-        if view == window.history.view:
-            return None
         before, after = window.measure().used_tokens, window.meter.used_again(window.history, view)
-        return window.put_in_force(view, cause, before, after)
+        if view == self.view or (must_save and after >= before):
+            return None
+        record = CompactionRecord(trigger="manual", stages=(cause,), tokens_before=before, tokens_after=after)
+        committed = self._views.commit(view, record, expected_head=window.history.head)
+        window.show(view)
+        return committed
+
+    def _show_moved(
+        self, record: CompactionRecord | None, back: Callable[[], CompactionRecord | None]
+    ) -> CompactionRecord | None:
+        """Take up the view that the store went to. If it cannot be read, the store goes `back`."""
+        if record is not None:
+            try:
+                self._window.show(self._views.current())
+            except StoreError:
+                back()
+                raise
+        return record
 
     def _tokens(self, seq: int) -> int:
         return self._window.meter.scaled(self._window.history.run_tokens(seq, seq))

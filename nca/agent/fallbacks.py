@@ -1,44 +1,72 @@
-"""Which model answers: the chat's own, or while its provider is down the next of `model.fallbacks`.
+"""The model that answers: the chat's own or, while its provider is down, the next of `model.fallbacks`.
 
-Down is what trying again did not cure: nothing answers, 5xx and 529, a rate limit that is still there, deadlines,
-empty answers; and a model that its provider no longer knows. A wrong key, money, a refused or too large request are
-for the person, whatever other model there is.
+A provider counts as down if retries did not help: no answer, 5xx and 529, a lasting rate limit, deadlines, empty
+answers, or a model that it no longer knows. A wrong key, a lack of credit and a refused or too large request are for
+the person to solve, so no other model takes over.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from nca.agent.state import SessionState
 from nca.errors import ModelNotFound, NcaError, ProviderError
 from nca.events import Listener, Notice
+from nca.models.catalog import ModelFacts
+from nca.models.choose import named, open_model
 from nca.models.model import Model
 from nca.models.retry import PassingFailure
 
 COOL_DOWN_SECONDS = 300.0
-"""A provider that is down costs a turn all its tries, so it is asked again only on the first turn after this."""
+"""How long a provider that is down is left alone, because asking it costs a turn all its retries."""
+
+
+class Opener(Protocol):
+    async def open(self, name: str) -> Model:
+        """The model of that name. Raises NcaError if it cannot be opened."""
+        ...
+
+
+class TakesModel(Protocol):
+    def use_model(self, facts: ModelFacts) -> None:
+        """Work with another model. Raises NcaError, and nothing has changed, if its window leaves no budget."""
+        ...
+
+
+class ModelOpener:
+    """Opens models with the settings in force."""
+
+    def __init__(self, state: SessionState, emit: Listener) -> None:
+        self._state = state
+        self._emit = emit
+
+    async def open(self, name: str) -> Model:
+        settings = self._state.loaded.for_model(name).settings.model
+        return await open_model(settings, named(name, settings, os.environ), self._emit)
 
 
 class Fallbacks:
-    """The models of one conversation, opened when first needed.
+    """The models of one conversation, each opened when it is first needed.
 
     first    the chat's own
-    active   the one that answers now; what follows a failure in the same turn stays with it
-    use      makes the conversation go on with a model; raises NcaError where its window makes no budget
+    active   the one that answers now; it keeps answering until the end of the turn
     """
 
     def __init__(
         self,
         first: Model,
-        open_model: Callable[[str], Awaitable[Model]],
-        use: Callable[[Model], None],
+        opener: Opener,
+        window: TakesModel,
         emit: Listener,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.first = first
         self.active = first
-        self._open_model = open_model
-        self._use = use
+        self._opener = opener
+        self._window = window
         self._emit = emit
         self._clock = clock
         self._opened: dict[str, Model] = {}
@@ -46,7 +74,7 @@ class Fallbacks:
         self._first_again_at = 0.0
 
     def begin_turn(self) -> None:
-        """Go back to the first, once it has had its time."""
+        """Go back to the first model after its cool-down."""
         self._failed.clear()
         if self.active is self.first or self._clock() < self._first_again_at:
             return
@@ -54,7 +82,7 @@ class Fallbacks:
         self._emit(Notice(f"{self.first.facts.name} is asked again."))
 
     async def take_over(self, error: ProviderError, names: Sequence[str]) -> bool:
-        """Let the next of `names` answer in the active one's place; False where none can, or none should."""
+        """Let the next of `names` answer instead of the active model; False if none can, or none should."""
         if not isinstance(error, PassingFailure | ModelNotFound):
             return False
         down = self.active.facts.name
@@ -65,7 +93,7 @@ class Fallbacks:
             if name in self._failed:
                 continue
             try:
-                self._switch(await self.opened(name))
+                self._switch(await self.open(name))
             except NcaError as problem:
                 self._failed.add(name)
                 self._emit(Notice(f"{name} cannot take over: {problem.message}"))
@@ -77,34 +105,34 @@ class Fallbacks:
         return False
 
     def replace_first(self, model: Model) -> Model:
-        """Go on with another model of the person's choice; gives the one before, to be closed."""
+        """Go on with a model that the person chose. Returns the one before, for the caller to close."""
         before = self.first
-        self._use(model)
+        self._window.use_model(model.facts)
         self.first = self.active = model
         self._first_again_at = 0.0
         return before
 
     async def close(self, *, keeps_first: bool = False) -> None:
-        """Close what was opened here and the first."""
+        """Close every model, except the first if `keeps_first`."""
         for model in (*self._opened.values(), *([] if keeps_first else [self.first])):
             await model.close()
         self._opened.clear()
 
-    async def opened(self, name: str) -> Model:
-        """The model of that name, opened once and closed here. Raises NcaError."""
+    async def open(self, name: str) -> Model:
+        """The model of that name, opened once; `close` closes it. Raises NcaError."""
         if name == self.first.facts.name:
             return self.first
         if name not in self._opened:
-            model = await self._open_model(name)
+            model = await self._opener.open(name)
             if self._opened.setdefault(name, model) is not model:
-                # Two tasks wanted it at the same time.
+                # Two tasks opened it at the same time.
                 await model.close()
         return self._opened[name]
 
     def _switch(self, model: Model) -> None:
         try:
-            self._use(model)
+            self._window.use_model(model.facts)
         except NcaError:
-            self._use(self.active)
+            self._window.use_model(self.active.facts)
             raise
         self.active = model

@@ -1,4 +1,4 @@
-"""What the model is told before the conversation."""
+"""The system prompt: nca's own text or the person's, the project's instructions, the skills, and further sections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from nca.agent.project_instructions import project_instructions
 from nca.config.paths import user_config_file
@@ -24,12 +24,12 @@ from nca.tools.skill import FOLDER, SkillFile, find_skills
 from nca.tools.tool import ToolError
 
 MAX_FILE_BYTES = 128 * 1024
-"""A section's file is sent with every request; what is larger than this belongs into an attachment."""
+"""A section's file is sent with every request; a larger text belongs in an attachment."""
 MAX_PROBLEMS = 3
-"""Files that are no skills are told one by one up to here: a project must not fill the screen."""
+"""Invalid skill files reported one by one; the rest are counted, so that a project cannot fill the screen."""
 MAX_SKILL_TOKENS = 1_000
 SKILL_SHARE = 16
-"""The list of skills is sent with every request: at most so many raw tokens, and in a small window that part of it."""
+"""The list of skills is sent with every request: at most MAX_SKILL_TOKENS raw tokens, or 1/16 of a small budget."""
 _SKILLS = (
     "## Skills\n"
     "How things are done here. Before you begin with something that one of these is for, read it with the skill tool."
@@ -38,9 +38,9 @@ _MORE_SKILLS = "- [{count} more are not listed]"
 
 
 def system_prompt(settings: Settings, directory: Path, *parts: str) -> str:
-    """The same text for a whole session, so that what a provider has cached of it stays valid.
+    """The text is the same for a whole session, so that a provider's cache of it stays valid.
 
-    parts: what the project says and which skills there are; they stand before the person's sections.
+    parts: the project's instructions and the list of skills; they come before the person's sections.
     Raises ConfigError for a section whose file cannot be used.
     """
     text = settings.agent.system_prompt or _own().format(directory=directory)
@@ -49,53 +49,70 @@ def system_prompt(settings: Settings, directory: Path, *parts: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Briefing:
-    """text: the system prompt; project: what of it the project says; notices: for a person, one line each."""
+class SystemPrompt:
+    """The prompt as it is sent. project: the project's part of it. notices: what a person should know, a line each."""
 
     text: str
-    skills: tuple[SkillFile, ...]
-    notices: tuple[str, ...]
+    skills: tuple[SkillFile, ...] = ()
+    notices: tuple[str, ...] = ()
     project: str = ""
 
 
-def brief(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills: bool = True) -> Briefing:
-    """What a session begins with in this directory, as the files are now.
+class PromptSource(Protocol):
+    """Where a window gets its system prompt."""
 
-    has_skills: the model can ask for skills. Raises ConfigError for a section whose file cannot be used.
-    """
+    def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
+        """The prompt for a model with its settings. Raises ConfigError for a section whose file cannot be used."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPrompt:
+    """The same text for every model."""
+
+    text: str
+
+    def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
+        return SystemPrompt(self.text)
+
+
+def _built(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills: bool) -> SystemPrompt:
     window = settings.model.context_window or facts.window_tokens
     budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
     project = project_instructions(directory, budget.budget_tokens)
     skills, problems = list[SkillFile](), list[str]()
     if has_skills and facts.can_use_tools:
         skills, problems = find_skills(directory, user_config_file(os.environ).parent / FOLDER)
-    listed, told = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
+    listed, notices = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
     text = system_prompt(settings, directory, project.text, listed)
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills were left out."]
-    return Briefing(text, tuple(skills), (*project.notices, *told, *problems), project.text)
+    return SystemPrompt(text, tuple(skills), (*project.notices, *notices, *problems), project.text)
 
 
-class Briefings:
-    """What a session begins with, cut for the model that answers: the same text as before with a window seen before."""
+class ProjectPrompts:
+    """The system prompts of one directory, each built once: the same model and settings always get the same bytes.
+
+    has_skills: there is a tool with which the model can read skills.
+    """
 
     def __init__(self, directory: Path, *, has_skills: bool) -> None:
         self._directory = directory
         self._has_skills = has_skills
-        self._made: dict[Hashable, Briefing] = {}
+        self._made: dict[Hashable, SystemPrompt] = {}
 
-    def of(self, settings: Settings, facts: ModelFacts) -> Briefing:
-        """For a model with its own settings. Raises ConfigError for a section whose file cannot be used."""
+    def of(self, settings: Settings, facts: ModelFacts) -> SystemPrompt:
+        """Raises ConfigError for a section whose file cannot be used."""
         limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
-        told = settings.context.max_tokens, settings.context.section, settings.agent.system_prompt
-        key = (*limits, *told, facts.can_use_tools)
+        texts = settings.context.max_tokens, settings.context.section, settings.agent.system_prompt
+        key = (*limits, *texts, facts.can_use_tools)
         if key not in self._made:
-            self._made[key] = brief(settings, facts, self._directory, has_skills=self._has_skills)
+            self._made[key] = _built(settings, facts, self._directory, has_skills=self._has_skills)
         return self._made[key]
 
 
 def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[str]]:
-    """The section that names the skills, within so many raw tokens, and what is to be said of it."""
+    """The section that lists the skills, within so many raw tokens, and notices about it for a person."""
     if not skills:
         return "", []
     lines, left_out = [_SKILLS], 0
@@ -107,15 +124,15 @@ def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[
             left_out += 1
         else:
             lines.append(line)
-    told = f"Skills: {', '.join(skill.name for skill in skills)}."
+    notice = f"Skills: {', '.join(skill.name for skill in skills)}."
     if not left_out:
-        return "\n".join(lines), [told]
+        return "\n".join(lines), [notice]
     lines.append(_MORE_SKILLS.format(count=left_out))
-    return "\n".join(lines), [told, f"{left_out} of {len(skills)} skills are not listed: there is no room for more."]
+    return "\n".join(lines), [notice, f"{left_out} of {len(skills)} skills are not listed: there is no room for more."]
 
 
 def render_sections(sections: tuple[Section, ...], directory: Path) -> str:
-    """`## Label` and its text for each section, lower priority first, equals in their order (seed 4)."""
+    """Each section as `## Label` and its text, lower priority first, then in the settings' order (as in Neuron)."""
     ordered = sorted(sections, key=lambda section: section.priority)
     return "\n\n".join(f"## {section.label}\n{_text_of(section, directory).strip()}" for section in ordered)
 
@@ -128,7 +145,7 @@ def _text_of(section: Section, directory: Path) -> str:
             size = os.fstat(file.fileno()).st_size
             raw = file.read(MAX_FILE_BYTES + 1)
     except (ToolError, RuntimeError) as error:
-        # RuntimeError: `~name` of somebody who is not known here.
+        # RuntimeError: the user in `~name` is unknown.
         raise _unusable(section, str(error)) from error
     except OSError as error:
         raise _unusable(section, f"{section.file} cannot be read ({error.strerror})") from error
@@ -140,9 +157,9 @@ def _text_of(section: Section, directory: Path) -> str:
 
 
 def _opened(name: str, directory: Path) -> BinaryIO:
-    """A relative name stays inside the directory, wherever its links lead. Raises ToolError where it does not.
+    """A relative path must stay inside the directory, links included. Raises ToolError if it does not.
 
-    An absolute one comes from the person's own settings (a project's file cannot give it), and may lead anywhere.
+    An absolute path may lead anywhere: only the person's own settings can name one.
     """
     own = Path(name).expanduser()
     if own.is_absolute():
@@ -152,7 +169,7 @@ def _opened(name: str, directory: Path) -> BinaryIO:
 
 
 def _unusable(section: Section, why: str) -> ConfigError:
-    return ConfigError(f"[[context.section]] {section.label}: {why}.", advice="Mend the file's name or the section.")
+    return ConfigError(f"[[context.section]] {section.label}: {why}.", advice="Correct the file's name or the section.")
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nca.agent.window import Window
+from nca.compat.stages import keep_text
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.plan import is_answered
@@ -19,6 +20,8 @@ from nca.errors import UsageError
 
 COLLAPSE = "collapse"
 """The stage that is recorded for a message which a person shortened."""
+FEWEST_RESTORED_TURNS = 3
+"""CowAgent restores max(3, max_context_turns / 6) turns."""
 COLLAPSED_TOKENS = 32
 """What is left of a message that is no tool result: its beginning."""
 
@@ -64,6 +67,20 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
         if draft.saving(block, seq, text) > 0:
             draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
     fix_pointers(draft)
+    return draft.view()
+
+
+def cleared(window: Window) -> View:
+    """The view that shows nothing."""
+    head = window.history.head
+    return View((Marker(f"clear{head}", ((1, head),), ""),), head + 1)
+
+
+def text_only(window: Window) -> View:
+    """The view with only the text of the newest turns, and nothing of the others."""
+    draft = Draft(window.history, window.meter)
+    newest = max(FEWEST_RESTORED_TURNS, window.context.max_turns // 6)
+    keep_text(draft, newest, f"restore{window.history.head}")
     return draft.view()
 
 

@@ -12,12 +12,12 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
 import msgspec
 
+from nca.agent.state import SessionState
 from nca.config.schema import MemorySettings
 from nca.errors import ConfigError
 from nca.messages import clean_text
@@ -45,14 +45,14 @@ class _Notes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Memory:
     """The notes and the day's file of one project, where its settings say now."""
 
-    def __init__(self, settings: Callable[[], MemorySettings], directory: Path) -> None:
-        self._settings = settings
+    def __init__(self, state: SessionState, directory: Path) -> None:
+        self._state = state
         self._directory = directory
 
     @property
     def file(self) -> Path:
         """Where the notes are. Raises ConfigError."""
-        return notes_file(self._settings(), self._directory)
+        return notes_file(self._state.settings.memory, self._directory)
 
     def notes(self) -> list[Note]:
         """What was noted for later sessions, oldest first. Raises ConfigError where the file cannot be used."""
@@ -60,7 +60,7 @@ class Memory:
 
     def note(self, text: str) -> list[Note]:
         """Keep a note beyond this session, of all the newest `memory.max_notes`. Raises ConfigError."""
-        return add_note(self.file, text, at=time.time(), max_notes=self._settings().max_notes)
+        return add_note(self.file, text, at=time.time(), max_notes=self._state.settings.memory.max_notes)
 
     def keep_trimmed(self, text: str, heading: str) -> str:
         """Add trimmed turns to today's file, which is only good to have; what is wrong as one line, or ""."""

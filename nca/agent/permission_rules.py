@@ -1,33 +1,31 @@
-"""Permission rules for good: in the person's own settings file, and in force in the chat that runs."""
+"""Permission rules in the person's own settings file, never in a project's. A change takes effect at once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
-from nca.config.loaded import LoadedSettings
+from nca.agent.window import Window
 from nca.config.paths import user_config_file
 from nca.config.permission_rules import ALLOW, RuleList, add_rule, remove_rule
 from nca.config.tables import PermissionRule
 
 
-class KeptRules:
-    """`loaded` gives the settings in force, `use` takes others."""
+class SavedRules:
+    """The rules that outlive the chat. Both methods raise ConfigError if the file cannot be written."""
 
-    def __init__(self, loaded: Callable[[], LoadedSettings], use: Callable[[LoadedSettings], None]) -> None:
-        self._loaded = loaded
-        self._use = use
+    def __init__(self, window: Window) -> None:
+        self._window = window
 
-    def keep(self, rule: PermissionRule) -> None:
-        """Allow it from now on. Raises ConfigError where the file cannot be written; then nothing changed."""
+    def add(self, rule: PermissionRule) -> None:
+        """Allow it from now on."""
         file = user_config_file(os.environ)
         add_rule(file, ALLOW, rule)
-        loaded = self._loaded()
-        self._use(loaded.with_value(ALLOW, [*loaded.value(ALLOW), rule], str(file)))
+        rules = [*self._window.loaded.value(ALLOW), rule]
+        self._window.use(self._window.loaded.with_value(ALLOW, rules, str(file)), self._window.facts)
 
-    def forget(self, name: RuleList, rule: PermissionRule) -> None:
-        """A rule less, wherever it came from. Raises ConfigError as `keep` does."""
+    def remove(self, name: RuleList, rule: PermissionRule) -> None:
+        """Remove a rule, wherever it came from."""
+        loaded = self._window.loaded
         remove_rule(user_config_file(os.environ), name, rule)
-        loaded = self._loaded()
         rest = [one for one in loaded.value(name) if one != rule]
-        self._use(loaded.with_value(name, rest, loaded.origin(name)))
+        self._window.use(loaded.with_value(name, rest, loaded.origin(name)), self._window.facts)

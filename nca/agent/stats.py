@@ -67,13 +67,10 @@ class ContextStats:
     prices: Prices = field(default_factory=Prices)
 
 
-def stats_of(
-    window: Window, background: Background | None = None, *, project: str = "", with_details: bool = True
-) -> ContextStats:
+def stats_of(window: Window, background: Background, *, with_details: bool = True) -> ContextStats:
     """What `window` holds.
 
-    background    what prepares compactions of this window, if anything does
-    project       what of the system prompt the project says
+    background    what prepares compactions of this window
     with_details  False leaves `parts` and what weighs empty: they cost a few looks at each shown message
     """
     measured = window.measure()
@@ -93,7 +90,7 @@ def stats_of(
         target_tokens=target_tokens(budget, fixed, aim_ratio(budget, window.context)),
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
-        parts=_parts(window, measured, project) if with_details else {},
+        parts=_parts(window, measured) if with_details else {},
         messages=history.head,
         turns=history.turns,
         hidden_messages=sum(
@@ -116,7 +113,7 @@ def stats_of(
 
 
 def _prices(window: Window, used_tokens: int) -> Prices:
-    saved, cost = window.standing
+    saved, cost = window.session.views.totals_in_effect()
     whole = used_tokens + saved
     facts, is_shorter = window.facts, whole > used_tokens
     return Prices(
@@ -128,9 +125,9 @@ def _prices(window: Window, used_tokens: int) -> Prices:
     )
 
 
-def _parts(window: Window, measured: Measurement, project: str) -> dict[str, int]:
+def _parts(window: Window, measured: Measurement) -> dict[str, int]:
     meter = window.meter
-    of_project = min(meter.system_raw, text_tokens(project))
+    of_project = min(meter.system_raw, text_tokens(window.prompt.project))
     own = [tool for tool in window.tools if not tool["function"]["name"].startswith(PREFIX)]
     own_raw = tools_tokens(own) if len(own) < len(window.tools) else meter.tools_raw
     fixed = {
@@ -142,17 +139,17 @@ def _parts(window: Window, measured: Measurement, project: str) -> dict[str, int
     return parts_of(measured.breakdown, fixed, view_parts(window.history))
 
 
-def _next_rung(window: Window, background: Background | None) -> str:
+def _next_rung(window: Window, background: Background) -> str:
     """What happens next as the context fills, in words: each rung that is still ahead, lowest first."""
     context, budget = window.context, window.budget
     if context.auto == "off":
         return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"
     if window.provider_compacts_at and window.measure().fits:
         return f"compaction by the provider at {window.provider_compacts_at:,} tokens"
-    if background is not None and (background.is_running or background.is_ready):
+    if background.is_running or background.is_ready:
         how = "is ready and is put in force" if background.is_ready else "is being prepared; where it is ready it comes"
         return f"a compaction {how} before the next request"
-    return ", ".join(_in_words(rung, context.auto) for rung in window.rungs_ahead(prepares=background is not None))
+    return ", ".join(_in_words(rung, context.auto) for rung in window.rungs_ahead(prepares=background.is_on))
 
 
 def _in_words(rung: Rung, auto: str) -> str:

@@ -1,34 +1,28 @@
-"""A sub-question in a context of its own: the same turn loop over a window in memory; only its answer comes back.
+"""Answer a question in a context of its own: the same turn loop over a session in memory. Only the answer comes back.
 
-It has the conversation's model, tools (but not this one), permissions and limits. What it costs is recorded in the
-conversation's session as it is spent; its log is gone when it has answered.
+A subtask has the conversation's model, tools (but not the task tool), permissions and limits. Its cost is recorded in
+the conversation's session as it is spent. Its log is gone once it has answered.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Protocol
+from dataclasses import replace
 
 import msgspec
 
-from nca.agent.approvals import Approvals
-from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.spending import Spending
-from nca.agent.tool_selection import offered
-from nca.agent.turn import Turn
+from nca.agent.instructions import FixedPrompt
+from nca.agent.parts import Parts
+from nca.agent.state import SessionState
+from nca.agent.tool_selection import own_toolbox
+from nca.agent.user_input import NoInput
 from nca.agent.window import Window
-from nca.config.loaded import LoadedSettings
 from nca.errors import NcaError
 from nca.events import (
     ContextCompaction,
     Event,
-    Listener,
     Notice,
     RetryScheduled,
     ToolFinished,
@@ -36,10 +30,8 @@ from nca.events import (
     TurnFinished,
 )
 from nca.messages import Message, Usage, clean_text
-from nca.models.model import Model
-from nca.redact import Redactor
-from nca.sessions.session import Session
 from nca.sessions.store import Store
+from nca.tools.files.read_files import FilesRead
 from nca.tools.task import NAME
 from nca.tools.tool import ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -56,45 +48,32 @@ _ENDINGS = {
 _ID_BYTES = 4
 
 
-class MakeTools(Protocol):
-    """nca's own tools for a window, with a state of their own, for what is too large an `outputs` folder."""
-
-    def __call__(self, window: Callable[[], Window], outputs: Callable[[], Path | None]) -> Toolbox: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Parent:
-    """What a task shares with the conversation that asks."""
-
-    loaded: LoadedSettings
-    window: Window
-    toolbox: Toolbox
-    models: Fallbacks
-    spending: Spending
-    approvals: Approvals
-    redactor: Redactor
-    emit: Listener
-    outputs: Path | None
-    make_tools: MakeTools
-
-
 class Subtasks:
-    """Answers the tasks of one conversation. `parent` is asked when a task begins."""
+    """Answers the questions of one conversation's task tool.
 
-    def __init__(self, parent: Callable[[], Parent]) -> None:
+    A task runs with the conversation's own parts, and the toolbox with this tool is one of them: so `serve` is called
+    when all of them are built.
+    """
+
+    def __init__(self) -> None:
+        self._parent: Parts | None = None
+
+    def serve(self, parent: Parts) -> None:
+        """Answer for the conversation with these parts."""
         self._parent = parent
 
     async def answer(self, question: str) -> ToolOutcome:
-        """The answer, for the model that asked. Raises ToolError where there is none; cancelled, it just ends."""
-        parent = self._parent()
+        """The answer, for the model that asked. Raises ToolError if there is none; if cancelled, it just ends."""
+        if self._parent is None:
+            raise ToolError("there is no conversation that could answer")
         with Store.open(None) as store:
-            task = _Task(parent, store)
+            task = _Task(self._parent, store)
             try:
                 finished = await task.run(question)
             except NcaError as error:
                 raise ToolError(f"the task failed: {error.message}") from error
             finally:
-                await task.close()
+                task.close()
         return _outcome(finished, task.window.spent_tokens)
 
 
@@ -107,40 +86,49 @@ def _outcome(finished: TurnFinished, tokens: int) -> ToolOutcome:
 
 
 class _Task:
-    """One task while it runs."""
+    """One subtask while it runs."""
 
-    def __init__(self, parent: Parent, store: Store) -> None:
-        self._emit, self._within = parent.emit, f"task-{secrets.token_hex(_ID_BYTES)}"
+    def __init__(self, parent: Parts, store: Store) -> None:
+        self._emit, within = parent.emit, f"task-{secrets.token_hex(_ID_BYTES)}"
         first = parent.models.active
-        outputs = parent.outputs / self._within if parent.outputs is not None else None
-        own = parent.make_tools(lambda: self.window, lambda: outputs)
-        toolbox = parent.toolbox.renewed(own, without=NAME)
-        # A person's wish to compact by hand is about their own conversation; nobody could do it here.
-        self._loaded = parent.loaded.with_value("context.auto", "on", "a task")
+        # Compacting by hand (context.auto = off) is for the person's own conversation; nobody could do it here.
+        loaded = parent.window.loaded.with_value("context.auto", "on", "a task")
         store.save_learned(first.facts.name, parent.window.store.learned(first.facts.name))
-        session = store.create(directory="", model=first.facts.name)
-        self.window = _TaskWindow(parent.window, store, session, self._loaded, first, toolbox)
-        self._models = Fallbacks(first, parent.models.opened, self._use, self._hear)
-        self._compactor = Compactor(self.window, first, self._hear, parent.models.opened, lambda _: None)
-        approvals = parent.approvals.for_tools(toolbox)
-        calls = Calls(self.window, toolbox, approvals, parent.redactor, self._hear, outputs, within=f"{self._within}/")
-        self._turn = Turn(self.window, self._compactor, self._models, parent.spending, calls, lambda: None, self._hear)
+        state = SessionState(store, store.create(directory="", model=first.facts.name), loaded, first.facts)
+        outputs = parent.outputs / within if parent.outputs is not None else None
+        own = own_toolbox(
+            state,
+            parent.directory,
+            parent.archive,
+            outputs=outputs,
+            files_read=FilesRead(),
+            skills=parent.window.prompt.skills,
+        )
+        toolbox = parent.toolbox.renewed(own, without=NAME)
+        self.window = _TaskWindow(parent.window, state, toolbox)
+        models = Fallbacks(first, parent.models, self.window, self._hear)
+        parts = replace(
+            parent,
+            window=self.window,
+            toolbox=toolbox,
+            models=models,
+            compactor=Compactor(self.window, models, self._hear, _NoDiary()),
+            outputs=outputs,
+            user_input=NoInput(),
+            emit=self._hear,
+        )
+        self._turn = parts.turn(f"{within}/")
 
     async def run(self, question: str) -> TurnFinished:
         self.window.append(Message("user", clean_text(question)))
         return await self._turn.run()
 
-    async def close(self) -> None:
-        # Also stops what would save the partial answer later, when the store is gone.
+    def close(self) -> None:
+        """Stop what would save the partial answer later, when the store is gone. The models are the conversation's."""
         self._turn.keep_partial()
-        # Not the compactor's and the fallbacks' models: they are the conversation's.
-
-    def _use(self, model: Model) -> None:
-        self.window.use(self._loaded, model.facts)
-        self._compactor.use(model)
 
     def _hear(self, event: Event) -> None:
-        """What the conversation's listeners hear of it: its calls, a line each, and what a person should know."""
+        """Pass on to the conversation's listeners: the calls, one line each, and what a person should know."""
         match event:
             case ToolStarted() | ToolFinished():
                 self._emit(msgspec.structs.replace(event, summary=f"task: {event.summary}"))
@@ -154,17 +142,21 @@ class _Task:
                 pass
 
 
-class _TaskWindow(Window):
-    """A window whose usage is the parent's: recorded there when it is reported, and held against its limit."""
+class _NoDiary:
+    """The trimmed turns of a subtask are not kept."""
 
-    def __init__(
-        self, parent: Window, store: Store, session: Session, loaded: LoadedSettings, model: Model, toolbox: Toolbox
-    ) -> None:
+    def keep_trimmed(self, text: str, heading: str) -> str:
+        return ""
+
+
+class _TaskWindow(Window):
+    """A window whose usage is charged to the parent as it is reported, and counts against the parent's limit."""
+
+    def __init__(self, parent: Window, state: SessionState, toolbox: Toolbox) -> None:
         self._parent = parent
         self.spent_tokens = 0
         """All that was read and written so far."""
-        prompt = f"{parent.system_prompt}\n\n{PROMPT}".strip()
-        super().__init__(store, session, loaded, model.facts, system_prompt=prompt, offer=partial(offered, toolbox))
+        super().__init__(state, toolbox, FixedPrompt(f"{parent.prompt.text}\n\n{PROMPT}".strip()))
 
     @property
     def spent(self) -> float:

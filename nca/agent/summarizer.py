@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
+from nca.agent.fallbacks import Fallbacks
 from nca.agent.window import Window
 from nca.config.extensions import load_stage
 from nca.context.request import meant_for
@@ -18,24 +18,23 @@ from nca.wire import message_to_dict
 
 
 class Summarizer:
-    """The model that the settings name, opened when first needed, else the chat's own.
+    """The model that `model.summarizer` names, or else the one that answers in the chat.
 
-    model  the chat's
-    cost   what the current compaction's summaries cost so far, in US dollars; None where no price is known
+    cost   what the current compaction's summaries cost so far, in US dollars; None if no price is known
     """
 
-    def __init__(self, window: Window, model: Model, open_model: Callable[[str], Awaitable[Model]]) -> None:
-        self.model = model
+    def __init__(self, window: Window, models: Fallbacks) -> None:
         self.cost: float | None = None
-        self.refused_tokens = 0
-        """A request of so many tokens overflowed although it should fit: the real window is smaller. 0: none did."""
         self._window = window
-        self._open = open_model
-        self._dedicated: Model | None = None
+        self._models = models
+
+    def start(self, cost: float | None = None) -> None:
+        """Begin a compaction, for which `cost` was paid already."""
+        self.cost = cost
 
     @property
     def may_be_asked(self) -> bool:
-        return self._named != "none" and (bool(self._named) or self.model.facts.can_summarize)
+        return self._named != "none" and (bool(self._named) or self._models.active.facts.can_summarize)
 
     @property
     def window_tokens(self) -> int:
@@ -43,7 +42,7 @@ class Summarizer:
 
         Both, because the chat's model is asked where the dedicated one cannot open.
         """
-        own = min(self._window.budget.window_tokens, self.refused_tokens or self._window.budget.window_tokens)
+        own = min(self._window.budget.window_tokens, self._window.refused_tokens or self._window.budget.window_tokens)
         return own if self._named in ("", "none") else min(own, describe(self._named).window_tokens)
 
     async def ask(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:
@@ -59,7 +58,7 @@ class Summarizer:
                 model = await self._chosen()
                 if not model.facts.can_summarize:
                     return SummaryFailure(f"{model.facts.name} is too small to summarize", is_final=True)
-                is_live = model is self.model and model.facts.reuses_prefix and bool(request.live)
+                is_live = model is self._models.active and model.facts.reuses_prefix and bool(request.live)
                 reply = await model.ask(self._question(request, model, is_live=is_live), lambda _: None)
         except TimeoutError:
             return SummaryFailure("the deadline is over", is_final=True)
@@ -80,29 +79,24 @@ class Summarizer:
         except TimeoutError:
             return StageReply(failure=f"the stage {request.name} did not answer within {seconds:g} seconds")
 
-    async def close(self) -> None:
-        if self._dedicated is not None:
-            await self._dedicated.close()
-
     @property
     def _named(self) -> str:
         return self._window.settings.model.summarizer
 
     async def _chosen(self) -> Model:
-        """The summarizer that the settings name, else the chat's model; the chat's too where that one cannot open."""
-        if not self._named or self._named == self.model.facts.name:
-            return self.model
-        if self._dedicated is None or self._dedicated.facts.name != self._named:
-            try:
-                self._dedicated = await self._open(self._named)
-            except ProviderError:
-                return self.model
-        return self._dedicated
+        """The named summarizer, or the chat's model if none is named or it cannot be opened."""
+        if not self._named or self._named == self._models.active.facts.name:
+            return self._models.active
+        try:
+            return await self._models.open(self._named)
+        except ProviderError:
+            return self._models.active
 
     def _question(self, request: SummaryRequest, model: Model, *, is_live: bool) -> ModelRequest:
         """Behind the unchanged turns for a model that keeps its evaluated prefix; else as one flattened text."""
         if is_live:
-            system = [{"role": "system", "content": self._window.system_prompt}] if self._window.system_prompt else []
+            prompt = self._window.prompt.text
+            system = [{"role": "system", "content": prompt}] if prompt else []
             live = [message_to_dict(meant_for(model.facts.name, message)) for message in request.live]
             ask = {"role": "user", "content": request.instruction}
             return ModelRequest([*system, *live, ask], self._window.tools, request.max_tokens)

@@ -1,16 +1,15 @@
-"""The tools of a conversation: nca's own, with the context they need, and which of them the model is told of."""
+"""nca's own tools for a conversation, and the selection of tools that a model is offered."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nca.agent.calls import most_bytes
-from nca.agent.window import Window
+from nca.agent.state import SessionState
 from nca.config.paths import data_dir, user_config_file
 from nca.context.budget import Budget
 from nca.models.catalog import ModelFacts
@@ -23,39 +22,39 @@ from nca.tools.task import Subtasks
 from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 
 OUTSIDE_SHARE_OF_BUDGET = 5
-"""All tools of MCP servers together: with nca's own and the prompt, the talk keeps most of the budget."""
+"""All tools of MCP servers together take at most a fifth, so that the conversation keeps most of the budget."""
 _CHARS_PER_TOKEN = 3
-"""JSON schemas have few characters a token."""
+"""An estimate for JSON schemas."""
 
 
 def own_toolbox(
+    state: SessionState,
     directory: Path,
     archive: Archive,
-    window: Callable[[], Window],
-    outputs: Callable[[], Path | None],
     *,
-    files_read: FilesRead | None = None,
+    outputs: Path | None,
+    files_read: FilesRead,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
 ) -> Toolbox:
-    """nca's own tools; they ask the window when they run, which may then have another model or other settings.
+    """nca's own tools. Each call uses the model and the settings of that moment.
 
-    outputs  the folder for what a command says beyond what is shown; None: nowhere
-    files_read  which files the model knows; None: none yet
+    outputs     the folder for command output that is too large to show; None: it is not kept
+    files_read  the files that the model has read
     """
     return default_toolbox(
         directory,
         archive,
         ToolContext(
-            can_see=lambda: window().facts.can_see,
-            private_hosts=lambda: window().settings.tools.private_hosts,
-            last_todo=lambda: (window().history.newest_list or (0, {}))[1],
+            can_see=lambda: state.facts.can_see,
+            private_hosts=lambda: state.settings.tools.private_hosts,
+            last_todo=lambda: state.last_todo,
             protected=_protected(directory),
             runner=CommandRunner(
                 directory,
-                settings=lambda: window().settings.tools,
-                limits=lambda: replace(window().context.admission, max_bytes=most_bytes(window())),
-                outputs=outputs,
+                settings=lambda: state.settings.tools,
+                limits=lambda: replace(state.context.admission, max_bytes=state.most_result_bytes),
+                outputs=lambda: outputs,
             ),
             files_read=files_read,
             skills=skills,
@@ -65,9 +64,9 @@ def own_toolbox(
 
 
 def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget) -> list[dict[str, Any]]:
-    """The definitions that go into every request to this model; fewer where there is little room.
+    """The tool definitions for every request to this model; fewer in a small window.
 
-    What MCP servers offer has any length, so all of that together takes at most a share of the budget.
+    The tools of MCP servers may have any length, so together they get only a share of the budget.
     """
     if not facts.can_use_tools:
         return []
@@ -82,9 +81,9 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget) -> list[dict[st
 
 
 def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:
-    """The tools, given with their sizes for each server, that do not fit.
+    """The tools that do not fit. `servers`: the sizes of each server's tools by name.
 
-    No server crowds out another: each has the same share, and what a small one leaves of it is for the larger ones.
+    Every server gets the same share; what a small server leaves of it goes to the larger ones.
     """
     left_out: set[str] = set()
     for count, sizes in zip(
@@ -101,8 +100,8 @@ def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:
 
 
 def _protected(directory: Path) -> list[Path]:
-    """The person's own settings, with all that stands beside them, and nca's data."""
+    """The folder of the person's own settings, and nca's data."""
     settings = user_config_file(os.environ)
-    # A project may lie inside that folder (NCA_HOME is anyone's choice): then it is the file.
+    # The project may lie inside that folder, because NCA_HOME is anyone's choice: then protect only the file.
     is_above = directory.resolve().is_relative_to(settings.parent.resolve())
     return [settings if is_above else settings.parent, data_dir(os.environ)]

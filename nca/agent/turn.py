@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
@@ -43,6 +42,12 @@ EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
 """What a program exits with after such a turn."""
 
 
+class TypesAhead(Protocol):
+    def enter_typed_ahead(self) -> None:
+        """Append the messages that the person typed while the turn runs. Called between two steps."""
+        ...
+
+
 class Turn:
     """The state of one turn while it runs. `text` is the last whole answer, `_partial` what streams in."""
 
@@ -53,16 +58,15 @@ class Turn:
         models: Fallbacks,
         spending: Spending,
         calls: Calls,
-        take_messages: Callable[[], None],
+        user_input: TypesAhead,
         emit: Listener,
     ) -> None:
-        """take_messages: puts what the person has said meanwhile into the log; called between two steps."""
         self.window = window
         self.compactor = compactor
         self.models = models
         self.spending = spending
         self.calls = calls
-        self.take_messages = take_messages
+        self.user_input = user_input
         self.emit = emit
         self.text = ""
         self.steps = 0
@@ -98,7 +102,7 @@ class Turn:
                 continue_turn = True
             if not continue_turn:
                 return self._finished("max_steps", started)
-            self.take_messages()
+            self.user_input.enter_typed_ahead()
 
     def interrupt(self, started: float) -> TurnFinished:
         """Keep what there is: the partial answer, marked, and a result for every open call."""
@@ -200,9 +204,8 @@ class Turn:
         return reply
 
     def _tell_cut(self, measured: Measurement, usage: Usage) -> None:
-        """Once for a model: every further request says the same."""
-        if not self.window.is_cut_told:
-            self.window.is_cut_told = True
+        """Only once for a model: every further request is cut in the same way."""
+        if self.window.note_cut():
             self.emit(Notice(cut_notice(self.model.facts.name, measured.used_tokens, usage.prompt_tokens)))
 
     def _request(self, *, may_compact: bool) -> ModelRequest:

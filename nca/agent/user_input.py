@@ -1,32 +1,49 @@
-"""What the person says, on its way into the log: with the files it names and the reminders that are due."""
+"""Append what the person says to the log, with the files that it names and the reminders that are due."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from nca.agent.approvals import Person
 from nca.agent.mentions import cut_notices, mentioned, with_attachments
 from nca.agent.window import Window
+from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
 from nca.context.budget import Measurement
 from nca.context.reminders import Reminders, shown_injections, with_reminders
 from nca.errors import UsageError
-from nca.events import ContextCompaction, Event, Listener, MessageTaken, Notice
+from nca.events import Listener, MessageTaken, Notice
 from nca.messages import AttachmentPart, Message, clean_text
 from nca.redact import Redactor
 from nca.tools.files.read_files import FilesRead
+from nca.tools.mcp.servers import Servers
 
 
-class Incoming:
-    """Enters messages, each durable before this returns.
+class NoInput:
+    """Nobody types ahead."""
 
-    The person's own words stay as they are; keys are taken out of the files that come along.
+    def enter_typed_ahead(self) -> None:
+        """Nothing to append."""
+
+
+class UserInput:
+    """Appends messages; each is durable when the call returns.
+
+    The person's own words stay as they are. Keys are redacted in the files that come along.
     """
 
     def __init__(
-        self, window: Window, directory: Path, redactor: Redactor, emit: Listener, files_read: FilesRead
+        self,
+        window: Window,
+        directory: Path,
+        redactor: Redactor,
+        emit: Listener,
+        files_read: FilesRead,
+        servers: Servers,
+        person: Person,
     ) -> None:
         self._window = window
         self._directory = directory
@@ -35,25 +52,27 @@ class Incoming:
         self._files_read = files_read
         shown = [entry.message for entry in window.history.visible()]
         self._shared: list[tuple[str, str]] = []
-        self.servers: Collection[str] = ()
-        """Names of MCP servers: `@NAME:…` is no file."""
-        self.reminders = Reminders(shown_injections(window.context.inject, shown))
+        self._servers = servers
+        self._person = person
+        self._reminders = Reminders(shown_injections(window.context.inject, shown))
+        self._newest_view = window.session.views.current_id
+        """Of the views that were looked at for reminders."""
 
     def share(self, name: str, text: str) -> None:
-        """What comes along with the next message, as a file of this name would."""
+        """Attach a text to the next message, as a file of this name would be."""
         self._shared.append((self._redactor.text(clean_text(name)), clean_text(text)))
 
     def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
-        """A turn's message, unless it is the one that a failed turn left unanswered.
+        """Append a turn's message, unless a failed turn left the same one unanswered.
 
-        is_own  the person wrote it: the files that it names come along
+        is_own  the person wrote it, so the files that it names are attached
         Raises UsageError for a file that cannot be attached; then nothing is stored.
         """
         measured = self._window.measure()
-        named = mentioned(text, self._directory, self.servers) if is_own else []
+        named = mentioned(text, self._directory, self._servers.names) if is_own else []
         message = self._with_files(text, [*named, *(path.resolve() for path in attachments)], measured)
         history = self._window.history
-        # What the view no longer shows (after a clear) is not waiting for an answer.
+        # A message that the view no longer shows (after a clear) is not waiting for an answer.
         last = history.entries[-1] if history.head >= history.view.tail else None
         is_waiting = last is not None and last.message.role == "user" and last.message.text == message.text
         if is_waiting and not self._shared:
@@ -62,16 +81,16 @@ class Incoming:
         self._shared.clear()
         self._say_cuts(message)
 
-    def enter_meanwhile(self, said: Sequence[str]) -> None:
-        """What was said while a turn runs, as one message; nothing where nothing was.
+    def enter_typed_ahead(self) -> None:
+        """Append what the person typed while the turn runs, as one message, if anything.
 
-        A file that cannot be attached is told, and the words still count.
+        A file that cannot be attached is reported, and the text is appended without it.
         """
-        text = "\n\n".join(one for one in said if one.strip())
+        text = "\n\n".join(one for one in self._person.typed_ahead() if one.strip())
         if not text:
             return
         try:
-            named = mentioned(text, self._directory, self.servers)
+            named = mentioned(text, self._directory, self._servers.names)
             message = self._with_files(text, named, self._window.measure())
         except UsageError as error:
             self._emit(Notice(str(error)))
@@ -81,12 +100,6 @@ class Incoming:
         self._window.append(message)
         self._emit(MessageTaken(text))
         self._say_cuts(message)
-
-    def hear(self, event: Event) -> None:
-        """What a compaction leaves counts for the reminders: what it went below may be crossed again."""
-        if isinstance(event, ContextCompaction) and event.phase == "completed":
-            usage = event.tokens_after / self._window.budget.budget_tokens
-            self.reminders.observe(self._window.context.inject, used_tokens=event.tokens_after, usage_ratio=usage)
 
     def _with_files(self, text: str, paths: Sequence[Path], measured: Measurement) -> Message:
         budget = file_token_budget(
@@ -120,6 +133,21 @@ class Incoming:
             self._emit(Notice(text))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:
+        inject = self._window.context.inject
+        if not inject:
+            return ()
+        self._rearm_reminders(inject)
         turn = self._window.history.turns + 1
         used, usage = measured.used_tokens, measured.usage_ratio
-        return self.reminders.due(self._window.context.inject, turn=turn, used_tokens=used, usage_ratio=usage)
+        return self._reminders.due(inject, turn=turn, used_tokens=used, usage_ratio=usage)
+
+    def _rearm_reminders(self, inject: Sequence[Injection]) -> None:
+        """A threshold that usage fell below in a compaction since the last message may be crossed again."""
+        before, current = self._newest_view, self._window.session.views.current_id
+        if current <= before:
+            return
+        self._newest_view = current
+        for record in self._window.session.views.compactions():
+            if record.view_after > before:
+                usage = record.tokens_after / self._window.budget.budget_tokens
+                self._reminders.observe(inject, used_tokens=record.tokens_after, usage_ratio=usage)

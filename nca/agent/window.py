@@ -5,36 +5,30 @@ Everything that enters goes through here, durable first; everything that asks "h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from nca.compat.stages import keep_text
+from nca.agent.instructions import PromptSource, SystemPrompt
+from nca.agent.state import SessionState
+from nca.agent.tool_selection import offered
 from nca.config.loaded import LoadedSettings
 from nca.config.schema import ContextSettings, Settings
 from nca.context.budget import Budget, Measurement
 from nca.context.calibration import Calibration
-from nca.context.draft import Draft
-from nca.context.history import History
-from nca.context.log import Log
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.policy import FRESH, Action, Decision, Moment, Rung, decide, rungs_ahead, thresholds
 from nca.context.repair_cost import repair_costs
 from nca.context.request import request_messages
-from nca.context.view import Marker, View
-from nca.errors import ConfigError, ProviderFailure, StoreError
+from nca.context.view import View
+from nca.errors import ProviderFailure
 from nca.messages import Entry, Message, Usage
 from nca.models import provider_compaction
 from nca.models.catalog import ModelFacts
-from nca.sessions.session import Session
-from nca.sessions.store import Store
 from nca.sessions.usage import BESIDE, Learned, UsageRow
 from nca.sessions.views import CompactionRecord
+from nca.tools.toolbox import Toolbox
 
-FEWEST_RESTORED_TURNS = 3
-"""Seed 3: max(3, max_context_turns / 6) turns are restored."""
-Offer = Callable[[ModelFacts, Budget], Sequence[dict[str, Any]]]
-"""The definitions of tools that a model with such a budget is told of."""
 MOST_TAKEN_UP = 500
 """The newest reports that a resumed session takes up: more than enough for a fit, in a few thousandths of a second."""
 
@@ -42,70 +36,71 @@ MOST_TAKEN_UP = 500
 class Window:
     """What the next request holds and what it may cost."""
 
-    def __init__(
-        self,
-        store: Store,
-        session: Session,
-        loaded: LoadedSettings,
-        facts: ModelFacts,
-        *,
-        system_prompt: str,
-        offer: Offer = lambda facts, budget: (),
-    ) -> None:
-        self.store = store
-        self.session = session
-        self.system_prompt = system_prompt
-        self._offer = offer
-        self.history = History(Log(session.log), session.views.current(), session.views.pins())
+    def __init__(self, state: SessionState, toolbox: Toolbox, prompts: PromptSource) -> None:
+        """Raises ConfigError for a section of the system prompt whose file cannot be used."""
+        self.state = state
+        self._toolbox = toolbox
+        self._prompts = prompts
+        self.store, self.session, self.history = state.store, state.session, state.history
         self._policy = FRESH
-        self.is_cut_told = False
-        """The person knows that the provider leaves out a part of what it is sent."""
-        self._standing: tuple[int, float | None] | None = None
-        self._most_answer_tokens = 0
-        """What the provider allows for an answer, once it has refused more; 0: it has not."""
         self.meter = Meter()
-        self.use(loaded, facts)
+        self._take_model(prompts.of(state.settings, state.facts))
 
-    def use(self, loaded: LoadedSettings, facts: ModelFacts, system_prompt: str | None = None) -> None:
-        """Take other settings or another model, and what it is told first where that changes too.
+    def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
+        """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
+        prompt = self._prompts.of(loaded.for_model(facts.name).settings, facts)
+        self.state.use(loaded, facts)
+        self._take_model(prompt)
 
-        Raises ConfigError where they make no budget, and nothing has changed.
-        """
-        settings = loaded.for_model(facts.name).settings
-        learned = self.store.learned(facts.name)
-        limits = [facts.window_tokens, learned.window_tokens]
-        window = settings.model.context_window or min(limit for limit in limits if limit)
-        self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
-        self.system_prompt = self.system_prompt if system_prompt is None else system_prompt
-        self.settings: Settings = settings
-        self.facts = facts
-        self.tools = list(self._offer(facts, self.budget))
-        unlearned = Calibration.unlearned(facts.provider, count_as=settings.context.count_as)
+    def use_model(self, facts: ModelFacts) -> None:
+        """Take another model, as `use` does."""
+        self.use(self.loaded, facts)
+
+    def _take_model(self, prompt: SystemPrompt) -> None:
+        facts, learned = self.facts, self.store.learned(self.facts.name)
+        self.prompt = prompt
+        self.tools = offered(self._toolbox, facts, self.budget)
+        unlearned = Calibration.unlearned(facts.provider, count_as=self.context.count_as)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
-        anchor = None
-        is_same, has_model = self.meter.model == facts.name, bool(self.meter.model)
+        before = self.meter
+        is_same, has_model = before.model == facts.name, bool(before.model)
         self._policy = self._policy.reconfigured()
-        if is_same:
-            calibration, anchor = self.meter.calibration, self.meter.anchor
-        else:
+        if not is_same:
             self.history.call_raw = 0
         self.meter = Meter(
             model=facts.name,
             provider=facts.provider,
-            calibration=calibration,
-            system_prompt=self.system_prompt,
+            calibration=before.calibration if is_same else calibration,
+            system_prompt=prompt.text,
             tools=self.tools,
+            anchor=before.anchor if is_same else None,
         )
-        self.meter.anchor = anchor
         if not is_same:
             self._policy = self._policy.model_changed() if has_model else self._policy
-            self.is_cut_told = False
+            self._is_cut_noted = False
             self._most_answer_tokens = 0
+            self.refused_tokens = 0
             self._take_up_reports()
 
     @property
+    def loaded(self) -> LoadedSettings:
+        return self.state.loaded
+
+    @property
+    def settings(self) -> Settings:
+        return self.state.settings
+
+    @property
+    def facts(self) -> ModelFacts:
+        return self.state.facts
+
+    @property
+    def budget(self) -> Budget:
+        return self.state.budget
+
+    @property
     def context(self) -> ContextSettings:
-        return self.settings.context
+        return self.state.context
 
     def measure(self) -> Measurement:
         return self.meter.measure(self.history, self.budget)
@@ -149,7 +144,7 @@ class Window:
     def request_messages(self) -> list[dict[str, Any]]:
         return request_messages(
             self.history,
-            system_prompt=self.system_prompt,
+            system_prompt=self.prompt.text,
             provider=self.facts.provider,
             model=self.facts.name,
             with_blocks=self.provider_compacts_at > 0,
@@ -159,8 +154,8 @@ class Window:
     def next_messages(self) -> list[dict[str, Any]]:
         """How the next request begins: what is there of it before the person has typed."""
         messages = self.request_messages() if self.history.head else []
-        if not messages and self.system_prompt:
-            messages = [{"role": "system", "content": self.system_prompt}]
+        if not messages and self.prompt.text:
+            messages = [{"role": "system", "content": self.prompt.text}]
         return messages
 
     @property
@@ -194,13 +189,6 @@ class Window:
         """US dollars for all that was asked in this session, as far as prices are known."""
         # Ten calls at 0.1 are 0.9999999999999999, and they have cost a dollar.
         return round(self.session.usage.totals().cost or 0.0, 9)
-
-    @property
-    def standing(self) -> tuple[int, float | None]:
-        """What the compactions that stand saved, in tokens, and cost in US dollars (None: no cost is known)."""
-        if self._standing is None:
-            self._standing = self.session.views.totals_in_effect()
-        return self._standing
 
     def answer_tokens(self) -> int:
         """What the answer may cost: the reserve, within the model's own cap."""
@@ -245,95 +233,43 @@ class Window:
             )
 
     def learn_window(self, window_tokens: int) -> bool:
-        """Take the window that an overflow error told; True where it is news. A person's own word is not overruled."""
-        if not 0 < window_tokens < self.budget.window_tokens:
-            return False
-        learned = self.store.learned(self.facts.name)
-        self.store.save_learned(self.facts.name, Learned(learned.ratio, window_tokens, learned.samples))
-        reserve = self.settings.model.max_output_tokens
-        try:
-            self.budget = Budget.of(window_tokens, reserve, self.context.max_tokens)
-        except ConfigError:
-            self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
-        self.take_tools()
-        return True
+        """Take the window that an overflow error named; True if it is news."""
+        is_news = self.state.learn_window(window_tokens)
+        if is_news:
+            self.take_tools()
+        return is_news
+
+    def note_refused(self) -> None:
+        """A request overflowed although it should fit, so the real window is smaller than what was used."""
+        self.refused_tokens = self.measure().used_tokens
+
+    def note_cut(self) -> bool:
+        """The provider left out a part of what it was sent. True the first time for a model."""
+        is_first, self._is_cut_noted = not self._is_cut_noted, True
+        return is_first
 
     def take_tools(self) -> None:
         """Take up what the toolbox offers now; between two turns only, as it changes every request's beginning."""
-        self.tools = list(self._offer(self.facts, self.budget))
+        self.tools = offered(self._toolbox, self.facts, self.budget)
         self.meter.take_tools(self.tools)
 
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
         """Put a proposed view in force, on disk first."""
         committed = self.session.views.commit(proposal.view, record, expected_head=proposal.head)
-        self._stands(committed)
         self.meter.forget(proposal.view)
         self.history.view = proposal.view
         self._policy = self._policy.compacted(self.measure())
         return committed
 
-    def clear(self) -> CompactionRecord | None:
-        """A new, empty view; None where there is nothing to clear."""
-        if self.history.view_tokens == 0:
-            return None
-        before = self.measure().used_tokens
-        view = View((Marker(f"clear{self.history.head}", ((1, self.history.head),), ""),), self.history.head + 1)
-        return self.put_in_force(view, "clear", before, self.meter.used_again(self.history, view))
-
-    def restore_text(self) -> CompactionRecord | None:
-        """Show of a resumed session only the words of its newest turns (session.restore); None where nothing goes."""
-        draft = Draft(self.history, self.meter)
-        before = self.measure().used_tokens
-        newest = max(FEWEST_RESTORED_TURNS, self.context.max_turns // 6)
-        keep_text(draft, newest, f"restore{self.history.head}")
-        view = draft.view()
-        after = self.meter.used_again(self.history, view)
-        if view == self.history.view or after >= before:
-            return None
-        return self.put_in_force(view, "restore", before, after)
-
-    def undo(self) -> CompactionRecord | None:
-        return self._moved(self.session.views.undo(), self.session.views.redo)
-
-    def redo(self) -> CompactionRecord | None:
-        return self._moved(self.session.views.redo(), self.session.views.undo)
-
-    def put_in_force(self, view: View, stage: str, before: int, after: int) -> CompactionRecord:
-        """A view that a person asked for, on disk first."""
-        record = CompactionRecord(trigger="manual", stages=(stage,), tokens_before=before, tokens_after=after)
-        committed = self.session.views.commit(view, record, expected_head=self.history.head)
-        self._stands(committed)
+    def show(self, view: View) -> None:
+        """Take up a view that a person put in force in the store. Raises StoreError if it cannot be read."""
+        self.history.tokens_of(view)
         self.history.view = view
         self._policy = self._policy.edited(self.measure())
-        return committed
 
     def _decided(self, moment: Moment) -> Decision:
         by_provider = self.provider_compacts_at > 0
         return decide(self.measure(), self._policy, self.context, moment, by_provider=by_provider)
-
-    def _stands(self, record: CompactionRecord) -> None:
-        """One compaction more that stands: the others need not be added up anew."""
-        if self._standing is not None:
-            saved, cost = self._standing
-            costs = [one for one in (cost, record.cost) if one is not None]
-            saved += record.tokens_before - record.tokens_after
-            self._standing = saved, sum(costs) if costs else None
-
-    def _moved(
-        self, record: CompactionRecord | None, back: Callable[[], CompactionRecord | None]
-    ) -> CompactionRecord | None:
-        """Take up the view that the store went to; where what it shows cannot be read, the store goes `back`."""
-        if record is not None:
-            try:
-                view = self.session.views.current()
-                self.history.tokens_of(view)
-            except StoreError:
-                back()
-                raise
-            self._standing = None
-            self.history.view = view
-            self._policy = self._policy.edited(self.measure())
-        return record
 
     def _take_up_reports(self) -> None:
         """A resumed session shows the number that it ended with, and has learned what its reports taught."""

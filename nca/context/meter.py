@@ -42,11 +42,12 @@ class Meter:
         calibration: Calibration | None = None,
         system_prompt: str = "",
         tools: Sequence[dict[str, Any]] = (),
+        anchor: Anchor | None = None,
     ) -> None:
         self.model = model
         self.provider = provider
         self.calibration = calibration or Calibration.unlearned(provider)
-        self.anchor: Anchor | None = None
+        self.anchor = anchor
         self._earlier: list[Anchor] = []
         """Anchors of other views, newest first: an undone compaction brings back its number too."""
         self.system_raw = message_tokens(Message("system", system_prompt)) if system_prompt else 0

@@ -80,6 +80,8 @@ class SessionViews:
 
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
+        self._in_effect: tuple[int, tuple[int, float | None]] | None = None
+        """The newest answer of `totals_in_effect`, and for which view."""
 
     @property
     def current_id(self) -> int:
@@ -176,13 +178,18 @@ class SessionViews:
 
     def totals_in_effect(self) -> tuple[int, float | None]:
         """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
+        current = self.current_id
+        if self._in_effect is not None and self._in_effect[0] == current:
+            return self._in_effect[1]
         row = self._access.row(
             "WITH RECURSIVE line (number) AS (SELECT head_view FROM sessions WHERE number = ?1 UNION ALL"
             " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
             " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
             " FROM compactions JOIN line ON view = number WHERE session = ?1"
         )
-        return (int(row[0]), row[1]) if row else (0, None)
+        totals = (int(row[0]), row[1]) if row else (0, None)
+        self._in_effect = current, totals
+        return totals
 
     def summaries(self) -> list[Summary]:
         """Every summary, oldest first, those of undone compactions too."""

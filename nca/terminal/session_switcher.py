@@ -70,7 +70,7 @@ class SessionSwitcher:
             listener=self._output.on_event,
             prepares=True,
             read_only=read_only,
-            told=before.told,
+            notified=before.notified,
             person=self._reader,
         )
         if name:

@@ -312,6 +312,6 @@ async def test_a_rule_is_forgotten_here_and_in_the_file(room: Room) -> None:
     conversation = room.open(run("make"), person=Person(Answer("always")))
     await conversation.send("Go")
     rule = conversation.loaded.value("permissions.allow")[0]
-    conversation.rules.forget("permissions.allow", rule)
+    conversation.approvals.saved_rules.remove("permissions.allow", rule)
     assert conversation.loaded.value("permissions.allow") == ()
     assert "make" not in room.user_file.read_text()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from nca.agent.compactor import Compactor
-from nca.agent.window import Window
 from nca.config.loaded import defaults
 from nca.context.tokens import message_tokens
 from nca.events import ContextCompaction, Event
 from nca.models.catalog import ModelFacts
-from nca.models.client import Model
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.wire import message_from_dict
+from tests.agent.parts import OnlyModel, compactor_of, window_of
 from tests.context.samples import talk
 
 FACTS = ModelFacts("scripted/model", "scripted", 32_000)
@@ -23,15 +21,12 @@ FACTS = ModelFacts("scripted/model", "scripted", 32_000)
 async def test_a_question_fits_the_window_as_it_is_known_by_now(learned: int, summarizer: str, limit: int) -> None:
     store, model = Store.open(None), ScriptedModel(["", ""], facts=FACTS)
 
-    async def opened(_: str) -> Model:
-        return model
-
     loaded = defaults().with_values({"model.summarizer": summarizer} if summarizer else {}, "the test")
     session = store.create(directory="/", model=FACTS.name)
-    window = Window(store, session, loaded, FACTS, system_prompt="You are a test.")
+    window = window_of(store, session, loaded, FACTS)
     window.append(*talk(400))
     window.learn_window(learned)
-    outcome = await Compactor(window, model, lambda _: None, opened, lambda _: None).compact("manual")
+    outcome = await compactor_of(window, model, opener=OnlyModel(model)).compact("manual")
     assert outcome.compacted
     assert len(model.requests) == 2
     for request in model.requests:
@@ -42,12 +37,8 @@ async def test_a_question_fits_the_window_as_it_is_known_by_now(learned: int, su
 async def test_after_two_compactions_in_vain_one_event_says_so_and_no_third_is_tried() -> None:
     store, events = Store.open(None), list[Event]()
     loaded = defaults().with_values({"context.stages": ["deduplicate"], "model.context_window": 8_000}, "the test")
-    window = Window(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, system_prompt="")
-
-    async def opened(_: str) -> Model:
-        raise AssertionError("nobody asked for a summarizer")
-
-    compactor = Compactor(window, ScriptedModel([""], facts=FACTS), events.append, opened, lambda _: None)
+    window = window_of(store, store.create(directory="/", model=FACTS.name), loaded, FACTS, prompt="")
+    compactor = compactor_of(window, ScriptedModel([""], facts=FACTS), events.append)
 
     async def grow_to(share: float) -> list[str]:
         """The phases of the compactions before the request at this usage. Nothing here can be deduplicated."""

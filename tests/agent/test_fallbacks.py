@@ -12,7 +12,6 @@ from nca.agent.fallbacks import COOL_DOWN_SECONDS, Fallbacks
 from nca.config.loaded import defaults
 from nca.errors import ConfigError, ModelNotFound, ModelUnavailable, ProviderError, ProviderFailure
 from nca.events import ContextCompaction, ErrorRaised, Event, Notice, RequestStarted
-from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.choose import named, open_model
 from nca.models.model import Model
@@ -40,16 +39,16 @@ class Lineup:
         self.unusable = unusable
         self.first = scripted("first")
         self.models = {name: scripted(name) for name in names}
-        self.fallbacks = Fallbacks(self.first, self.open, self.use, self.say, clock=lambda: self.now)
+        self.fallbacks = Fallbacks(self.first, self, self, self.say, clock=lambda: self.now)
 
     async def open(self, name: str) -> Model:
         if name.startswith("keyless"):
             raise ModelUnavailable(f"There is no key for {name}.")
         return self.models[name]
 
-    def use(self, model: Model) -> None:
-        self.used.append(model.facts.name)
-        if model.facts.name == self.unusable:
+    def use_model(self, facts: ModelFacts) -> None:
+        self.used.append(facts.name)
+        if facts.name == self.unusable:
             raise ConfigError("no budget")
 
     def say(self, event: Event) -> None:
@@ -242,24 +241,18 @@ async def test_a_partial_answer_is_never_begun_again(tmp_path: Path) -> None:
 
 
 async def test_the_rest_of_the_turn_stays_with_who_took_over(tmp_path: Path) -> None:
-    call = Message("assistant", None, (ToolCall("c1", "list_directory", "{}"),))
-    first = ScriptedModel([DOWN, "I am back."], facts=ModelFacts("first", "scripted"))
-    second = ScriptedModel([call, "Done."], facts=ModelFacts("second", "scripted"))
+    def looks_first(request: dict[str, Any]) -> Answer | str:
+        has_looked = request["messages"][-1]["role"] == "tool"
+        return "Done." if has_looked else Answer(tool_calls=[("list_directory", {})])
 
-    with Store.open(tmp_path / "sessions.db") as store:
-        loaded = defaults().with_value("model.fallbacks", ["second"], "the test")
-        conversation = Opened.open(loaded, store=store, model=first, directory=tmp_path)
-        assert isinstance(conversation, Opened)
-        conversation.opens = second
+    with Provider(looks_first) as provider:
+        room = Room(tmp_path, provider, **{"model.fallbacks": ["openai/test-model"]})
+        conversation = await room.open("openai/server-error-for-ever")
         finished = await conversation.send("Look.")
-        assert (finished.text, len(first.requests), len(second.requests)) == ("Done.", 1, 2)
         await conversation.close()
-
-
-class Opened(Conversation):
-    """Its fallbacks are one scripted model."""
-
-    opens: Model
-
-    async def _open_model(self, name: str) -> Model:
-        return self.opens
+    assert finished.text == "Done."
+    assert [event.model.removeprefix("openai/") for event in room.of(RequestStarted)] == [
+        "server-error-for-ever",
+        "test-model",
+        "test-model",
+    ]

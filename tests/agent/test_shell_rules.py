@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nca.agent.approvals import Allowed, Approvals, Nobody
-from nca.config.schema import AdmissionSettings, AgentSettings, PermissionSettings, Settings, ToolSettings
+from nca.agent.permission_rules import SavedRules
+from nca.config.loaded import defaults
+from nca.config.schema import AdmissionSettings, ToolSettings
 from nca.config.tables import PermissionRule
+from nca.events import Listeners
 from nca.messages import ToolCall
+from nca.models.catalog import ModelFacts
+from nca.sessions.store import Store
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.toolbox import Toolbox
+from tests.agent.parts import window_of
 
 
 async def runs(
@@ -27,15 +32,18 @@ async def runs(
     tool: str = "shell",
 ) -> bool:
     """Whether the command would run, with nobody there to ask."""
-    rules = PermissionSettings(
-        allow=tuple(PermissionRule(tool, subject) for subject in allow),
-        deny=tuple(PermissionRule(tool, subject) for subject in deny),
-    )
-    settings = replace(Settings(), agent=AgentSettings(permission=mode), permissions=rules)
+    values = {
+        "agent.permission": mode,
+        "permissions.allow": [PermissionRule(tool, subject) for subject in allow],
+        "permissions.deny": [PermissionRule(tool, subject) for subject in deny],
+    }
+    loaded = defaults().with_values(values, "the test")
     runner = CommandRunner(root, settings=ToolSettings, limits=AdmissionSettings)
     tools = Toolbox([Shell(runner)])
-    approvals = Approvals(tools, root, lambda: settings, lambda rule: None, lambda event: None, Nobody())
-    return await approvals.check(ToolCall("1", "shell", json.dumps({"command": command}))) == Allowed()
+    with Store.open(None) as store, store.create(directory="", model="") as session:
+        window = window_of(store, session, loaded, ModelFacts("scripted/model", "scripted", 8_000))
+        approvals = Approvals(window.state, root, SavedRules(window), Listeners().emit, Nobody())
+        return await approvals.check(ToolCall("1", "shell", json.dumps({"command": command})), tools) == Allowed()
 
 
 async def test_without_rules_only_what_reads_runs(tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from nca.agent.compactor import Compactor
 from nca.agent.conversation import Conversation
-from nca.agent.window import Window
 from nca.config.loaded import defaults
 from nca.context.summary_input import MAX_CHUNKS
 from nca.context.view import Summary
@@ -24,6 +22,7 @@ from nca.sessions.store import Store
 from nca.testing.provider import Provider
 from nca.testing.scripted import ScriptedModel
 from nca.testing.tokens import count_request_tokens
+from tests.agent.parts import compactor_of, window_of
 from tests.context.samples import talk
 
 LARGE = ModelFacts("scripted/large", "scripted", 64_000)
@@ -166,15 +165,12 @@ class Slow:
 
 
 async def test_all_parts_share_one_deadline() -> None:
-    async def opened(_: str) -> Model:
-        raise AssertionError("nobody asked for another model")
-
     store, model, events = Store.open(None), Slow(), list[Event]()
     loaded = defaults().with_values({"context.summarize.deadline_seconds": 1.0}, "the test")
     session = store.create(directory="/", model=SMALL.name)
-    window = Window(store, session, loaded, SMALL, system_prompt="You are a test.")
+    window = window_of(store, session, loaded, SMALL)
     window.append(*talk(80))
-    outcome = await Compactor(window, model, events.append, opened, lambda _: None).compact("manual")
+    outcome = await compactor_of(window, model, events.append).compact("manual")
     assert outcome.compacted
     assert model.asked == 2
     assert "Summary finished by code: the deadline is over." in outcome.message

@@ -14,13 +14,14 @@ from nca.models.catalog import ModelFacts
 from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.views import CompactionRecord
+from tests.agent import parts
 from tests.context.samples import assistant, result, step, talk, user
 
 FACTS = ModelFacts("scripted/model", "scripted", 8_000)
 
 
 def window_of(store: Store, session: Session) -> Window:
-    return Window(store, session, defaults(), FACTS, system_prompt="You are a test.")
+    return parts.window_of(store, session, defaults(), FACTS)
 
 
 def reopened(messages: list[Message], reported_tokens: int, later: list[Message]) -> tuple[int, int]:
@@ -143,18 +144,20 @@ def test_a_long_session_is_opened_by_what_its_view_shows_and_undo_brings_the_res
     hidden = View((Marker("m", ((1, 1_780),), "[out]"),), 1_781)
     session.views.commit(hidden, CompactionRecord(trigger="manual", tokens_before=9_000, tokens_after=90))
     session.close()
-    window = window_of(store, store.open_session(session.info.id))
+    session = store.open_session(session.info.id)
+    window = window_of(store, session)
+    context = parts.context_of(window)
     window.measure()
     window.request_messages()
     log = window.history.entries
     assert isinstance(log, Log)
     assert 20 <= len(list(log.in_memory())) < 1_800
     assert (window.history.turns, window.history.newest_user) == (900, 1_799)
-    assert window.standing == (8_910, None)
-    window.undo()
-    assert window.standing == (0, None)
+    assert session.views.totals_in_effect() == (8_910, None)
+    context.undo()
+    assert session.views.totals_in_effect() == (0, None)
     assert list(window.history.visible()) == entries
-    window.redo()
+    context.redo()
     assert [entry.seq for entry in window.history.visible()] == list(range(1_781, 1_801))
 
 
@@ -192,7 +195,7 @@ def test_after_an_undo_the_report_of_the_view_in_force_counts_also_when_reopened
     session.views.commit(View((Marker("gone", ((1, 8),), "[gone]"),), 9), CompactionRecord(trigger="manual"))
     window.history.view = session.views.current()
     window.learn(window.meter.raw(window.history), window.history.view_calls, head, Usage(700, 1))
-    window.undo()
+    parts.context_of(window).undo()
     before = window.measure().used_tokens
     session.close()
     assert window_of(store, store.open_session(session.info.id)).measure().used_tokens == before == 1_500

@@ -6,17 +6,13 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nca.agent.archive import Archive
 from nca.agent.compactor import Compactor
-from nca.agent.context import Context
-from nca.agent.instructions import Briefings
-from nca.agent.window import Window
+from nca.agent.fallbacks import Fallbacks
 from nca.config.loaded import LoadedSettings
 from nca.context.draft import Draft
 from nca.context.rules.open_step import open_step
@@ -27,9 +23,9 @@ from nca.context.view import Marker, Stub, Verbatim, View
 from nca.errors import ContextDoesNotFit
 from nca.events import ContextCompaction, Event
 from nca.messages import Message, ToolCall
-from nca.models.client import Model
 from nca.sessions.store import Store
 from nca.wire import content_text, message_from_dict
+from tests.agent.parts import NoDiary, OnlyModel, context_of, window_of
 from tests.context.happenings import MODELS, SYSTEM, TOOLS, Wanted, cleaned
 from tests.context.moods import HELPLESS, MoodySummarizer
 from tests.context.promises import Rows, chained, homes, newest
@@ -85,13 +81,10 @@ class Reference(RuleBasedStateMachine):
     def open(self) -> None:
         self.session_id = self.session.info.id
         facts = self.summarizer.facts
-        self.window = Window(self.store, self.session, self.loaded, facts, system_prompt=SYSTEM, offer=lambda *_: TOOLS)
-        self.compactor = Compactor(self.window, self.summarizer, self.events.append, self.open_model, lambda _: None)
-        archive, briefings = Archive(self.store, self.session, Path), Briefings(Path("/"), has_skills=False)
-        self.context = Context(self.window, self.compactor, archive, briefings)
-
-    async def open_model(self, name: str) -> Model:
-        raise AssertionError(f"nobody asked for {name}")
+        self.window = window_of(self.store, self.session, self.loaded, facts, SYSTEM, TOOLS)
+        self.models = Fallbacks(self.summarizer, OnlyModel(), self.window, self.events.append)
+        self.compactor = Compactor(self.window, self.models, self.events.append, NoDiary())
+        self.context = context_of(self.window, self.compactor)
 
     def append(self, *messages: Message) -> None:
         expected = [cleaned(message) for message in messages]

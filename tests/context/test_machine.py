@@ -153,7 +153,7 @@ class SessionMachine(Hands):
 
     @rule()
     def undo(self) -> None:
-        record = self.window.undo()
+        record = self.context.undo()
         assert (record is None) == (not self.done)
         if record is not None:
             step = self.done.pop()
@@ -165,7 +165,7 @@ class SessionMachine(Hands):
     @rule()
     def redo(self) -> None:
         before = self.now()
-        record = self.window.redo()
+        record = self.context.redo()
         assert (record is None) == (not self.undone)
         if record is not None:
             self.done.append(before)
@@ -174,7 +174,7 @@ class SessionMachine(Hands):
     @rule(is_sure=st.sampled_from([False, False, True]))
     def clear(self, is_sure: bool) -> None:
         before = self.now()
-        if is_sure and self.window.clear() is not None:
+        if is_sure and self.context.clear() is not None:
             assert self.window.meter.used(self.window.history) <= self.window.meter.used_with(
                 self.window.history, before.view
             )
@@ -184,8 +184,7 @@ class SessionMachine(Hands):
     @rule(model=models)
     def change_model(self, model: str) -> None:
         self.summarizer = MoodySummarizer(MODELS[model])
-        self.window.use(self.loaded, MODELS[model])
-        self.compactor.summarizer.model = self.summarizer
+        self.models.replace_first(self.summarizer)
         self.session.set_model(model)
 
     @rule(values=settings_of_a_session)

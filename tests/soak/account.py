@@ -199,11 +199,11 @@ class Account:
             toolbox=Toolbox([Effect(home)]),
         )
         window = conversation._window
-        problems = refused(window.history, window.system_prompt) if window.history.view_tokens else []
+        problems = refused(window.history, window.prompt.text) if window.history.view_tokens else []
         finished = await conversation.send("Go on.")
         if finished.reason != "answered":
             problems.append(f"the session does not go on: {finished}")
-        problems += refused(window.history, window.system_prompt)
+        problems += refused(window.history, window.prompt.text)
         problems += misplaced([entry.message for entry in window.history.entries], window.history.view)
         await conversation.close()
         return problems

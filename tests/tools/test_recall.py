@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.agent.archive import Archive
+from nca.agent.memory import Memory
+from nca.agent.state import SessionState
+from nca.config.loaded import defaults
 from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
 from nca.sessions import Hit, Store
 from nca.sessions.results import Neighbour
 from nca.tools.recall import MAX_ANSWER_TOKENS, Recall, answer, token_bound
@@ -36,7 +40,8 @@ def box(store: Store, tmp_path: Path) -> Toolbox:
     )
     other = store.create(directory="/", model="m")
     other.log.append(said("The seal is in src/sea.py."))
-    return default_toolbox(tmp_path, Archive(store, session, lambda: tmp_path / "memory.json"))
+    state = SessionState(store, session, defaults(), ModelFacts("scripted/model", "scripted", 8_000))
+    return default_toolbox(tmp_path, Archive(store, session, Memory(state, tmp_path)))
 
 
 async def run(box: Toolbox, **arguments: object) -> ToolOutcome:

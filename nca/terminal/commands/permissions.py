@@ -106,7 +106,7 @@ def _remove(app: App, wanted: str) -> None:
         valid = f"1 to {len(rules)}; /permissions shows them" if rules else "there is none"
         raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is no rule's number.", advice=f"Valid: {valid}.")
     gone = rules[int(wanted) - 1]
-    app.conversation.rules.forget(gone.name, gone.rule)
+    app.conversation.approvals.saved_rules.remove(gone.name, gone.rule)
     if gone.name == ALLOW:
         session = app.conversation.approvals.session_rules
         session[:] = [one for one in session if one != gone.rule]

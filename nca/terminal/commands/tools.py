@@ -48,7 +48,7 @@ class ToolsCommand(Command):
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         # Names only: what they weigh takes a look through the whole log, and this comes at every key.
-        tools = [tool["function"] for tool in app.conversation.approvals.toolbox.definitions()]
+        tools = [tool["function"] for tool in app.conversation.toolbox.definitions()]
         sources = _sources(app)
         named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]
         servers = dict.fromkeys(sources[tool["name"]] for tool in tools if tool["name"] in sources)
@@ -60,7 +60,7 @@ def counted(app: App) -> list[ToolCount]:
     conversation = app.conversation
     parts = conversation.context.stats().parts
     return tool_counts(
-        conversation.approvals.toolbox,
+        conversation.toolbox,
         conversation.context.next_request().tools,
         conversation.context.entries,
         definitions_tokens=parts["tool_definitions"] + parts["mcp_tools"],

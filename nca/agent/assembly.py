@@ -1,0 +1,104 @@
+"""Build the parts of a conversation, in order: each gets all that it needs when it is built."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from nca.agent.approvals import Approvals, Person
+from nca.agent.archive import Archive
+from nca.agent.background import Background
+from nca.agent.compactor import Compactor
+from nca.agent.context import Context
+from nca.agent.fallbacks import Fallbacks, ModelOpener
+from nca.agent.instructions import ProjectPrompts
+from nca.agent.memory import Memory
+from nca.agent.parts import Parts
+from nca.agent.permission_rules import SavedRules
+from nca.agent.spending import Spending
+from nca.agent.state import SessionState
+from nca.agent.subtask import Subtasks
+from nca.agent.tool_selection import own_toolbox
+from nca.agent.user_input import UserInput
+from nca.agent.window import Window
+from nca.config.loaded import LoadedSettings
+from nca.events import Listener
+from nca.models.api_keys import known_secrets
+from nca.models.model import Model
+from nca.redact import Redactor
+from nca.sessions.session import Session
+from nca.sessions.store import Store
+from nca.tools.files.read_files import FilesRead
+from nca.tools.mcp.servers import Servers
+from nca.tools.toolbox import Toolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationParts:
+    """`turn_parts` is what the turns run with."""
+
+    turn_parts: Parts
+    user_input: UserInput
+    context: Context
+    memory: Memory
+    servers: Servers
+    background: Background
+
+
+def assemble(
+    loaded: LoadedSettings,
+    store: Store,
+    session: Session,
+    model: Model,
+    directory: Path,
+    person: Person,
+    emit: Listener,
+    *,
+    toolbox: Toolbox | None,
+    prepares: bool,
+) -> ConversationParts:
+    """All parts of one conversation. Raises ConfigError if the settings leave no budget for this model.
+
+    toolbox   None: nca's own tools
+    prepares  compactions are prepared in the background
+    """
+    state = SessionState(store, session, loaded, model.facts)
+    memory = Memory(state, directory)
+    archive = Archive(store, session, memory)
+    prompts = ProjectPrompts(directory, has_skills=toolbox is None)
+    outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
+    skills, subtasks = prompts.of(state.settings, state.facts).skills, Subtasks()
+    tools = toolbox or own_toolbox(
+        state, directory, archive, outputs=outputs, files_read=files_read, skills=skills, subtasks=subtasks
+    )
+    window = Window(state, tools, prompts)
+    models = Fallbacks(model, ModelOpener(state, emit), window, emit)
+    compactor = Compactor(window, models, emit, memory)
+    background = Background(window, compactor, is_on=prepares)
+    redactor = Redactor(known_secrets(os.environ))
+    servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit)
+    user_input = UserInput(window, directory, redactor, emit, files_read, servers, person)
+    parts = Parts(
+        directory=directory,
+        window=window,
+        toolbox=tools,
+        models=models,
+        compactor=compactor,
+        spending=Spending(window, emit),
+        approvals=Approvals(state, directory, SavedRules(window), emit, person),
+        redactor=redactor,
+        archive=archive,
+        outputs=outputs,
+        user_input=user_input,
+        emit=emit,
+    )
+    subtasks.serve(parts)
+    return ConversationParts(
+        turn_parts=parts,
+        user_input=user_input,
+        context=Context(window, compactor, background, archive),
+        memory=memory,
+        servers=servers,
+        background=background,
+    )

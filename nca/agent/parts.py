@@ -1,0 +1,42 @@
+"""What a turn runs with. A conversation has one set of these parts, and each of its subtasks another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nca.agent.approvals import Approvals
+from nca.agent.archive import Archive
+from nca.agent.calls import Calls
+from nca.agent.compactor import Compactor
+from nca.agent.fallbacks import Fallbacks
+from nca.agent.spending import Spending
+from nca.agent.turn import Turn
+from nca.agent.user_input import NoInput, UserInput
+from nca.agent.window import Window
+from nca.events import Listener
+from nca.redact import Redactor
+from nca.tools.toolbox import Toolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """outputs: the folder for tool output that is too large to show; None: it is not kept."""
+
+    directory: Path
+    window: Window
+    toolbox: Toolbox
+    models: Fallbacks
+    compactor: Compactor
+    spending: Spending
+    approvals: Approvals
+    redactor: Redactor
+    archive: Archive
+    outputs: Path | None
+    user_input: UserInput | NoInput
+    emit: Listener
+
+    def turn(self, within: str = "") -> Turn:
+        """A turn that has yet to run. `within` begins the ids of its calls in events."""
+        calls = Calls(self.window, self.toolbox, self.approvals, self.redactor, self.emit, self.outputs, within)
+        return Turn(self.window, self.compactor, self.models, self.spending, calls, self.user_input, self.emit)

@@ -1,0 +1,74 @@
+"""What a session works with now: settings, model, budget and history. Built first; tools and window share it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nca.config.loaded import LoadedSettings
+from nca.config.schema import ContextSettings
+from nca.context.budget import Budget
+from nca.context.history import History
+from nca.context.log import Log
+from nca.context.tokens import RESULT_CHARS_PER_TOKEN
+from nca.errors import ConfigError
+from nca.models.catalog import ModelFacts
+from nca.sessions.session import Session
+from nca.sessions.store import Store
+from nca.sessions.usage import Learned
+
+RESULT_SHARE_OF_BUDGET = 4
+"""One tool result takes at most a quarter of the budget when it enters, so that it can never force itself out."""
+
+
+class SessionState:
+    """Read it when it is needed: settings, model and budget change between two requests.
+
+    loaded    the settings with their origins; `settings` are those for the model that answers
+    facts     of the model that answers
+    """
+
+    def __init__(self, store: Store, session: Session, loaded: LoadedSettings, facts: ModelFacts) -> None:
+        """Raises ConfigError if the settings leave no budget."""
+        self.store = store
+        self.session = session
+        self.history = History(Log(session.log), session.views.current(), session.views.pins())
+        self.use(loaded, facts)
+
+    def use(self, loaded: LoadedSettings, facts: ModelFacts) -> None:
+        """Take other settings or another model. Raises ConfigError if they leave no budget; then nothing changed."""
+        settings = loaded.for_model(facts.name).settings
+        limits = [facts.window_tokens, self.store.learned(facts.name).window_tokens]
+        window = settings.model.context_window or min(limit for limit in limits if limit)
+        self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
+        self.loaded, self.settings, self.facts = loaded, settings, facts
+
+    def take_origins(self, loaded: LoadedSettings) -> None:
+        """Take settings of the same values that come from other places."""
+        self.loaded = loaded
+
+    @property
+    def context(self) -> ContextSettings:
+        return self.settings.context
+
+    @property
+    def most_result_bytes(self) -> int:
+        """The size of one tool result when it enters."""
+        by_budget = int(self.budget.budget_tokens * RESULT_CHARS_PER_TOKEN / RESULT_SHARE_OF_BUDGET)
+        return min(self.context.admission.max_bytes, by_budget)
+
+    @property
+    def last_todo(self) -> dict[str, Any]:
+        """The arguments of the newest todo call in the log."""
+        return (self.history.newest_list or (0, {}))[1]
+
+    def learn_window(self, window_tokens: int) -> bool:
+        """Take the window that an overflow error named; True if it is news. It never enlarges the window."""
+        if not 0 < window_tokens < self.budget.window_tokens:
+            return False
+        learned = self.store.learned(self.facts.name)
+        self.store.save_learned(self.facts.name, Learned(learned.ratio, window_tokens, learned.samples))
+        try:
+            self.budget = Budget.of(window_tokens, self.settings.model.max_output_tokens, self.context.max_tokens)
+        except ConfigError:
+            self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
+        return True

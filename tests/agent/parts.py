@@ -1,0 +1,75 @@
+"""Parts of a conversation on their own, for tests of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nca.agent.archive import Archive
+from nca.agent.background import Background
+from nca.agent.compactor import Compactor
+from nca.agent.context import Context
+from nca.agent.fallbacks import Fallbacks, Opener
+from nca.agent.instructions import FixedPrompt
+from nca.agent.memory import Memory
+from nca.agent.state import SessionState
+from nca.agent.window import Window
+from nca.config.loaded import LoadedSettings
+from nca.events import Listener, Listeners
+from nca.models.catalog import ModelFacts
+from nca.models.model import Model
+from nca.sessions.session import Session
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+from nca.tools.toolbox import Toolbox
+
+
+class FixedTools(Toolbox):
+    """Offers these definitions, whatever the budget."""
+
+    def __init__(self, definitions: Sequence[dict[str, Any]]) -> None:
+        super().__init__()
+        self._definitions = list(definitions)
+
+    def definitions(self, budget_tokens: int | None = None) -> list[dict[str, Any]]:
+        return self._definitions
+
+
+class OnlyModel:
+    """Opens this model under any name; without one, nothing may be opened."""
+
+    def __init__(self, model: Model | None = None) -> None:
+        self._model = model
+
+    async def open(self, name: str) -> Model:
+        if self._model is None:
+            raise AssertionError(f"nobody asked for {name}")
+        return self._model
+
+
+class NoDiary:
+    def keep_trimmed(self, text: str, heading: str) -> str:
+        return ""
+
+
+def window_of(
+    store: Store,
+    session: Session,
+    loaded: LoadedSettings,
+    facts: ModelFacts,
+    prompt: str = "You are a test.",
+    tools: Sequence[dict[str, Any]] = (),
+) -> Window:
+    return Window(SessionState(store, session, loaded, facts), FixedTools(tools), FixedPrompt(prompt))
+
+
+def compactor_of(window: Window, model: Model, emit: Listener | None = None, opener: Opener | None = None) -> Compactor:
+    emit = emit or Listeners().emit
+    return Compactor(window, Fallbacks(model, opener or OnlyModel(), window, emit), emit, NoDiary())
+
+
+def context_of(window: Window, compactor: Compactor | None = None) -> Context:
+    compactor = compactor or compactor_of(window, ScriptedModel([], facts=window.facts))
+    archive = Archive(window.store, window.session, Memory(window.state, Path("/nowhere")))
+    return Context(window, compactor, Background(window, compactor, is_on=False), archive)
