@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from nca.errors import StoreDamaged, StoreError
-from nca.messages import clean_text
+from nca.messages import Message, clean_text
 
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
+_message_decoder = msgspec.json.Decoder(Message)
 
 
 def encode(value: msgspec.Struct) -> str:
@@ -31,6 +32,11 @@ def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise StoreDamaged(f"{what} cannot be read: {error}") from error
+
+
+def decode_message(body: str, what: str) -> Message:
+    """Decode a stored message. Raises StoreDamaged, which names `what` was read."""
+    return decode(body, _message_decoder, what)
 
 
 def _cleaned(value: Any) -> Any:

@@ -15,7 +15,7 @@ import msgspec
 
 from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
-from nca.sessions.encoding import decode, encode
+from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.schema import SAID, TODO_RESULT
 
 OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
@@ -24,8 +24,6 @@ OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 _TITLE_CHARS = 120
 _MANY_ROWS = 1_000
 _MOST = 2**62
-
-_message_decoder = msgspec.json.Decoder(Message)
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -62,7 +60,7 @@ class SessionLog:
             _MOST if last is None else last,
         )
         with _collector_paused(len(rows) > _MANY_ROWS):
-            return [Entry(seq, decode(body, _message_decoder, f"message {seq}"), at) for seq, body, at in rows]
+            return [Entry(seq, decode_message(body, f"message {seq}"), at) for seq, body, at in rows]
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
@@ -85,7 +83,7 @@ class SessionLog:
             return []
         number = self._access.number
         bodies = [encode(message) for message in messages]
-        stored = [decode(body, _message_decoder, "a message") for body in bodies]
+        stored = [decode_message(body, "a message") for body in bodies]
         at = time.time()
         with self._access.transaction() as connection:
             seq = head(connection, number) + 1

@@ -5,14 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from nca.errors import StoreDamaged
-from nca.messages import Message
 from nca.sessions.database import Database
-from nca.sessions.encoding import decode
+from nca.sessions.encoding import decode_message
 
 _LOOKED_THROUGH = 20
 """Newest messages of a role that are searched for text: steps of a turn often hold only calls."""
-
-_message_decoder = msgspec.json.Decoder(Message)
 
 
 class SessionPreview(msgspec.Struct, frozen=True):
@@ -36,7 +33,7 @@ def _last_text(database: Database, session: int, role: str) -> str:
     )
     for seq, body in rows:
         try:
-            text = decode(body, _message_decoder, f"message {seq}").text
+            text = decode_message(body, f"message {seq}").text
         except StoreDamaged:
             continue
         if text.strip():

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import msgspec
 
 from nca.errors import StoreDamaged
-from nca.messages import Message
 from nca.sessions import search
 from nca.sessions.database import Database, outputs_of
-from nca.sessions.encoding import decode
+from nca.sessions.encoding import decode_message
 from nca.sessions.passages import cuts, plain_text
 from nca.sessions.ranking import Ranked, RankingWeights, rank_sessions
 from nca.sessions.snippets import SnippetFinder
@@ -28,7 +27,6 @@ _SPARE = 5
 _LOOKED_THROUGH_CHARS = 10_000
 """Characters of a neighbouring message that are searched for a snippet."""
 
-_message_decoder = msgspec.json.Decoder(Message)
 
 _ROWS = """
 SELECT session, seq, at, role, body, (SELECT id FROM sessions WHERE number = session) AS id,
@@ -170,4 +168,4 @@ def _snippet(text: str, place: int, finder: SnippetFinder) -> str:
 
 
 def _text(body: str, seq: int, outputs: Path | None) -> str:
-    return plain_text(decode(body, _message_decoder, f"message {seq}"), outputs)
+    return plain_text(decode_message(body, f"message {seq}"), outputs)
