@@ -136,6 +136,13 @@ def test_any_hits_make_a_bounded_answer(snippets: list[str]) -> None:
     assert shown == sum(f"[s:{seq}] user" in text for seq in range(1, len(hits) + 1))
 
 
+def test_hits_beyond_the_limit_are_not_shown() -> None:
+    hits = [Hit(f"s:{seq}", "s", seq, "user", 0.0, 1.0, "word " * 120, (1, 2), ()) for seq in range(20)]
+    text, shown = answer(hits)
+    assert 8 <= shown < 20
+    assert token_bound(text) <= MAX_ANSWER_TOKENS
+
+
 def test_recall_is_a_typed_tool_with_a_description(box: Toolbox) -> None:
     definition = box.definitions()[-1]["function"]
     assert definition["name"] == "recall"

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from nca.config.schema import AdmissionSettings
 from nca.context.admission import admit_output
 from nca.redact import Redactor
-from nca.tools.shell.output_capture import NOTES_BYTES, NOTES_LINES, OutputCapture, readable
+from nca.tools.shell.output_capture import (
+    BEGINNING_BYTES,
+    MOST_FILE_BYTES,
+    NOTES_BYTES,
+    NOTES_LINES,
+    OutputCapture,
+    readable,
+)
 
 LIMITS = AdmissionSettings(max_bytes=2_000, max_lines=40)
 KEY = "sk-proj-" + "a1B2" * 10
@@ -133,6 +140,16 @@ assert "xxx" in output.text
 def test_a_full_disk_gives_the_file_up_and_the_output_goes_on(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path)], check=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_of_an_output_beyond_the_limit_only_the_beginning_is_saved(tmp_path: Path) -> None:
+    captured = OutputCapture(LIMITS, tmp_path)
+    for _ in range(MOST_FILE_BYTES // 1_048_576 + 1):
+        captured.feed(b"x" * 1_048_576)
+    output = captured.finish(as_it_is)
+    assert output.saved is not None
+    assert output.saved.stat().st_size == output.saved_bytes == BEGINNING_BYTES
+    assert output.total_bytes == MOST_FILE_BYTES + 1_048_576
 
 
 def test_what_is_dropped_leaves_nothing(tmp_path: Path) -> None:

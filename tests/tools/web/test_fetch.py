@@ -13,7 +13,7 @@ import pytest
 
 from nca.tools.tool import ToolError
 from nca.tools.web.addresses import is_public
-from nca.tools.web.fetch import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _is_same_site
+from nca.tools.web.fetch import MAX_FETCHED_BYTES, MAX_REDIRECTS, FetchUrl, _body, _is_same_site
 from nca.tools.web.page_text import text_of
 
 PAGE = (
@@ -184,6 +184,12 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(
         handler.location = location
         with pytest.raises(ToolError):
             await tool.call(f"{base}/away")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_page_is_cut_only_beyond_the_limit(more: int) -> None:
+    response = httpx.Response(200, stream=httpx.ByteStream(b"x" * (MAX_FETCHED_BYTES + more)))
+    assert await _body(response) == (b"x" * MAX_FETCHED_BYTES, bool(more))
 
 
 @pytest.mark.parametrize(
