@@ -17,15 +17,21 @@ from pathlib import Path
 from nca.config.paths import data_dir
 from nca.messages import Message
 from nca.sessions.store import Store
-from nca.testing.faults import FAULTS, Fault
-from nca.testing.faults.rates import limited
+from nca.testing.faults import rate_limit
+from nca.testing.http_exchange import Exchange
 from nca.testing.provider import Provider
-from nca.testing.script import prose
+from nca.testing.script import is_summary_request, prose
 
 RUNS = 5
+
+
+def _stalls_for_summaries(exchange: Exchange) -> None:
+    (Exchange.stall if is_summary_request(exchange.request) else Exchange.reply)(exchange)
+
+
 OWN = {
-    "waits": Fault("a wait between two tries", limited(retry_after="30")),
-    "streams": Fault("an answer of a thousand words", lambda exchange: exchange.reply()),
+    "waits": rate_limit(retry_after="30"),
+    "summary-stalls": _stalls_for_summaries,
 }
 WAITS = {
     "first token": ("stalls-at-first", ""),
@@ -55,7 +61,7 @@ def _waits(runs: int) -> Iterator[tuple[str, list[float]]]:
 
 def _waiting(model: str, sign: str) -> float:
     with (
-        Provider(lambda request: "A word. " * 1_000, faults={**FAULTS, **OWN}, token_seconds=0.01) as provider,
+        Provider(lambda request: "A word. " * 1_000, faults=OWN, token_seconds=0.01) as provider,
         _running(model, provider.url) as process,
     ):
         assert process.stdout is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
 import time
 from datetime import date
@@ -18,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.state import SessionState
+from nca.atomic_write import write_atomically
 from nca.config.schema import MemorySettings
 from nca.errors import ConfigError
 from nca.messages import clean_text
@@ -207,23 +207,7 @@ def _read(path: Path) -> bytes | None:
 def _replace(path: Path, content: bytes) -> None:
     """The old file or the new one whole, readable by the person alone."""
     _private_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    with contextlib.suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    write_atomically(path, content)
 
 
 def _private_folder(folder: Path) -> None:

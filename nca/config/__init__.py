@@ -1,6 +1,6 @@
-"""Settings: schema, layers, where each value came from.
+"""Settings: schema, layers, and the origin of each value.
 
-Names are loaded when first used, so importing the package costs nothing.
+Names are loaded when first used, so that importing the package is cheap.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""One settings file, read without trusting it: any bytes give a Document or one ConfigError, never a hang.
+"""Read one settings file safely: any file gives a Document or a ConfigError, and never hangs.
 
-Used by the layers (reading) and by saving. A project's file may come from anyone, so it is bounded in size and
-nesting, and only an ordinary file is opened.
+A project's file may come from anyone, so its size and nesting are limited, and only regular files are opened.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from nca.errors import ConfigError
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 12
-"""Tables within tables. nca's own settings and the seeds' need four."""
+"""Depth of nested tables. All known settings need four."""
 
 _KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-# tomllib needs time and memory quadratic in a dotted key's parts, so a key with thousands of them is refused unread.
+# tomllib takes quadratic time and memory for a dotted key, so a key with hundreds of parts is refused first.
 _ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{200}}")
 _HEADER = re.compile(rf"\s*\[(\[?)\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
@@ -34,9 +33,9 @@ KeyPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file. `text` has no byte order mark; `lines` tells where a key is written, counted from 1.
+    """A parsed file. `text` has no byte order mark; `lines` maps each key to its line, from 1.
 
-    A table of a list is found under the list's path and its number, counted from 1 too: ("context", "section", "2").
+    The path of a table in a list ends with its number, from 1: ("context", "section", "2").
     """
 
     path: Path
@@ -45,9 +44,9 @@ class Document:
     lines: dict[KeyPath, int] = field(default_factory=dict)
 
     def place(self, path: KeyPath, *inner: str) -> str:
-        """`FILE:LINE` of a key, of the nearest table around it, or only the file where neither is found.
+        """`FILE:LINE` of a key or of the nearest table around it, or `FILE`.
 
-        `inner` leads on into a value that is a list of tables.
+        `inner` leads to a part of the value, if it is a list of tables.
         """
         path = (*path, *inner)
         for length in range(len(path), 0, -1):
@@ -57,7 +56,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document | None:
-    """The file's settings; None where there is no such file. Raises ConfigError on everything else."""
+    """The parsed file, None if there is none. Raises ConfigError for everything else."""
     raw = _read_bytes(path)
     if raw is None:
         return None
@@ -77,13 +76,13 @@ def read_document(path: Path) -> Document | None:
     except RecursionError:
         raise ConfigError(f"{where}: nested too deeply.") from None
     except ValueError:
-        # Such as a number of five thousand digits, or a date that does not exist.
+        # Such as a number of five thousand digits, or an impossible date.
         raise ConfigError(f"{where}: a value cannot be read.") from None
     return Document(path, text, data, _index(text))
 
 
 def leaves(data: dict[str, Any], path: Path, whole: Collection[KeyPath] = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Every value with its path, in the file's order; an empty table counts as a value, and so do those at `whole`.
+    """Every value with its path, in the file's order. Empty tables are values, and so are tables at `whole`.
 
     Raises ConfigError beyond MAX_DEPTH.
     """
@@ -101,32 +100,32 @@ def leaves(data: dict[str, Any], path: Path, whole: Collection[KeyPath] = ()) ->
 
 
 def shown_path(path: Path) -> str:
-    """A path as it may be printed: one line, no control characters, no lone surrogates."""
+    """A path that is safe to print: one line, no control characters, no lone surrogates."""
     text = str(path)
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def shown_name(name: str) -> str:
-    """A setting's name as someone wrote it, shortened and safe to print."""
+    """A setting's name, shortened and safe to print."""
     cut = name if len(name) <= 80 else name[:79] + "…"
     return cut if cut.isprintable() else ascii(cut)[1:-1]
 
 
 def shown_value(value: Any) -> str:
-    """A refused value, in one short line."""
+    """A refused value, in one short line that is safe to print."""
     if isinstance(value, bool):
         return str(value).lower()
     try:
         text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     except (ValueError, RecursionError):
-        return "(something too long to show)"
+        return "(too long to show)"
     return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _read_bytes(path: Path) -> bytes | None:
     where = shown_path(path)
     try:
-        # Without O_NONBLOCK a pipe in place of the file would wait for a writer for ever.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -136,7 +135,7 @@ def _read_bytes(path: Path) -> bytes | None:
         raise ConfigError(f"{where}: not a path.") from error
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ConfigError(f"{where}: not a file.")
+            raise ConfigError(f"{where}: not a regular file.")
         with os.fdopen(handle, "rb", closefd=False) as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -149,7 +148,7 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _syntax_error(where: str, text: str, message: str) -> str:
-    """`FILE:LINE:COLUMN: what`; tomllib tells the place only in the message."""
+    """`FILE:LINE:COLUMN: what`; tomllib gives the position only in the message."""
     match = _PLACE.search(message)
     if match is None:
         return f"{where}: {message}."
@@ -161,7 +160,7 @@ def _syntax_error(where: str, text: str, message: str) -> str:
 
 
 def _index(text: str) -> dict[KeyPath, int]:
-    """The line of each table and key, by a look at the lines; only messages depend on it."""
+    """The line of each table and key, found with simple patterns, for messages only."""
     table: KeyPath = ()
     lines: dict[KeyPath, int] = {}
     rows: Counter[KeyPath] = Counter()

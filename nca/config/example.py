@@ -1,7 +1,7 @@
-"""The settings' two documents, written from the schema: `.nca/config.toml.example` and `docs/configuration.md`.
+"""Generate `.nca/config.toml.example` and `docs/configuration.md` from the schema.
 
-`python -m nca.config.example write` writes both at the repository's root; without `write` the example is printed.
-A test holds the files against what is rendered here.
+`python -m nca.config.example write` writes both at the root of the repository; without `write` it prints the example.
+A test compares the files with what is generated here.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ REFERENCE_FILE = Path("docs", "configuration.md")
 _WIDTH = 110
 
 _EXAMPLE_HEAD = """\
-# nca's settings, every one with its default. Take the `#` away in front of a line to change it.
+# All settings of nca with their defaults. Remove the `#` in front of a line to change it.
 # `nca config init` writes this file as .nca/config.toml, for one project; ~/.config/nca/config.toml is for all.
-# `nca config show` tells what is in force and where it came from.
+# `nca config show` lists the current values and where they come from.
 """
 
 _EXAMPLE_TAIL = """\
-# Settings of model and context for one model, or for all whose name matches (only one provider's, say):
+# Settings of model and context for one model, or for all models whose name matches:
 #
 #     [for."anthropic/*".context]
 #     compact_threshold = 0.9
@@ -42,40 +42,41 @@ This page is written from `nca/config/schema.py` by `python -m nca.config.exampl
 
 ## Where settings come from
 
-Later wins:
+Later sources win:
 
 1. the defaults below
-2. the profile, where one is named (`profile = "cowagent"`, see below)
+2. the profile, if one is set (`profile = "cowagent"`, see below)
 3. your own file, `~/.config/nca/config.toml` (with `NCA_HOME` set: `$NCA_HOME/config.toml`)
-4. the project's file, `.nca/config.toml`; with `--config FILE` that file instead
-5. tables of both files for the model in use: `[for."anthropic/*".context]`
+4. the project's file, `.nca/config.toml`, or the file given with `--config FILE`
+5. tables in both files for the model in use: `[for."anthropic/*".context]`
 6. the environment: `NCA_` and the key, with two underscores for a dot, such as
    `NCA_CONTEXT__PRUNE__PROTECT_TOKENS=20000`
 7. flags, such as `--compact-threshold 0.7`
 8. `/config KEY VALUE` in the chat, for this session
 
-`nca config show` lists every value and its origin, `nca config get KEY` prints one, `nca config path` both files.
-`nca config set KEY VALUE` writes the project's file, with `--user` yours; `nca config init` writes
-the commented example.
-Saving keeps all keys but no comments; a file that has some is first copied to `config.toml.bak` beside it.
+`nca config show` lists every value and its origin, `nca config get KEY` prints one value, `nca config path` prints the
+paths of both files. `nca config set KEY VALUE` writes to the project's file, or to yours with `--user`.
+`nca config init` writes the commented example.
+Saving keeps all keys but drops comments; a file with comments is first copied to `config.toml.bak`.
 
-An unknown key or a bad value is refused in one line that names the file, the line, the key and what is valid (exit code
+An unknown key or an invalid value is refused in one line with the file, the line, the key and what is valid (exit code
 2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
 
-Numbers may be written as people do: `80_000` in TOML, `80k` or `80,000` in the environment and in `/config`.
-A share may be written `0.8`, `80` or `"80%"`; a percentage below 5 only with its sign: `"2%"`.
+Numbers can be written as `80_000` in TOML, and as `80k` or `80,000` in the environment and in `/config`.
+A share can be written as `0.8`, `80` or `"80%"`. A percentage below 10 needs its sign: `"7.5%"`. A bare number above 1
+and below 10 is refused, because `7.5` is more likely a slip for `0.75`.
 
-A setting marked *yours only* is ignored in a project's file, and nca says so: a project that you cloned must not
-redirect your requests or your keys. For the same reason a file that a project's settings name must lie inside the
-project. One marked *once trusted* counts from a project's file once you have said so; docs/permissions.md tells how.
+A setting marked *yours only* is ignored in a project's file, with a note: a project that you cloned must not redirect
+your requests or your keys. For the same reason, a file named by a project's settings must be inside the project. A
+setting marked *once trusted* is taken from a project's file once you trust the project; see docs/permissions.md.
 
-`NCA_HOME` moves your file and nca's data under one folder. It and other `NCA_` variables without two
-underscores are no settings.
+`NCA_HOME` moves your file and nca's data to one folder. It and other `NCA_` variables without two underscores are not
+settings.
 
 ## For one model
 
-`[for."PATTERN".model]` and `[for."PATTERN".context]` hold settings for models whose name matches; `*` stands for
-anything, and a name matches with its provider's prefix or without. All of `model` and `context` can be given, except
+`[for."PATTERN".model]` and `[for."PATTERN".context]` hold settings for models whose name matches. `*` matches
+anything; a name matches with or without its provider's prefix. All settings of `model` and `context` are allowed except
 `model.name`.
 
 ```toml
@@ -95,19 +96,19 @@ _FIELDS_HEAD = "| key | default | valid | meaning |\n| --- | --- | --- | --- |\n
 _REFERENCE_PROFILES = """\
 ## Profiles
 
-A profile sets the numbers, stages and texts of another program's document in place of nca's defaults; everything that
-you set yourself is stronger. `profile = "NAME"` stands at the top of a file, `NCA_PROFILE=NAME` in the environment,
-`--profile NAME` on the command line, `/config profile NAME` in the chat. The model that writes summaries is yours to
-choose (`model.summarizer`). What a profile does not name keeps its default.
+A profile replaces nca's defaults by the numbers, stages and texts of another program; what you set yourself wins. Set
+`profile = "NAME"` at the top of a file, `NCA_PROFILE=NAME` in the environment, `--profile NAME` on the command line, or
+`/config profile NAME` in the chat. A profile does not choose the model that writes summaries (`model.summarizer`).
+Settings that a profile does not name keep their defaults.
 
 | key | """
 
 _REFERENCE_FOREIGN = """\
 ## Names from other programs
 
-Names that other programs use for the same things are accepted in TOML, in the environment and in `/config`, without
-regard to case, `_` and `-`; nca answers with its own name. Beside nca's own name in the same place, nca's own counts.
-`contextCompaction` may stand inside `conversationMemory`.
+The names of other programs for the same settings are accepted in TOML, in the environment and in `/config`. Case, `_`
+and `-` are ignored; nca replies with its own name. If both are set in the same place, nca's own name wins.
+`contextCompaction` may be inside `conversationMemory`.
 
 | name | nca's name |
 | --- | --- |
@@ -142,7 +143,7 @@ def render_reference() -> str:
 
 
 def toml_value(value: Any) -> str:
-    """A setting's value as TOML writes it, on one line; nothing in it can move a terminal's cursor."""
+    """A setting's value as TOML, on one line and without control characters."""
     match value:
         case bool():
             return str(value).lower()
@@ -188,7 +189,7 @@ def _example_entry(key: Key) -> str:
     own = (
         " Only your own file may set it."
         if key.user_only
-        else " From a project once you trust it."
+        else " A project may set it once you trust it."
         if key.needs_trust
         else ""
     )
@@ -197,7 +198,7 @@ def _example_entry(key: Key) -> str:
     lines = textwrap.wrap(text, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     last = key.name.rpartition(".")[2]
     if key.value_type.row is not None:
-        # Indented, because these lines are an example and not a default.
+        # Indented: an example, not a default.
         example = [_table_head(key), *key.value_type.row.EXAMPLE]
         return "\n" + "".join(f"# {line}\n" for line in lines) + "".join(f"#     {line}\n" for line in example)
     return "\n" + "".join(f"# {line}\n" for line in lines) + f"# {last} = {toml_value(key.default)}\n"
@@ -214,12 +215,12 @@ def _reference_row(key: Key) -> str:
 
 
 def _variable(key: Key) -> str:
-    """Its name in the environment; tables stand in files only."""
+    """Its environment variable; none for tables, which are only valid in files."""
     return "" if key.value_type.row is not None else f"`NCA_{key.name.upper().replace('.', '__')}`"
 
 
 def _profile_rows() -> Iterator[str]:
-    """One table: a key a row, a profile a column."""
+    """One table, with a row for each key and a column for each profile."""
     names = [name for name, values in PROFILES.items() if values]
     yield " | ".join(f"`{name}`" for name in names) + " |\n|" + " --- |" * (len(names) + 1) + "\n"
     for key in KEYS:

@@ -1,11 +1,11 @@
-"""Stages of compaction that installed packages bring along, found by the entry-point group `nca.stages`.
+"""Load compaction stages that installed packages provide in the entry-point group `nca.stages`.
 
     [project.entry-points."nca.stages"]
     shorten_logs = "my_package.stages:ShortenLogs"
 
-The entry is an object with Neuron's protocol (`should_compact`, `compact`, `token_estimate`; nca.Strategy), or a class
-or function without arguments that gives one. Its name can then stand in `context.stages`. Packages are looked through
-only for a name that is not built in, and a stage's code is loaded only when its turn comes.
+The entry is a strategy (nca.Strategy: `should_compact`, `compact`, `token_estimate`), or a class or function without
+arguments that returns one. `context.stages` can then contain its name. Entry points are searched only for names that
+are not built in, and a stage's code is loaded only when it runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_built_in(name: str) -> bool:
 
 
 def load_stage(name: str) -> Any:
-    """The stage that a package registered under this name. Raises ConfigError saying why there is none."""
+    """The stage registered under this name. Raises ConfigError if there is none, or if it cannot be loaded."""
     from importlib.metadata import entry_points
 
     entry = next(iter(entry_points(group=GROUP, name=name)), None)

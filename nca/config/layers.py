@@ -1,7 +1,7 @@
-"""The layers of settings, read and laid on one another.
+"""Load settings from all layers.
 
-Later wins: defaults, the profile, the user's file, the project's file, `[for."pattern"]` tables of both for the
-model in use, environment, flags, what was set in the chat (LoadedSettings.with_value).
+Later layers win: defaults, the profile, the user's file, the project's file, `[for."pattern"]` tables of both for the
+model in use, environment, flags, and the chat (LoadedSettings.with_value).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ FLAGS = MappingProxyType(
         "terminal.plain": "--plain",
     }
 )
-"""Which flag sets a key; only the origin's text depends on it."""
+"""The flag of each key, for the text of its origin."""
 
 _PATTERN_TABLE = "for"
-UNTRUSTED = "this project is not trusted (nca loop asks once; --trust takes it for one run)."
+UNTRUSTED = "this project is not trusted (nca loop asks once; --trust accepts it for one run)."
 
 
 def load(
@@ -55,13 +55,13 @@ def load(
     config_file: Path | None = None,
     trusts: TrustCheck | None = None,
 ) -> LoadedSettings:
-    """Read every layer. Raises ConfigError for the first thing that cannot be used; no file is changed.
+    """Read every layer. Raises ConfigError for the first invalid setting; no file is changed.
 
-    project      the project's directory, or None for none
-    user_file    instead of the one that `env` leads to
-    flags        settings by name; None means that the flag was not given
-    config_file  read in the project file's place, and trusted like the user's own: the user named it
-    trusts       asked where the project's file has settings that act (nca.config.trust); None: what the person has said
+    project      the project's directory, or None
+    user_file    replaces the file that `env` leads to
+    flags        settings by name; None for a flag that was not given
+    config_file  replaces the project's file, and is trusted because the user named it
+    trusts       called if the project's file has settings that need trust; None: use the stored decisions
     """
     user_path = (user_file or user_config_file(env)).absolute()
     untrusted: list[str] = []
@@ -73,14 +73,14 @@ def load(
         files.append(_File(document, Layer.PROJECT, True))
     elif project is not None:
         project_file = project_config_file(project.absolute())
-        # At home with NCA_HOME=~/.nca both are one file, which the user's layer has already read.
+        # With NCA_HOME=~/.nca, the project file of ~ is the user's file, which is already read.
         if not _same(project_file, user_path):
             document = read_document(project_file)
             would_act = trust_request(document, project)
             may_act = would_act is None or (trusts or TrustStore(env).is_trusted)(would_act)
             files.append(_File(document, Layer.PROJECT, False, may_act=may_act))
             if would_act is not None and not may_act:
-                untrusted.append(f"{shown_path(project_file)}: {would_act.names} was not taken over: {UNTRUSTED}")
+                untrusted.append(f"{shown_path(project_file)}: {would_act.names} was ignored: {UNTRUSTED}")
 
     def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)
@@ -93,14 +93,14 @@ def load(
     start = dict(defaults().base)
     draft = lay(start)
     if draft.base["profile"].layer > Layer.DEFAULT:
-        # Any layer may name the profile, but a switch such as enablePruning starts from what the profile sets.
+        # Any layer may set the profile, but a switch such as enablePruning modifies what the profile sets.
         draft = lay(profiled({**start, "profile": draft.base["profile"]}))
     notes = merged_notes((), [*draft.notes, *untrusted])
     return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes)
 
 
 class _File(NamedTuple):
-    """One file of settings. `may_act`: whether its settings that act count."""
+    """One settings file. `may_act`: whether settings that need trust are used."""
 
     document: Document | None
     layer: Layer
@@ -109,7 +109,7 @@ class _File(NamedTuple):
 
 
 class _Draft:
-    """Settings while the layers are laid on one another."""
+    """Settings while the layers are applied."""
 
     def __init__(self, user_file: Path, start: Mapping[str, SettingValue]) -> None:
         self.user_file = user_file
@@ -125,7 +125,7 @@ class _Draft:
         if document is None:
             return
         if not file.may_act:
-            # A bad value is refused whether or not it would count.
+            # An invalid value is refused even if the setting is ignored.
             _Draft(self.user_file, self.base).add_file(file._replace(may_act=True))
         general: list[Override] = []
         tables: dict[str, list[Override]] = {}
@@ -155,7 +155,7 @@ class _Draft:
         found = canonical(dotted)
         if found and KEYS[found.key].user_only and not file.is_trusted:
             self.notes.append(
-                f"{document.place(path)}: {found.key} was not taken over: a project's own file may not set it; "
+                f"{document.place(path)}: {found.key} was ignored: a project's own file may not set it; "
                 f"{shown_path(self.user_file)} may."
             )
             return
@@ -167,15 +167,15 @@ class _Draft:
 def _suits_pattern(key: str, override: Override) -> None:
     if key == "model.name" or not key.startswith(("model.", "context.")):
         raise ConfigError(
-            f"{prefix(override.place())}{key} cannot be set for one model; valid: settings of model and context, "
-            "without model.name."
+            f"{prefix(override.place())}{key} cannot be set for one model; valid: settings of model and context "
+            "except model.name."
         )
 
 
 def _environment(env: Mapping[str, str], notes: list[str]) -> list[Override]:
-    """NCA_SECTION__KEY, and the seeds' names without a section. Sorted: the order of the environment means nothing.
+    """Settings in the environment: NCA_SECTION__KEY, and names of other programs. Sorted, to be deterministic.
 
-    Other NCA_ variables (NCA_HOME, NCA_EMBEDDED) are no settings; one that looks like a mistyped setting is noted.
+    Other NCA_ variables (NCA_HOME, NCA_EMBEDDED) are not settings; likely typing errors are noted.
     """
     overrides = []
     for variable in sorted(env):
@@ -189,7 +189,7 @@ def _environment(env: Mapping[str, str], notes: list[str]) -> list[Override]:
             name = variable
         else:
             if meant := _MISTYPED.get(upper):
-                notes.append(f"environment {shown_name(variable)} is no setting; {meant} is.")
+                notes.append(f"environment {shown_name(variable)} is not a setting; did you mean {meant}?")
             continue
         overrides.append(Override(name, env[variable], origin, fixed_place(shown_name(origin))))
     return overrides

@@ -1,7 +1,7 @@
-"""The settings as they are in force, and where each value came from.
+"""The settings in effect, and where each value comes from.
 
-Every value was read by its kind (nca.config.value_types) when it arrived, so a LoadedSettings is always valid; whether
-values suit each other is the engine's business.
+Each value was validated by its type (nca.config.value_types), but not whether values fit each other: the engine does
+that.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from nca.config.schema import KEYS, Settings
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a `[for."pattern"]` table sets, for models whose name matches without regard to case."""
+    """The settings of a `[for."pattern"]` table, for models whose name matches, ignoring case."""
 
     pattern: str
     values: Mapping[str, SettingValue]
 
     def matches(self, model: str) -> bool:
-        """With a provider's prefix or without: `claude-*` matches anthropic/claude-…"""
+        """Whether the name matches, with or without the provider: `claude-*` matches anthropic/claude-…"""
         name, wanted = model.lower(), self.pattern.lower()
         return any(fnmatch.fnmatchcase(one, wanted) for one in (name, name.partition("/")[2]) if one)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """All settings with their origins. `notes` are lines for a person: what was renamed, refused or overruled.
+    """All settings with their origins. `notes` are lines to display: what was renamed, ignored or overridden.
 
-    `base` holds the values without the pattern tables, `settings` and `effective` with those of `model`.
+    `base` has the values without pattern tables, `settings` and `effective` include those for `model`.
     """
 
     base: Mapping[str, SettingValue]
@@ -43,7 +43,7 @@ class LoadedSettings:
     model: str = ""
     notes: tuple[str, ...] = ()
     covered: Mapping[str, SettingValue] = field(default_factory=dict)
-    """What lies below the values that were set in the chat."""
+    """The values that were replaced in the chat."""
     effective: Mapping[str, SettingValue] = field(init=False)
     settings: Settings = field(init=False)
 
@@ -58,37 +58,34 @@ class LoadedSettings:
         object.__setattr__(self, "settings", _build(Settings, "", effective))
 
     def origin(self, key: str) -> str:
-        """Where a value came from: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""
+        """Where a value comes from: "default", a file's path, "environment NCA_…", "flag --…", "set in this chat"."""
         return self.effective[resolve(key, "").key].origin
 
     def value(self, key: str) -> Any:
-        """The value of a key, under its nca's or another program's name. Raises ConfigError for an unknown one."""
+        """The value of a setting, also by another program's name for it. Raises ConfigError for an unknown name."""
         return self.effective[resolve(key, "").key].value
 
     def with_value(self, name: str, raw: Any, origin: str) -> LoadedSettings:
-        """The same settings with one value set over everything else; UNSET takes back what was set so.
-
-        Raises ConfigError; the original stays.
-        """
+        """A copy with one value set in the chat's layer; UNSET removes it from there. Raises ConfigError."""
         if raw is UNSET:
             return self._without(resolve(name, "").key)
         return self.with_values({name: raw}, origin)
 
     def with_values(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
-        """Several at once, so that another program's halves (summarization_provider and _model) meet.
+        """Set several values at once, such as summarization_provider and _model, which are joined.
 
-        Settings may be grouped as in another program: {"contextCompaction": {"threshold": 0.8}}.
+        Settings may be nested as in other programs: {"contextCompaction": {"threshold": 0.8}}.
         """
         values = dict(_flat(values))
         if chosen := {name: raw for name, raw in values.items() if _is_profile(name)}:
-            # First, because a switch such as enablePruning starts from what the profile sets.
+            # First, because a switch such as enablePruning modifies what the profile sets.
             rest = {name: raw for name, raw in values.items() if name not in chosen}
             return self._with(chosen, origin)._with(rest, origin)
         return self._with(values, origin)
 
     def _with(self, values: Mapping[str, Any], origin: str) -> LoadedSettings:
         overrides = [Override(name, raw, origin, fixed_place("")) for name, raw in values.items()]
-        # What a person sees in `effective` is what a switch such as enablePruning starts from.
+        # A switch such as enablePruning modifies the value in effect.
         base = dict(self.base)
         notes = apply_overrides(overrides, base, Layer.CHAT, current=self.effective)
         below = {key: self.base[key] for key, setting in base.items() if setting.layer == Layer.CHAT}
@@ -97,7 +94,7 @@ class LoadedSettings:
         return replace(self, base=profile, notes=merged_notes(self.notes, notes), covered=MappingProxyType(covered))
 
     def _without(self, key: str) -> LoadedSettings:
-        """As if this had not been set in the chat."""
+        """A copy in which the chat did not set this."""
         if key not in self.covered:
             return self
         base = {**self.base, key: self.covered[key]}
@@ -105,9 +102,9 @@ class LoadedSettings:
         return replace(self, base=MappingProxyType(profiled(base)), covered=MappingProxyType(covered))
 
     def saved(self, key: str, origin: str) -> LoadedSettings:
-        """What was set in the chat stands in the project's file now, and comes from there; the values stay.
+        """A copy after a chat's value was saved to the project's file, so that it comes from there.
 
-        Where something stronger than that file is below it, the chat's word has to stay as well.
+        If a stronger layer sets it too, the chat's value stays.
         """
         below = self.covered.get(key)
         if below is None or below.layer > Layer.PROJECT:
@@ -118,25 +115,25 @@ class LoadedSettings:
         return kept if kept.settings == self.settings else self
 
     def taken_out(self, key: str, origin: str, files: LoadedSettings) -> LoadedSettings:
-        """What was below the chat's word stands in the file `origin` no more: now it is what all `files` say."""
+        """A copy after a setting was removed from the file `origin`; `files` has the new value below the chat's."""
         below = self.covered.get(key)
         if below is None or below.origin != origin:
             return self
         return replace(self, covered=MappingProxyType({**self.covered, key: files.base[key]}))
 
     def for_model(self, name: str) -> LoadedSettings:
-        """The settings for this model: files' pattern tables count, what env, flags and chat say stays stronger."""
+        """The settings for this model, with matching pattern tables of the files."""
         return replace(self, model=name)
 
 
 def defaults() -> LoadedSettings:
-    """The defaults alone: no file, no environment."""
+    """The default settings."""
     base = {name: SettingValue(key.default, "default", Layer.DEFAULT) for name, key in KEYS.items()}
     return LoadedSettings(MappingProxyType(base))
 
 
 def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
-    """The same values with the profile that they name laid between the defaults and the rest."""
+    """The values with the profile that they name applied over the defaults."""
     name = base["profile"].value
     values = PROFILES[name]
     return {

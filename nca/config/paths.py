@@ -1,7 +1,7 @@
-"""Where nca keeps things: the user's settings, the project's settings, the data directory.
+"""Locations of the user's settings, the project's settings, and the data directory.
 
-`NCA_HOME` moves both of the user's places under one folder. Otherwise the XDG variables count, then the
-platform's own custom; the user's settings are in ~/.config/nca on every Unix, as people expect of a terminal tool.
+`NCA_HOME` moves the user's settings and the data to one folder. Otherwise the XDG variables apply, then the platform's
+convention; on every Unix the user's settings are in ~/.config/nca, as usual for terminal tools.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PROJECT_FOLDER = ".nca"
 
 
 def user_config_file(env: Mapping[str, str]) -> Path:
-    """The user's own settings file, whether it exists or not."""
+    """The user's settings file, which may not exist."""
     if home := _nca_home(env):
         return home / FILE_NAME
     if base := _absolute(env.get("XDG_CONFIG_HOME", "")):
@@ -30,7 +30,7 @@ def user_config_file(env: Mapping[str, str]) -> Path:
 
 
 def data_dir(env: Mapping[str, str]) -> Path:
-    """The folder for sessions and weights; it is made by whoever first writes there."""
+    """The folder for sessions and weights, which may not exist."""
     if home := _nca_home(env):
         return home / "data"
     if base := _absolute(env.get("XDG_DATA_HOME", "")):
@@ -60,7 +60,7 @@ def _nca_home(env: Mapping[str, str]) -> Path | None:
 
 
 def _absolute(text: str) -> Path | None:
-    """The XDG rules say that a relative path is to be ignored."""
+    """The path, unless it is relative: the XDG specification says to ignore those."""
     return Path(text) if text and Path(text).is_absolute() else None
 
 

@@ -1,4 +1,4 @@
-"""Permission rules in the user's own settings file: one more, one less. Everything else in the file stays."""
+"""Add and remove permission rules in the user's settings file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DENY: RuleList = "permissions.deny"
 
 
 def add_rule(file: Path, name: RuleList, rule: PermissionRule) -> None:
-    """Raises ConfigError where the file cannot be read or written; then nothing changed."""
+    """Add a rule. Raises ConfigError if the file cannot be read or written; it is then unchanged."""
     rules = _rules(file, name)
     if rule not in rules:
         save_value(file, name, [*rules, rule], is_users_own=True)
 
 
 def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
-    """Whether the rule was there. Raises ConfigError as `add_rule` does."""
+    """Remove a rule; False if there was none. Raises ConfigError like `add_rule`."""
     rules = _rules(file, name)
     if rule not in rules:
         return False
@@ -33,7 +33,7 @@ def remove_rule(file: Path, name: RuleList, rule: PermissionRule) -> bool:
 
 
 def _rules(file: Path, name: RuleList) -> tuple[PermissionRule, ...]:
-    """What the file itself says, which the environment may overrule."""
+    """The rules in the file, without other layers."""
     document = read_document(file.resolve())
     section, _, key = name.partition(".")
     table = document.data.get(section, {}) if document is not None else {}

@@ -1,14 +1,12 @@
-"""Saving one setting to a file: everything else in it stays, and a crash leaves the old file or the new one whole."""
+"""Save one setting to a file. All other settings in it stay."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-import stat
 from pathlib import Path
 from typing import Any
 
+from nca.atomic_write import write_atomically
 from nca.config.document import Document, read_document, shown_name, shown_path
 from nca.config.loaded import defaults
 from nca.config.overrides import UNSET, resolve
@@ -19,15 +17,15 @@ from nca.errors import ConfigError
 
 
 def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -> str:
-    """Write `name = raw` to the settings file and return the canonical name; the file is made where there is none.
+    """Write `name = raw` to the settings file, which is created if missing, and return nca's name of the setting.
 
-    UNSET takes the setting out of the file.
+    raw           the value; UNSET removes the setting
+    name          nca's name, or another program's
+    is_users_own  the user's own file: it may contain any setting, and may be a link
 
-    name          nca's or another program's; nca's own is written
-    is_users_own  the user's file, which may hold what a project's may not, and may be a link
-
-    tomli-w keeps no comments, so a file that has some is first copied beside itself (`config.toml.bak`).
-    Raises ConfigError for an unknown name, a bad value, a file that cannot be parsed or written; then nothing changed.
+    tomli-w drops comments, so a file with comments is first copied (`config.toml.bak`).
+    Raises ConfigError for an unknown name, an invalid value, or a file that cannot be read or written. The file is then
+    unchanged.
     """
     key = resolve(name, "").key
     if KEYS[key].user_only and not is_users_own:
@@ -47,21 +45,21 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
         _drop(data, key)
     else:
         _put(data, key, _checked(document, name, raw, key, is_users_own=is_users_own), path)
-    # Imported here: only saving needs it.
+    # Only saving needs it.
     import tomli_w
 
     try:
         if document is not None and _has_comments(document.text):
             _keep_copy(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, tomli_w.dumps(data).encode())
+        write_atomically(path, tomli_w.dumps(data).encode(), mode=None)
     except OSError as error:
         raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror}).") from error
     return key
 
 
 def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:
-    """The value as it is written. Raises ConfigError."""
+    """The value to write. Raises ConfigError."""
     value = _beside(document).with_value(name, raw, "").value(key)
     confine = KEYS[key].value_type.confine
     if confine is not None and not is_users_own:
@@ -73,7 +71,7 @@ def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_use
 
 
 def _drop(data: dict[str, Any], key: str) -> None:
-    """Take a setting out; a table that is empty then goes too."""
+    """Remove a setting, and its table if that is empty then."""
     section, _, last = key.rpartition(".")
     tables = [data]
     for name in section.split(".") if section else ():
@@ -88,7 +86,7 @@ def _drop(data: dict[str, Any], key: str) -> None:
 
 
 def _beside(document: Document | None) -> Any:
-    """What another program's half of a value, or its switch, starts from: the defaults and the file's own values."""
+    """The defaults with the file's profile, stages and summarizer, which some names of other programs modify."""
     loaded = defaults()
     for name in ("profile", "context.stages", "model.summarizer"):
         table: Any = document.data if document is not None else {}
@@ -117,12 +115,12 @@ def _put(data: dict[str, Any], key: str, value: Any, path: Path) -> None:
 
 
 def _has_comments(text: str) -> bool:
-    """Whether a `#` stands where a comment may begin. One inside a text only costs a spare copy."""
+    """Whether the file may have comments. A `#` inside a string only causes an unnecessary copy."""
     return any(line.lstrip().startswith("#") or " #" in line or "\t#" in line for line in text.splitlines())
 
 
 def _keep_copy(path: Path) -> None:
-    """A copy beside the file, under the first free name; an older copy is never overwritten."""
+    """Copy the file to the first free name. Older copies are never overwritten."""
     raw = path.read_bytes()
     for number in range(1, 1000):
         copy = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
@@ -131,30 +129,3 @@ def _keep_copy(path: Path) -> None:
             return
         if copy.is_file() and copy.read_bytes() == raw:
             return
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            with contextlib.suppress(FileNotFoundError):
-                temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming durable, where a folder can be synced at all (not on Windows)."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

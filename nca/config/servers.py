@@ -1,7 +1,7 @@
-"""MCP servers as settings: `[mcp.servers.NAME]`, one table a server.
+"""Settings of MCP servers: `[mcp.servers.NAME]`, one table for each server.
 
-A server is a program that is started or an address that is spoken to, so a project's file sets one only where the
-person trusts exactly what stands there (nca.config.trust). A later layer's server replaces an earlier one of its name.
+A server is a program to start or an address to connect to, so a project's file may define one only if the user trusts
+exactly this definition (nca.config.trust). A server in a later layer replaces one of the same name.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from nca.config import value_types
+from nca.config import value_types as types
 from nca.config.fields import setting
 from nca.config.tables import Row, read_row
 from nca.config.value_types import InvalidValue, ValueType
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-"""A server's name: part of its tools' names, of which providers take 64 characters."""
+"""A server's name is part of its tools' names, which providers limit to 64 characters."""
 Pairs = tuple[tuple[str, str], ...]
 
 
 def pairs() -> ValueType:
-    """A table of texts, kept as (name, value) in the file's order."""
+    """A table of texts, as (name, value) pairs in the file's order."""
 
     def read(value: Any) -> Pairs:
         items = tuple(value.items()) if isinstance(value, Mapping) else value
         if not isinstance(items, tuple) or not all(isinstance(one, str) for pair in items for one in pair):
             raise ValueError("not valid")
-        one_text = value_types.text().read
+        one_text = types.text().read
         if any(not name.strip() or "=" in name or not name.isprintable() for name, _ in items):
             raise ValueError("not valid")
         return tuple((name, one_text(text)) for name, text in items)
@@ -40,7 +40,7 @@ def pairs() -> ValueType:
 
 @dataclass(frozen=True, slots=True)
 class McpServer(Row):
-    """One server. `name` is the name of its table."""
+    """One MCP server. `name` is the name of its table."""
 
     EXAMPLE: ClassVar[tuple[str, ...]] = (
         'command = "npx"',
@@ -48,26 +48,22 @@ class McpServer(Row):
     )
 
     name: str = ""
-    command: str = setting(
-        "", value_types.text(), "The program that is started and spoken to over its input and output."
-    )
-    args: tuple[str, ...] = setting((), value_types.texts(), "Its arguments.")
-    env: Pairs = setting((), pairs(), "Variables that are set for it.")
+    command: str = setting("", types.text(), "Program to start; it is connected over standard input and output.")
+    args: tuple[str, ...] = setting((), types.texts(), "Arguments of the program.")
+    env: Pairs = setting((), pairs(), "Environment variables to set for the program.")
     environment: tuple[str, ...] = setting(
-        (), value_types.texts(), "Your own variables that it gets beside the usual ones. Never a provider's key."
+        (),
+        types.texts(),
+        "Your environment variables that it gets besides the usual ones. Never a provider's key.",
     )
-    cwd: str = setting("", value_types.text(), "Where it is started. Empty: the project's directory.")
-    url: str = setting(
-        "", value_types.text(), "The address of a server that is spoken to over HTTP; instead of a command."
-    )
-    headers: Pairs = setting((), pairs(), "Headers that every request to the address carries.")
-    token_variable: str = setting(
-        "", value_types.text(), "The variable of yours whose value is sent to the address as its bearer token."
-    )
+    cwd: str = setting("", types.text(), "Working directory of the program. Empty: the project's directory.")
+    url: str = setting("", types.text(), "Address of an HTTP server, instead of a command.")
+    headers: Pairs = setting((), pairs(), "HTTP headers of every request.")
+    token_variable: str = setting("", types.text(), "Environment variable whose value is sent as bearer token.")
     timeout_seconds: float = setting(
-        60.0, value_types.number(0.1, 86400), "How long it may take to start, and to answer a call.", unit="seconds"
+        60.0, types.number(0.1, 86400), "Timeout for the start and for each call.", unit="seconds"
     )
-    enabled: bool = setting(True, value_types.boolean(), "Whether it is used.")
+    enabled: bool = setting(True, types.boolean(), "Whether to use the server.")
 
     def __post_init__(self) -> None:
         if bool(self.command.strip()) == bool(self.url.strip()):
@@ -80,7 +76,7 @@ class McpServer(Row):
 
     @property
     def digest(self) -> str:
-        """Of what it is: a rule that allows its tools speaks of this one and of no other under the same name."""
+        """A hash of the definition: a rule that allows its tools does not apply to another server of the same name."""
         import hashlib
 
         what = (self.command, self.args, self.env, self.environment, self.cwd, self.url, self.headers)
@@ -88,7 +84,7 @@ class McpServer(Row):
         return hashlib.sha256(written.encode("utf-8", "backslashreplace")).hexdigest()[:12]
 
     def plain(self) -> dict[str, Any]:
-        """As it may be shown: values of variables and headers are often keys, so only their names."""
+        """The fields for display. Values of variables and headers are hidden, because they are often keys."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         shown = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
         hidden = {
@@ -101,7 +97,7 @@ _DEFAULTS = {item.name: item.default for item in fields(McpServer)}
 
 
 def named_servers() -> ValueType:
-    """The tables as a tuple of servers. Refuses with InvalidValue, whose path is the server's name and the field."""
+    """Tables by name, as a tuple of servers. The path of an InvalidValue is the server's name and the field."""
 
     def read(value: Any) -> tuple[McpServer, ...]:
         if isinstance(value, tuple) and all(isinstance(one, McpServer) for one in value):

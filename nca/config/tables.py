@@ -1,7 +1,6 @@
-"""Settings that are lists of tables: `[[context.section]]` and `[[context.inject]]`.
+"""Settings that are lists of tables: `[[context.section]]`, `[[context.inject]]` and permission rules.
 
-Each row is a frozen dataclass whose fields are settings, so that the file's errors, the example and the reference
-come from one place. A list of a later layer replaces an earlier one as a whole.
+Each row is a frozen dataclass whose fields are settings. A list in a later layer replaces the whole earlier one.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
-from nca.config import value_types
+from nca.config import value_types as types
 from nca.config.document import shown_name, shown_value
 from nca.config.fields import setting
 from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, lies_inside
@@ -18,29 +17,27 @@ from nca.config.value_types import OUTSIDE, InvalidValue, ValueType, lies_inside
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One table of such a list. Raises ValueError where the fields do not suit each other."""
+    """One table of a list. Raises ValueError if the fields do not fit each other."""
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ()
-    """Lines for the example file."""
+    """Lines of the example file."""
 
     def plain(self) -> dict[str, Any]:
-        """The fields that say something, as TOML and JSON can hold them."""
+        """The fields that differ from their defaults, as TOML and JSON values."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in values.items() if value != _default(type(self), name)}
 
 
 @dataclass(frozen=True, slots=True)
 class Section(Row):
-    """A part of the system prompt, under its own heading (seed 4: ContextSection)."""
+    """A section of the system prompt with its own heading, like Neuron's ContextSection."""
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('label = "Role"', 'text = "You are a senior engineer."', "priority = 0")
 
-    label: str = setting("", value_types.one_line(), "The heading: `## Label`.")
-    text: str = setting("", value_types.text(), "What stands under it; or `file`.")
-    file: str = setting(
-        "", value_types.text(), "The file whose text stands under it, relative to the project's directory."
-    )
-    priority: int = setting(0, value_types.whole(-1_000_000, 1_000_000), "Lower stands first; equals in their order.")
+    label: str = setting("", types.one_line(), "Heading of the section: `## Label`.")
+    text: str = setting("", types.text(), "Text of the section; or use `file`.")
+    file: str = setting("", types.text(), "File with the text of the section, relative to the project's directory.")
+    priority: int = setting(0, types.whole(-1_000_000, 1_000_000), "Sections are sorted by priority, lowest first.")
 
     def __post_init__(self) -> None:
         if not self.label.strip():
@@ -54,14 +51,14 @@ class Section(Row):
 
 @dataclass(frozen=True, slots=True)
 class Injection(Row):
-    """A reminder that comes with the person's message when it is due (seed 4: InjectionTrigger)."""
+    """A reminder that is sent with the user's message when due, like Neuron's InjectionTrigger."""
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ("every_turns = 5", 'text = "Keep answers short."')
 
-    every_turns: int = setting(0, value_types.whole(1, 1_000_000), "Due at every so many turns.", unit="turns")
-    over_tokens: int = setting(0, value_types.whole(1), "Due when the context has grown to this.", unit="tokens")
-    over_usage: float = setting(0.0, value_types.ratio(), "Due when the context's usage has grown to this.")
-    text: str = setting("", value_types.text(), "What the model is reminded of.")
+    every_turns: int = setting(0, types.whole(1, 1_000_000), "Send it every so many turns.", unit="turns")
+    over_tokens: int = setting(0, types.whole(1), "Send it when the context has reached this size.", unit="tokens")
+    over_usage: float = setting(0.0, types.ratio(), "Send it when the context usage has reached this share.")
+    text: str = setting("", types.text(), "Text of the reminder.")
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -78,15 +75,17 @@ class Injection(Row):
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule(Row):
-    """Calls that a person allows or denies once for all: a tool, and what it is done to. No pattern but `/**`."""
+    """Tool calls to allow or deny: a tool and its subject. The only pattern is `/**`."""
 
     EXAMPLE: ClassVar[tuple[str, ...]] = ('tool = "edit_file"', 'subject = "src/**"', 'directory = "/home/me/project"')
 
-    tool: str = setting("", value_types.one_line(), "The tool's name; `*` is every tool.")
+    tool: str = setting("", types.one_line(), "Name of the tool; `*` matches every tool.")
     subject: str = setting(
-        "", value_types.text(), "The path, command, address or host, exactly; `DIR/**` is all below DIR. Empty: any."
+        "",
+        types.text(),
+        "Exact path, command, address or host; `DIR/**`: everything below DIR. Empty: any.",
     )
-    directory: str = setting("", value_types.text(), "Only for chats in this directory. Empty: everywhere.")
+    directory: str = setting("", types.text(), "Only in chats in this directory. Empty: everywhere.")
 
     def __post_init__(self) -> None:
         if not self.tool:
@@ -101,7 +100,7 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 def tables(row: type[Row]) -> ValueType:
-    """A list of `row`s. Refuses with InvalidValue, whose path is the row's number (from 1) and the field."""
+    """A list of tables. The path of an InvalidValue is the number of the table, from 1, and the field."""
     names = ", ".join(item.name for item in fields(row))
 
     def read(value: Any) -> tuple[Row, ...]:
@@ -119,11 +118,11 @@ def tables(row: type[Row]) -> ValueType:
 
 
 def read_row(row: type[AnyRow], raw: Any, number: int | str) -> AnyRow:
-    """One table; `number` is its place in the list, or its name. Refuses with InvalidValue."""
+    """Read one table; `number` is its place in the list, or its name. Raises InvalidValue."""
     if isinstance(raw, row):
         return raw
     if not isinstance(raw, Mapping):
-        raise InvalidValue(f" {number} = {shown_value(raw)} is no table.", str(number))
+        raise InvalidValue(f" {number} = {shown_value(raw)} is not a table.", str(number))
     known: dict[str, ValueType] = {
         item.name: item.metadata["value_type"] for item in fields(row) if "value_type" in item.metadata
     }

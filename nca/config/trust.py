@@ -1,16 +1,15 @@
-"""Whether a project's own settings may act: what they would do, and the person's word on it.
+"""Trust in a project's own settings: which ones need it, and the user's decision.
 
-Settings that `acts` in the schema (which models are asked, which programs are started) count from a project's file
-only once the person has said so. The word holds for the real path of the directory and the exact content of those
-settings; nothing inside the project is consulted (no .git, no link), and any change asks again. What the schema marks
-`trusted` (endpoints, permissions) never counts from a project, trusted or not.
+Settings with `needs_trust` in the schema (which models are used, which programs are started) are taken from a project's
+file only if the user trusts it. The decision is valid for the real path of the directory and the exact value of these
+settings; any change asks again, and nothing inside the project is consulted. Settings with `user_only` (endpoints,
+permissions) are never taken from a project.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +26,11 @@ _MAX_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class TrustRequest:
-    """What of a project's file would act.
+    """The settings of a project's file that need trust.
 
     directory  the project's directory, links resolved
-    settings   name and value as they are written, in the file's order
-    digest     of all of them: the same only for the same names and values
+    settings   names and values as written, in the file's order
+    digest     a hash of all names and values
     """
 
     directory: Path
@@ -50,29 +49,29 @@ class TrustRequest:
 
 
 TrustCheck = Callable[[TrustRequest], bool]
-"""Asked once for a project's file with acting settings: whether they count."""
+"""Called once for a project's file with settings that need trust: whether the user trusts it."""
 
 
 def trust_request(document: Document | None, directory: Path) -> TrustRequest | None:
-    """What would act; None where nothing does. Raises ConfigError for a file nested too deeply."""
+    """The settings of a file that need trust, None if there are none. Raises ConfigError for too deep nesting."""
     if document is None:
         return None
     found = tuple(
         (".".join(path), raw)
         for path, raw in leaves(document.data, document.path, NAMED)
-        if _acts(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path))
+        if _needs_trust(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path))
     )
     return TrustRequest(directory.resolve(), found) if found else None
 
 
 class TrustStore:
-    """The person's words so far, in a file of their own (0600) in the data directory."""
+    """The user's decisions, in a private file in the data directory."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._path = data_dir(env) / FILE_NAME
 
     def decision(self, what: TrustRequest) -> bool | None:
-        """What the person said of exactly this; None: they have not been asked."""
+        """The user's decision about exactly these settings; None if not asked yet."""
         known = self._read().get(str(what.directory))
         if not isinstance(known, dict) or known.get("digest") != what.digest:
             return None
@@ -82,16 +81,16 @@ class TrustStore:
         return self.decision(what) is True
 
     def record(self, what: TrustRequest, *, is_trusted: bool) -> None:
-        """Raises OSError where it cannot be kept; then it will be asked again."""
+        """Store a decision. Raises OSError; the user is then asked again."""
         projects = self._read()
         projects[str(what.directory)] = {"digest": what.digest, "is_trusted": is_trusted}
         self._write(projects)
 
     @contextlib.contextmanager
     def saving(self, project: Path) -> Iterator[None]:
-        """Around a change that the person themselves makes to the project's file through nca: trust goes along.
+        """Keep the trust in a project while the user changes its file through nca.
 
-        Only where nothing acted before, or what did was trusted: their change says nothing of the rest.
+        Only if the project was trusted before, or nothing in it needed trust.
         """
         file = project_config_file(project)
         before = trust_request(read_document(file), project)
@@ -103,7 +102,7 @@ class TrustStore:
                 self.record(after, is_trusted=True)
 
     def _read(self) -> dict[str, Any]:
-        """What cannot be read counts as never said: it is asked again."""
+        """The stored decisions; {} if the file is unreadable, so that the user is asked again."""
         try:
             with self._path.open("rb") as file:
                 data = json.loads(file.read(_MAX_BYTES))
@@ -113,22 +112,12 @@ class TrustStore:
         return projects if isinstance(projects, dict) else {}
 
     def _write(self, projects: dict[str, Any]) -> None:
-        import secrets
+        from nca.atomic_write import write_atomically
 
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._path.with_name(f".{FILE_NAME}.{secrets.token_hex(4)}.tmp")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"version": 1, "projects": projects}, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        write_atomically(self._path, json.dumps({"version": 1, "projects": projects}, indent=1).encode())
 
 
-def _acts(name: str) -> bool:
+def _needs_trust(name: str) -> bool:
     found = canonical(name)
     return found is not None and KEYS[found.key].needs_trust

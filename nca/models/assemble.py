@@ -1,6 +1,6 @@
-"""Puts an answer together from a stream's chunks, and says when what came is no answer.
+"""Assemble an answer from the chunks of a stream, and detect errors and empty answers.
 
-Own work on top of litellm's: it merges calls, invents usage, and turns errors into successful empty answers.
+litellm's own assembler is not used: it merges tool calls, invents usage, and turns errors into empty answers.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _FINISHES = {
 }
 _STOPPED_SHORT = frozenset({"length", "content_filter", "refusal"})
 _HELD_CHARS = 300
-"""An answer that begins like an error object is held back up to here, so that an error is not shown as talk."""
+"""Text that begins like an error object is held back up to this length, so that errors are not shown as answers."""
 _MOST_TOKENS = 100_000_000
-"""A count above this is not a count."""
+"""A larger token count is not believed."""
 
 
 class Assembler:
-    """One answer. `add` takes OpenAI-shaped chunks as dicts; `finish` gives the reply or raises what it was instead."""
+    """Assembles one answer: `add` OpenAI-shaped chunks, then `finish`."""
 
     def __init__(self) -> None:
         self.chunks = 0
@@ -50,13 +50,13 @@ class Assembler:
         self._refusal: list[str] = []
         self._held: list[str] | None = []
         self._failure = ""
-        """An event that tells of a failure in another protocol's form, as JSON."""
+        """The JSON of an error event of another protocol."""
         self._usage: dict[str, int] = {}
         self._samplings: tuple[Usage, ...] = ()
         self._blocks = ClaudeBlocks()
 
     def add(self, chunk: Mapping[str, Any]) -> list[Delta]:
-        """Take one chunk; what of it a person may see at once comes back."""
+        """Add one chunk and return what can be shown of it."""
         self.chunks += 1
         self.add_usage(chunk.get("usage"))
         choices = chunk.get("choices")
@@ -64,13 +64,13 @@ class Assembler:
             self._failure = json.dumps(chunk, default=str)
         deltas: list[Delta] = []
         for choice in choices if isinstance(choices, list | tuple) else ():
-            # Only the first answer is asked for; a stray second one is not mixed in.
+            # One answer is requested; ignore others.
             if isinstance(choice, Mapping) and choice.get("index") in (0, None):
                 deltas += self._add_choice(choice)
         return deltas
 
     def add_usage(self, usage: object) -> None:
-        """Take a usage report; the last word on each count is kept (providers report growing totals)."""
+        """Add a usage report; later counts replace earlier ones, because providers report growing totals."""
         for name, value in _counts(usage).items():
             if value > 0 or name not in self._usage:
                 self._usage[name] = value
@@ -80,13 +80,13 @@ class Assembler:
         self._usage.clear()
 
     def set_finish_reason(self, reason: str) -> None:
-        """Take a provider's word for the end, in our words where it means the same."""
+        """Set the finish reason, translated to OpenAI's name for it."""
         lowered = reason.lower()
         self.finish_reason = _FINISHES.get(lowered, lowered)
 
     @property
     def usage(self) -> Usage | None:
-        """What the provider reported, None where it reported nothing that can be believed."""
+        """The reported usage; None without a plausible report."""
         counts = self._usage
         if not counts.get("prompt_tokens"):
             return None
@@ -99,14 +99,14 @@ class Assembler:
         )
 
     def release(self) -> list[Delta]:
-        """What was held back, once it is known to be an answer."""
+        """The text that was held back, now that it is known to be an answer."""
         held, self._held = self._held, None
         return [Delta(text="".join(held))] if held else []
 
     def finish(self, known_ids: Collection[str] = (), model: str = "") -> Reply:
-        """The whole answer.
+        """The complete reply.
 
-        known_ids: the ids of calls that the conversation already has; model: who answered.
+        known_ids: ids of the tool calls already in the conversation; model: the model that answered.
         Raises EmptyAnswer, BrokenStream, ProviderError.
         """
         text = clean_text("".join(self._text) or "".join(self._refusal))
@@ -114,7 +114,7 @@ class Assembler:
         if self._failure and not text and not calls:
             raise EmptyAnswer(self._failure)
         if not self.finish_reason:
-            raise BrokenStream("The answer broke off before its end.")
+            raise BrokenStream("The answer ended early, without a finish reason.")
         has_stopped = self._blocks.summary is not None and not text.strip() and not calls
         if not has_stopped:
             self._refuse_errors(text, bool(calls))
@@ -127,7 +127,7 @@ class Assembler:
             extra=thinking,
             made_by=model if thinking else "",
         )
-        # litellm says "length" where Anthropic says that it stopped for a compaction.
+        # litellm reports "length" when Anthropic stopped for a compaction.
         finish = "compaction" if has_stopped else self.finish_reason
         if calls and finish not in _STOPPED_SHORT:
             finish = "tool_calls"
@@ -137,7 +137,7 @@ class Assembler:
         return Reply(message, self.usage, finish, samplings=several, compaction=self._blocks.summary)
 
     def _refuse_errors(self, text: str, has_calls: bool) -> None:
-        """Raise where the stream's success was none: an error as text, or nothing at all."""
+        """Raise if the answer is an error message, or empty."""
         shown = {
             "choices": [{"finish_reason": self.finish_reason, "message": {"content": text}}],
             "usage": {"prompt_tokens": 0, "completion_tokens": 1, **self._usage},
@@ -157,10 +157,10 @@ class Assembler:
     def _refuse_empty(self) -> None:
         match self.finish_reason:
             case "length":
-                said = "The room for the answer was used up before any text came."
+                said = "The output limit was reached before any text."
                 raise _failed(said, "Raise model.max_output_tokens with /config, or /compact.")
             case "content_filter" | "refusal":
-                raise _failed("The provider's content filter stopped the answer.", "Rephrase, or /model.")
+                raise _failed("The provider's content filter stopped the answer.", "Rephrase it, or use /model.")
             case _:
                 raise EmptyAnswer
 
@@ -198,7 +198,7 @@ class Assembler:
 
 
 def _content(value: object) -> tuple[str, str]:
-    """Text and thought of a delta's content: a text, or a list of parts as some providers send."""
+    """Text and reasoning of a delta's content: a string, or a list of parts as some providers send."""
     if not isinstance(value, list | tuple):
         return _string(value), ""
     text, thought = "", ""
@@ -215,7 +215,7 @@ def _string(value: object) -> str:
 
 
 def _counts(usage: object) -> dict[str, int]:
-    """The counts of a usage report that are counts: whole, not negative, not absurd."""
+    """The plausible counts of a usage report: whole numbers, not negative, not absurdly large."""
     if not isinstance(usage, Mapping):
         return {}
     prompt_details = usage.get("prompt_tokens_details")

@@ -1,16 +1,15 @@
-"""Where a provider may keep what it has read of a request: cache marks for Claude, wherever it is served.
+"""Set prompt cache marks (`cache_control`) for Claude models, at any provider that serves them.
 
-Claude caches only up to a marked place, at most four of them in a request; other providers cache prefixes by
-themselves. The marks stand where the bytes before them stay the same from request to request:
+Claude caches a request only up to a mark, with at most four marks; other providers cache prefixes automatically. The
+marks are set where the content before them stays the same from request to request:
 
-1. the end of the system prompt (the tools stand before it), or the last tool where there is none
-2. the conversation's first message: the summary, once there is one
-3. the last message of the request before, so that however much a step has added, the cached end of it is found
+1. the end of the system prompt (tools come before it), or the last tool if there is none
+2. the first message of the conversation: the summary, once there is one
+3. the last message of the previous request, so that its cached end is found however much a step has added
 4. the last message
 
-The third and fourth move on with every request. That does not break the rule that between two compactions each
-request is a prefix of the next: a provider matches on content, and a mark is none. Source: Anthropic's prompt
-caching guide (four marks; empty text and thoughts cannot bear one; a look back of twenty blocks from each mark).
+The third and fourth mark move with every request. The cache still matches, because it compares content without marks.
+Source: Anthropic's prompt caching guide (four marks; none on empty text or thinking; each looks back twenty blocks).
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from typing import Any
 
 MOST_MARKS = 4
 MARK: Mapping[str, str] = {"type": "ephemeral"}
-"""Kept for five minutes after each use: what a chat needs, and written at 1.25 times the price of input."""
+"""Cached for five minutes after each use, which suits a chat; writing costs 1.25 times the input price."""
 _SELLERS = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "openrouter", "litellm_proxy"})
-"""Providers that take marks for the Claude models they serve, by their own wire or through litellm's translation."""
+"""Providers that accept marks for Claude models, directly or through litellm."""
 _IN_PARTS = frozenset({"openrouter", "litellm_proxy"})
-"""Those that speak OpenAI's protocol: there a mark stands on a part of the content."""
+"""Those that speak OpenAI's protocol: the mark goes on a content part."""
 _KEY = "cache_control"
 
 
 def wants_marks(provider: str, model: str) -> bool:
-    """Whether a request to this model should bear marks; `model` as a person or litellm names it."""
+    """Whether to set marks in requests to this model."""
     return provider in _SELLERS and "claude" in model.lower()
 
 
 def mark(messages: list[dict[str, Any]], tools: list[dict[str, Any]], provider: str) -> None:
-    """Set the marks, in place: last of all before sending. Marks that came with imported messages give way."""
+    """Set the marks, in place, just before sending. Marks of imported messages are removed."""
     for row in (*messages, *tools):
         _clear(row)
     in_parts = provider in _IN_PARTS
@@ -46,7 +45,7 @@ def mark(messages: list[dict[str, Any]], tools: list[dict[str, Any]], provider: 
 
 
 def _in_conversation(talk: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first message, the last one of the request before, and the last one; each once."""
+    """The first message, the last one of the previous request, and the last one; without duplicates."""
     answers = [index for index, row in enumerate(talk) if row.get("role") == "assistant"]
     before = answers[-1] - 1 if answers else -1
     indexes = dict.fromkeys(index for index in (0, before, len(talk) - 1) if 0 <= index < len(talk))
@@ -54,7 +53,7 @@ def _in_conversation(talk: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _set(row: dict[str, Any], *, in_parts: bool) -> bool:
-    """Mark a message's end; False where it has nothing that can bear a mark."""
+    """Mark the end of a message; False if it has nothing that may carry a mark."""
     content = row.get("content")
     if isinstance(content, str):
         if not content.strip():

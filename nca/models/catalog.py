@@ -1,4 +1,4 @@
-"""What is known of a model before it is asked: window, output cap, prices, abilities."""
+"""Look up a model's context window, output limit, prices and abilities."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from nca.models import price_map
 from nca.models.context_windows import DEFAULT_WINDOW_TOKENS, MODEL_WINDOWS, PROVIDER_WINDOWS
 
 _LOCAL = frozenset({"ollama", "ollama_chat", "lm_studio", "llamafile", "embedded", "hosted_vllm"})
-"""Providers that run on a person's own machine and cost nothing."""
+"""Providers that run on the user's machine, free of charge."""
 
 _RESELLERS = frozenset({"openrouter", "litellm_proxy", "vercel_ai_gateway"})
-"""Providers that pass a model on at its maker's price."""
+"""Providers that resell models at the original price."""
 
 _USUAL = "the default for "
 _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
@@ -21,18 +21,18 @@ _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
 class ModelFacts:
     """One model.
 
-    name                 as the person names it (openai/gpt-4.1)
-    provider             the first part of the name, or what the price map says, or ""
-    window_is_assumed    nothing is known: 128,000 tokens are assumed, and that is to be said once
-    window_source        where the window comes from, for a person
-    max_output_tokens    the provider's cap on an answer, None where unknown
-    …_cost               US dollars for one token, None where unknown (never 0 for unknown)
-    tiers                dearer prices of long requests, lowest bound first
-    can_compact          the provider compacts a conversation by itself where asked to, and litellm passes that on
-    can_see              takes images; False where that is not known, as a refused image ends a turn
-    can_summarize        too small a model is not asked to
-    reuses_prefix        a summary should be asked behind the unchanged turns, whose evaluation is kept
-    note                 a line for the banner, "" where there is nothing to say
+    name                 as the user names it (openai/gpt-4.1)
+    provider             the first part of the name, or from the price map; "" if unknown
+    window_is_assumed    the model is unknown: 128,000 tokens are assumed, and the user is told once
+    window_source        where the window comes from, for display
+    max_output_tokens    the provider's limit for an answer; None if unknown
+    …_cost               US dollars per token; None if unknown, never 0
+    tiers                higher prices of long requests, lowest bound first
+    can_compact          the provider can compact a conversation, and litellm supports that
+    can_see              accepts images; False if unknown, because a refused image ends the turn
+    can_summarize        large enough to write summaries
+    reuses_prefix        keeps the evaluated prompt, so a summary should be requested after the unchanged turns
+    note                 a line for the banner, or ""
     """
 
     name: str
@@ -55,13 +55,12 @@ class ModelFacts:
 
     @property
     def is_window_usual(self) -> bool:
-        """The window is what its provider's models usually have, which says little of a model at one's own endpoint."""
+        """The window is only the provider's default, which says little about a model at the user's own endpoint."""
         return self.window_source.startswith(_USUAL)
 
 
 def describe(name: str, *, context_window: int = 0, images: str = "auto") -> ModelFacts:
-    """What is known of a model. `context_window` (tokens; 0: not set) and `images` (yes, no; auto: what is known) are
-    the person's word and win."""
+    """Look up a model. The settings `context_window` (tokens; 0: look it up) and `images` (auto: look it up) win."""
     match = price_map.find(name)
     entry = match.entry if match else None
     provider = name.split("/", 1)[0].lower() if "/" in name else _first_party(entry)
@@ -87,7 +86,7 @@ def describe(name: str, *, context_window: int = 0, images: str = "auto") -> Mod
 
 
 def _window(name: str, provider: str, match: price_map.Match | None) -> tuple[int, str]:
-    """Window and its source: the longer match of price map and table (a tie is the map's), then defaults."""
+    """Window and its source: the longer match in price map or table (the map wins a tie), then the defaults."""
     listed = _listed(name)
     mapped = match.length if match and match.entry.window_tokens else 0
     if match and match.entry.window_tokens and (match.is_exact or mapped >= len(listed)):
@@ -100,7 +99,7 @@ def _window(name: str, provider: str, match: price_map.Match | None) -> tuple[in
 
 
 def _listed(name: str) -> str:
-    """The longest name of the table that explains this one, "" where none does."""
+    """The longest name in the table that matches this one, or ""."""
     lowered = name.strip().lower()
     exact = [spelling for spelling in price_map.shorten(lowered) if spelling in MODEL_WINDOWS]
     starts = [start for start in price_map.prefixes(lowered) if start in MODEL_WINDOWS]
@@ -108,10 +107,10 @@ def _listed(name: str) -> str:
 
 
 def _first_party(entry: price_map.PriceEntry | None) -> str:
-    """The provider of a model that the map lists without a prefix; another's listing does not say who is meant."""
+    """The provider of an entry without a prefix; with one, the provider may be a reseller."""
     return entry.provider if entry and "/" not in entry.name else ""
 
 
 def _same_seller(provider: str, entry: price_map.PriceEntry) -> bool:
-    """Whether the entry's price is what this provider takes (litellm has several names for one seller: bedrock…)."""
+    """Whether the entry has this provider's price. litellm has several names for some providers, such as bedrock."""
     return bool(provider) and (entry.provider.startswith(provider) or provider in _RESELLERS)

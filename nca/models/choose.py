@@ -1,7 +1,7 @@
-"""Which model when none is named, and the way from a name to a model that answers.
+"""Choose a model if none is named, and open it.
 
-The order: what is configured · the provider whose key is in the environment · a server on this machine · the
-embedded model. No connection is opened where the answer is known before.
+The order: the configured model, a provider whose key is in the environment, a server on this machine, the embedded
+model. Nothing is connected to unless the earlier steps found nothing.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 _BASE_VARIABLES = ("OPENAI_API_BASE", "OPENAI_BASE_URL")
 _LIST_SECONDS = 2.0
-"""An endpoint that a person names may be far away, so it has longer than a guess."""
+"""A configured endpoint may be far away, so it gets more time than a guessed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A model and why it.
+    """The chosen model, and the reason.
 
-    model              for litellm, or embedded/NAME
+    model              litellm's name, or embedded/NAME
     api_base           "" for the provider's own address
-    api_key_variable   where the key is, "" where none is needed
-    why                one line for a person
-    alternatives       other models that could answer now
+    api_key_variable   the environment variable of the key; "" if none is needed
+    why                the reason, in one line
+    alternatives       other models that are available
     """
 
     model: str
@@ -49,9 +49,9 @@ class Choice:
 
 
 def choose(settings: ModelSettings, env: Mapping[str, str], *, servers: Sequence[LocalServer] | None = None) -> Choice:
-    """The model to talk to. Local servers are asked only where nothing is configured and no key is there.
+    """Choose the model. Local servers are asked only if nothing is configured and there is no key.
 
-    servers: those that may be there; None: the usual ones.
+    servers: local servers to ask; None: the usual ones.
     """
     if settings.name:
         return named(settings.name, settings, env, why="configured (model.name)")
@@ -77,7 +77,7 @@ def choose(settings: ModelSettings, env: Mapping[str, str], *, servers: Sequence
 
 
 def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: str = "chosen") -> Choice:
-    """The choice for a model that a person names (configured, --model, /model)."""
+    """The choice for a model that is configured, or named with --model or /model."""
     if name.startswith(f"{EMBEDDED}/"):
         return Choice(model=name, why=why)
     base = settings.api_base
@@ -90,16 +90,16 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
 
 
 async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry) -> Model:
-    """A model that answers. Raises ModelUnavailable where a key or weights are missing."""
+    """Open the chosen model. Raises ModelUnavailable if a key or weights are missing."""
     if choice.is_embedded:
-        # Brings a child process and its runtime: only for those who use it.
+        # Imports the runtime of the child process: only if needed.
         from nca.models.embedded import server
 
         opened: Model = await server.open_embedded(
             choice.model, settings.context_window, settings=settings, on_retry=on_retry
         )
         return opened
-    # What speaks to providers is not needed before somebody is spoken to.
+    # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
     from nca.models.client import LitellmModel
 
@@ -109,18 +109,18 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
 
 
 def _require_key(choice: Choice) -> None:
-    """Say that a key is missing before a request would; only where there is no other way to be let in."""
+    """Raise if the provider's key is missing, unless the endpoint may not need one."""
     facts = PROVIDERS.get(_provider(choice.model))
     if facts is None or not facts.model or choice.api_base or choice.api_key:
         return
     raise ModelUnavailable(
-        f"There is no key for {choice.model}: {facts.key_variables[0]} is not set.",
+        f"No API key for {choice.model}: {facts.key_variables[0]} is not set.",
         advice=f"Set it (export {facts.key_variables[0]}=…), or choose another model with --model or /model.",
     )
 
 
 def _base(settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
-    """An address of the person's own and where it was set."""
+    """The configured endpoint, and which setting or variable names it."""
     if settings.api_base:
         return settings.api_base, "model.api_base"
     for variable in _BASE_VARIABLES:
@@ -130,7 +130,7 @@ def _base(settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _provider(name: str) -> str:
-    """Whose model a name means: its prefix where that is a provider, else its maker's, "" where nobody knows."""
+    """The provider of a model: the prefix of its name, or the price map's; "" if unknown."""
     if "/" not in name:
         from nca.models.catalog import describe
 
@@ -144,7 +144,7 @@ def _provider(name: str) -> str:
 
 
 def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
-    """The endpoint's own first model, or OpenAI's usual one where the endpoint lists it or does not say."""
+    """OpenAI's default model if the endpoint lists it or lists nothing, otherwise the first that it lists."""
     from nca.models.local_servers import list_models
 
     variable, key = key_of("openai", env)
@@ -162,7 +162,7 @@ def _at_endpoint(base: str, origin: str, env: Mapping[str, str]) -> Choice:
 
 
 def _by_keys(env: Mapping[str, str]) -> Choice | None:
-    """The first provider whose key is there; the others are the alternatives."""
+    """The first provider whose key is set; the others are alternatives."""
     choices = []
     for facts in PROVIDERS.values():
         variable, key = key_of(facts.name, env)
@@ -178,13 +178,13 @@ def _by_keys(env: Mapping[str, str]) -> Choice | None:
 
 
 def _embedded(env: Mapping[str, str]) -> Choice:
-    # The weights' module looks at disk and memory: only where it comes to that.
+    # Looks at disk and memory: only if needed.
     from nca.models.embedded import weights
 
     installed, wanted = weights.installed(env), weights.recommended(env)
     if installed and wanted not in installed and not env.get(weights.VARIABLE, "").strip():
         wanted = installed[0]
     why = "no key, no endpoint and no local server was found"
-    why += "; it is installed" if wanted in installed else "; its weights are still to be fetched (nca models get)"
+    why += "; it is installed" if wanted in installed else "; download its weights with nca models get"
     others = tuple(f"{EMBEDDED}/{name}" for name in installed if name != wanted)
     return Choice(model=f"{EMBEDDED}/{wanted}", why=why, alternatives=others)

@@ -1,6 +1,6 @@
-"""What Claude's answers hold beside text and calls: signed thoughts, blocks of compaction, several samplings.
+"""Read what Claude's answers contain besides text and tool calls: signed thinking, compaction blocks, samplings.
 
-litellm hands them on in keys of its own: `thinking_blocks`, `provider_specific_fields`, and `iterations` in the usage.
+litellm passes them on in its own keys: `thinking_blocks`, `provider_specific_fields`, and `iterations` in the usage.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _MOST_TOKENS = 100_000_000
 
 
 class ClaudeBlocks:
-    """Gathers an answer's blocks from its deltas.
+    """Collects the special blocks of one answer from its deltas.
 
-    thinking     whole and signed, in their order, as they must be sent back with the calls that follow them
-    compaction   the provider's summary of the conversation so far, None where it made none
+    thinking     complete signed blocks in order; they must be sent back with the tool calls that follow
+    compaction   the provider's summary of the conversation so far, if it made one
     """
 
     def __init__(self) -> None:
@@ -25,10 +25,10 @@ class ClaudeBlocks:
         self.compaction: dict[str, Any] | None = None
 
     def add(self, delta: Mapping[str, Any]) -> None:
-        """Take what a delta has of them."""
+        """Add the blocks of a delta."""
         blocks = delta.get("thinking_blocks")
         for block in blocks if isinstance(blocks, list | tuple) else ():
-            # The pieces of a thought come without a signature, then all of it once more with one.
+            # The pieces of a thinking block come unsigned; then the whole block is repeated with its signature.
             if isinstance(block, Mapping) and (block.get("signature") or block.get("type") == "redacted_thinking"):
                 self.thinking.append({key: value for key, value in block.items() if value is not None})
         fields = delta.get("provider_specific_fields")
@@ -36,7 +36,7 @@ class ClaudeBlocks:
             self._add_compaction(fields)
 
     def _add_compaction(self, fields: Mapping[str, Any]) -> None:
-        """A block begins without its content, which follows in one piece; a later block replaces an earlier one."""
+        """A block starts empty and its content follows in one piece; a later block replaces an earlier one."""
         begun = fields.get("compaction_blocks")
         if isinstance(begun, list | tuple) and begun and isinstance(begun[-1], Mapping):
             self.compaction = {key: value for key, value in begun[-1].items() if value is not None}
@@ -46,16 +46,16 @@ class ClaudeBlocks:
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """The block of compaction, where it says anything."""
+        """The compaction block, unless it is empty."""
         block = self.compaction
         return block if block and isinstance(block.get("content"), str) and block["content"].strip() else None
 
 
 def samplings(usage: object) -> tuple[Usage, ...]:
-    """What each sampling of one answer used; empty where the provider does not tell them apart.
+    """The usage of each sampling of one answer; empty if the provider reports only the total.
 
-    Anthropic counts a compaction as a sampling of its own. The usage that litellm gives is the sum of all, which is
-    what is paid for; only the last one read the conversation as the next request will have it.
+    Anthropic counts a compaction as a separate sampling. litellm's usage is the total, which is what is charged; only
+    the last sampling read the conversation as the next request will contain it.
     """
     rows = usage.get("iterations") if isinstance(usage, Mapping) else None
     found = [_usage(row) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list | tuple) else []

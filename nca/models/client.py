@@ -1,4 +1,4 @@
-"""The model behind litellm, and the nouns that the rooms above import with it."""
+"""A model reached through litellm."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ __all__ = ["Delta", "LitellmModel", "Model", "ModelRequest", "OnDelta", "Reply",
 
 
 class LitellmModel:
-    """A model that litellm reaches.
+    """A model reached through litellm.
 
-    facts       what is known of it; facts.name is what a person reads in errors
-    settings    deadlines, tries and temperature
+    facts       window, prices and abilities; facts.name is shown in errors
+    settings    timeouts, retries and temperature
     on_retry    called before each wait
-    wire_name   the name for litellm where it is not facts.name (the embedded model: openai/<alias>)
-    api_base    the endpoint, "" for the provider's own; api_key: "" lets litellm look in the environment
+    wire_name   the name for litellm if it differs from facts.name (the embedded model: openai/<alias>)
+    api_base    the endpoint; "" for the provider's own
+    api_key     "" lets litellm read the environment
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class LitellmModel:
 
         def hand_on(deltas: list[Delta]) -> None:
             nonlocal handed_on, is_callers
-            # A thought may be had twice; an answer must never be given twice.
+            # After a retry reasoning may be shown twice, but an answer must not.
             handed_on += sum(bool(delta.text) for delta in deltas)
             is_callers = True
             for delta in deltas:
@@ -82,7 +83,7 @@ class LitellmModel:
                 raise
             except Exception as error:
                 if is_callers:
-                    # What on_delta raised is the caller's fault and not the provider's.
+                    # on_delta raised: not the provider's error.
                     raise
                 raise explain(error, model=self.facts.name, api_base=self._api_base) from error
 
@@ -100,7 +101,7 @@ class LitellmModel:
             await endpoint.close()
 
     async def _attempt(self, litellm: Any, request: ModelRequest, hand_on: Callable[[list[Delta]], None]) -> Reply:
-        """One request. The stream is closed whatever happens, so a cancelled answer stops being made."""
+        """One request. The stream is always closed, so that the provider stops a cancelled answer."""
         deadlines = Deadlines(self._settings, self.facts.name)
         assembler = Assembler()
         opened = await deadlines.opened(litellm.acompletion(**self._arguments(litellm, request)))
@@ -150,8 +151,8 @@ class LitellmModel:
         return arguments | {name: value for name, value in optional.items() if value is not None}
 
     def _open(self, way: Route) -> RecordingClient | AnthropicClient | None:
-        """None: litellm's way to this provider takes no client of ours."""
-        # httpx and openai come with litellm, and like it only when first needed.
+        """The HTTP client; None if litellm accepts none for this provider."""
+        # Imports httpx and openai: only when first needed, like litellm.
         from nca.models.http_clients import AnthropicClient, RecordingClient
 
         seconds = self._settings.total_seconds
@@ -162,7 +163,7 @@ class LitellmModel:
     def _with_cost(self, reply: Reply) -> Reply:
         if reply.usage is None:
             return reply
-        # Each sampling is priced by itself: the sum may be in a tier that none of them is in.
+        # Price each sampling alone: the total may fall into a price tier that none of them is in.
         costs = [cost_of(self.facts, used) for used in reply.samplings or (reply.usage,)]
         known = [cost for cost in costs if cost is not None]
         usage = msgspec.structs.replace(reply.usage, cost=sum(known) if len(known) == len(costs) else None)
@@ -170,7 +171,7 @@ class LitellmModel:
 
 
 def _sendable(messages: list[dict[str, Any]], *, keeps_thoughts: bool) -> list[dict[str, Any]]:
-    """A copy (litellm rewrites messages in place), without thoughts where nobody wants them back: many refuse them."""
+    """A copy, because litellm modifies messages. Reasoning is removed for providers that do not accept it back."""
     copies = copy.deepcopy(messages)
     if not keeps_thoughts:
         for message in copies:
@@ -179,6 +180,6 @@ def _sendable(messages: list[dict[str, Any]], *, keeps_thoughts: bool) -> list[d
 
 
 def _call_ids(messages: list[dict[str, Any]]) -> set[str]:
-    """The ids of the tool calls that the conversation already has."""
+    """The ids of the tool calls in the conversation."""
     calls = (call for message in messages for call in message.get("tool_calls") or ())
     return {str(call.get("id")) for call in calls}

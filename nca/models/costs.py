@@ -1,4 +1,4 @@
-"""What a call cost, and what a request would, from the prices that are known."""
+"""The cost of requests in US dollars, from the price map."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from nca.models.price_map import PriceTier
 
 
 def cost_of(facts: ModelFacts, usage: Usage) -> float | None:
-    """US dollars for one call; None where the model's prices are unknown.
+    """The cost of one request; None if the model's prices are unknown.
 
-    Cache reads and writes are part of `prompt_tokens`; where they have no price of their own they cost as input.
-    A long request costs in whole what the tier of its prompt says, as providers charge it.
+    Cache reads and writes without a price of their own cost as much as input. The length of the prompt selects the
+    price tier of the whole request, as providers charge it.
     """
     prices = _prices(facts, usage.prompt_tokens)
     if prices.input_cost is None or prices.output_cost is None:
@@ -28,9 +28,9 @@ def cost_of(facts: ModelFacts, usage: Usage) -> float | None:
 
 
 def request_cost(facts: ModelFacts, tokens: int, *, is_cached: bool = False) -> float | None:
-    """US dollars for reading one request of so many tokens, without its answer; None where no price is known.
+    """The cost of a prompt of this many tokens, without the answer; None if the price is unknown.
 
-    is_cached: all of it is in the provider's cache, the least that it can cost.
+    is_cached: all of it is read from the prompt cache.
     """
     prices = _prices(facts, tokens)
     price = prices.cache_read_cost if is_cached else prices.input_cost
@@ -38,18 +38,18 @@ def request_cost(facts: ModelFacts, tokens: int, *, is_cached: bool = False) -> 
 
 
 def saved_cost(facts: ModelFacts, before: int, after: int, *, is_cached: bool = False) -> float | None:
-    """US dollars that reading a request of `after` tokens costs less than one of `before`; None: no price is known."""
+    """How much less a prompt of `after` tokens costs than one of `before`; None if the price is unknown."""
     costs = [request_cost(facts, tokens, is_cached=is_cached) for tokens in (before, after)]
     return None if costs[0] is None or costs[1] is None else costs[0] - costs[1]
 
 
 def money(dollars: float) -> str:
-    """An amount as a person reads it: cents, and smaller ones with what they have."""
+    """Format an amount: $0.12, and $0.0012 for small ones."""
     return f"${dollars:.2f}" if dollars >= 0.1 or dollars == 0 else f"${dollars:.4f}"
 
 
 def _prices(facts: ModelFacts, prompt_tokens: int) -> PriceTier:
-    """The prices of a request with so long a prompt."""
+    """The prices of a request with a prompt of this length."""
     tier = next((tier for tier in reversed(facts.tiers) if prompt_tokens > tier.above_tokens), PriceTier(0))
 
     def price(of_tier: float | None, usual: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Three clocks over one streamed answer: to its beginning, between its pieces, and to its end."""
+"""Timeouts for one streamed answer: until it starts, between its pieces, and until it ends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 class Deadlines:
-    """Start the clocks by making one; each raises TimeoutError that says which setting ran out.
+    """Three timeouts that start when the object is created; the TimeoutError names the setting.
 
-    The first runs until the first piece (comments that keep a connection open are none), the second restarts with
-    every piece, the third never stops, so that an answer of one character a minute ends too.
+    The first ends with the first piece (keep-alive comments are not pieces), the second restarts with each piece, and
+    the third covers the whole answer, so that an endless trickle ends too.
     """
 
     def __init__(self, settings: ModelSettings, model: str) -> None:
@@ -25,7 +25,7 @@ class Deadlines:
         self._has_begun = False
 
     async def opened(self, answer: Awaitable[Result]) -> Result:
-        """The stream, once the provider has accepted the request."""
+        """Wait for the stream, until the provider has accepted the request."""
         return await self._within(answer)
 
     async def next_piece(self, pieces: AsyncIterator[Result]) -> Result | None:
@@ -57,6 +57,6 @@ class Deadlines:
         if is_total:
             return f"{self._model} took longer than {self._settings.total_seconds:g} seconds (model.total_seconds)."
         if self._has_begun:
-            return f"{self._model} stood still for {self._settings.idle_seconds:g} seconds (model.idle_seconds)."
+            return f"{self._model} sent nothing for {self._settings.idle_seconds:g} seconds (model.idle_seconds)."
         seconds = self._settings.first_token_seconds
-        return f"{self._model} did not begin to answer within {seconds:g} seconds (model.first_token_seconds)."
+        return f"{self._model} did not start to answer within {seconds:g} seconds (model.first_token_seconds)."

@@ -1,7 +1,7 @@
-"""What an error says of itself, gathered from wherever providers, gateways and libraries put it.
+"""Extract status, codes and messages from a provider's error, wherever providers, gateways and libraries put them.
 
-An error arrives as an exception (with a body, a response, causes), as text (often JSON in text in JSON), or as a
-mapping. `read_error` lays all of it out flat; nothing here decides what it means.
+An error is an exception (with a body, a response, causes), a text (often JSON in text in JSON), or a mapping.
+`read_error` flattens all of it; `failures` decides what it means.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEPTH = 60
-"""Gateways wrap errors in errors; each wrapping is two objects and a text, and eight wrappings were asked for."""
+"""Gateways nest errors; each of up to eight gateways adds two objects and a text."""
 
 _MAX_BODY_CHARS = 200_000
 _MAX_SENTENCE_CHARS = 4_000
 _MAX_SENTENCES = 40
-"""An error says what it says in its first sentences; a page or a dump behind it must not cost time."""
+"""The first sentences say what is wrong; a page or a dump after them must not cost time."""
 _MAX_OPENINGS = 8
 
 _CODE_KEYS = frozenset(
     {"code", "type", "status", "error_type", "errorcode", "error_code", "reason", "__type", "finish_reason"}
 )
 _ECHO_KEYS = frozenset({"messages", "input", "inputs", "prompt", "contents", "request", "headers", "tools", "stack"})
-"""Keys under which a provider sends back what it was sent: a user's text about overflows is not an overflow."""
+"""Keys of echoed input: a user's message about overflows is not an overflow."""
 
 _NAME_KEYS = frozenset({"id", "request_id", "requestid", "object", "domain", "model", "@type", "metadata_type"})
-"""Keys whose texts name something and say nothing."""
+"""Keys of identifiers, which are not messages."""
 
 _ECHO = re.compile(r"\{\s*\\*['\"](?:role|content|parts)\\*['\"]\s*:", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"'](\w{3,60})\\*[\"']")
@@ -41,13 +41,13 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(slots=True)
 class ErrorDetails:
-    """One error, flat.
+    """One error, flattened.
 
     statuses    HTTP statuses, the outermost first
     codes       lower-case codes, types and reasons; a parameter's name as "param:NAME"
-    texts       sentences, the innermost last, without echoed input
-    counts      whole numbers under a key (n_ctx, prompt_tokens)
-    classes     names of the exception classes, bases included
+    texts       messages, the innermost last, without echoed input
+    counts      integers by key (n_ctx, prompt_tokens)
+    classes     names of the exception classes and their bases
     headers     of the response, lower-case
     """
 
@@ -59,7 +59,7 @@ class ErrorDetails:
     headers: dict[str, str] = field(default_factory=dict)
     provider: str = ""
     answers: int = 0
-    """How many answers (choices) the body holds: then it was no error to the provider."""
+    """Number of answers (choices) in the body: the provider did not see an error."""
     answered_chars: int = 0
 
     @property
@@ -68,7 +68,7 @@ class ErrorDetails:
 
 
 def read_error(error: object, *, status: int | None = None, provider: str = "") -> ErrorDetails:
-    """Everything that an exception, a body's text or a mapping says. Never raises on odd input."""
+    """The details of an exception, a response body or a mapping. Never raises on odd input."""
     details = ErrorDetails(provider=provider.lower())
     if status is not None:
         details.statuses.append(status)
@@ -79,13 +79,13 @@ def read_error(error: object, *, status: int | None = None, provider: str = "") 
         _walk(error, "", 0, details)
     if not details.statuses:
         details.statuses += [int(found) for found in _STATUS_IN_TEXT.findall(details.text)[:1]]
-    # Several links of a chain repeat a sentence; its last place is the innermost.
+    # A chain of exceptions repeats messages; the last place is the innermost.
     details.texts = list(dict.fromkeys(reversed(details.texts)))[::-1]
     return details
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, what it was made from, and what it was raised from or during."""
+    """The error, the original exception, its cause and its context, and theirs."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting and len(seen) < MAX_DEPTH:
@@ -125,7 +125,7 @@ def _headers(error: BaseException) -> list[tuple[str, str]]:
 
 
 def _response_text(error: BaseException) -> str:
-    """The body that a response still holds; a streamed one that was not read holds none."""
+    """The body of a response, if it was read."""
     response = getattr(error, "response", None)
     content = getattr(response, "_content", None)
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
@@ -177,7 +177,7 @@ def _take_text(text: str, key: str, depth: int, details: ErrorDetails) -> None:
         details.codes.add(f"param:{stripped.lower()}")
         return
     if key == "retrydelay":
-        # Gemini's: a bare "37s", which says nothing without its name.
+        # Gemini's: a bare "37s" means nothing without its key.
         details.texts.insert(0, f"retryDelay: {stripped[:20]}")
         return
     place = len(details.texts)
@@ -186,14 +186,14 @@ def _take_text(text: str, key: str, depth: int, details: ErrorDetails) -> None:
     rest = rest[: echo.start()].strip() if echo else rest
     rest = rest[:_MAX_SENTENCE_CHARS]
     if rest and key not in _NAME_KEYS and len(details.texts) < _MAX_SENTENCES:
-        # What stands around a nested body is the gateway's; the innermost sentence comes last.
+        # The text around a nested body is the gateway's; the innermost message comes last.
         details.texts.insert(place, rest)
         if "{" in rest:
             details.codes.update(word.lower() for word in _QUOTED.findall(rest))
 
 
 def _take_nested(text: str, depth: int, details: ErrorDetails) -> str:
-    """Read the first JSON object, array or Python literal inside a text; what stands around it comes back."""
+    """Read the first JSON object, array or Python literal in a text, and return the text around it."""
     for opening in list(re.finditer(r"[{\[]|\"(?=[\[{\"\\])", text))[:_MAX_OPENINGS]:
         start = opening.start()
         nested, end = _read(text, start)
@@ -237,7 +237,7 @@ def _take_mapping(value: Mapping[Any, Any], depth: int, details: ErrorDetails) -
 
 
 def _take_choices(choices: list[Any] | tuple[Any, ...], depth: int, details: ErrorDetails) -> None:
-    """An answer is data, except where the whole of it is an error (relays put errors into the answer's text)."""
+    """Read the text of an answer only if all of it is an error: relays put errors there."""
     for choice in choices[:4]:
         if not isinstance(choice, Mapping):
             continue
@@ -257,7 +257,7 @@ def _lowered(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def looks_like_error(answer: str) -> bool:
-    """Whether an answer's whole text is a provider's error: a JSON error object, or one line that begins with ERROR."""
+    """Whether a whole answer is a provider's error: a JSON error object, or one line that begins with ERROR."""
     text = answer.strip()
     if text.startswith("{") and text.endswith("}"):
         value, end = _read(text, 0)

@@ -1,4 +1,4 @@
-"""A provider's failure in one clear line for a person, and what to do about it."""
+"""Turn a provider's failure into an error with one clear line for the user, and advice."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ from nca.models.providers import key_of, provider_of
 from nca.models.retry import EMPTY_TRIES, LATE_TRIES, LONGEST_ASKED_SECONDS, UNREACHABLE_TRIES, PassingFailure
 
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "ProxyError", "gaierror"})
-"""Nothing was reached. Not litellm's APIConnectionError, which is its word for whatever it does not know."""
-
-
+"""No connection was made. litellm's APIConnectionError is not listed: litellm uses it for every unknown error."""
 _RATE_WORDS = re.compile(r"\brate\b|per[ -]minute|throttl|too many", re.IGNORECASE)
+_BY_ACTION = {
+    "compact": ("The context does not fit {model}", "Run /compact and try again."),
+    "lower_max_tokens_then_compact": ("The context does not fit {model}", "Run /compact and try again."),
+    "lower_max_tokens": (
+        "{model} does not allow that many output tokens",
+        "Lower model.max_output_tokens.",
+    ),
+    "repair_history": ("{model} rejected the structure of the conversation", "Run /compact and try again."),
+    "shrink_payload": ("The request is too large in bytes for {model}", "Leave out attachments."),
+}
+"""What to say and to advise, if the failure's action could not be carried out."""
 
 
 class EmptyAnswer(Exception):
-    """The provider said success and sent nothing; `body` is what there was instead of an answer."""
+    """A successful response without an answer; `body` is what the response contained instead."""
 
     def __init__(self, body: str = "") -> None:
         super().__init__(body)
@@ -27,155 +36,111 @@ class EmptyAnswer(Exception):
 
 
 class BrokenStream(Exception):
-    """The connection ended, or carried something unreadable, before the answer did."""
+    """The connection ended, or carried something unreadable, before the answer was complete."""
 
 
 def explain(error: BaseException, *, model: str = "", api_base: str = "") -> ProviderError:
-    """The error for the rooms above: `message` says what happened, `advice` what to do, `failure` what it means.
+    """The error to raise: `message` says what happened, `advice` what to do, `failure` how nca reacts.
 
-    A PassingFailure may be tried again. Texts of the provider are cut to 200 characters.
+    A PassingFailure may be retried. The provider's own text is cut to 200 characters.
     """
     details = read_error(error)
     if isinstance(error, EmptyAnswer) and not error.body.strip():
-        return _empty(model)
+        return _passing(f"{model} sent an empty answer.", most_retries=EMPTY_TRIES)
     if isinstance(error, BrokenStream):
-        return _passing(ProviderFailure("backoff", False, message=shorten(str(error))), shorten(str(error)))
+        return _passing(shorten(str(error)))
     if isinstance(error, TimeoutError) and str(error):
-        return _late(str(error))
+        advice = "Try again, raise the setting with /config, or switch models with /model."
+        return _passing(str(error), advice, most_retries=LATE_TRIES)
     failure = classify_provider_error(error)
-    is_account = bool(details.codes & QUOTA_CODES or QUOTA.search(details.text))
-    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or is_account):
-        return _not_an_answer(error.body, model, api_base)
-    provider = model.split("/", 1)[0] if "/" in model else ""
+    at = f" at {api_base}" if api_base else ""
+    if isinstance(error, EmptyAnswer) and failure.action == "fail" and not (details.statuses or _is_quota(details)):
+        message = f"The server{at} does not speak the chat protocol: {shorten(error.body)}"
+        return _passing(message, "Check model.api_base, or the proxy.", most_retries=EMPTY_TRIES)
     if "TooManyRedirects" in details.classes:
-        where = f" at {api_base}" if api_base else ""
-        return _final(failure, f"What answers{where} only redirects, in a circle.", "Check model.api_base.")
-    if _is_unreachable(details):
-        return _unreachable(failure, model, api_base)
-    if special := _by_kind(details, failure, model, provider, api_base):
-        return special
+        return ProviderError(f"The server{at} redirects in a loop.", advice="Check model.api_base.", failure=failure)
+    if details.classes & _UNREACHABLE and not [code for code in details.statuses if code != 500]:
+        advice = "Check the address (model.api_base) and the network, or choose another model with /model or --model."
+        where = api_base or f"the provider of {model}"
+        return _passing(f"Cannot connect to {where}.", advice, failure, most_retries=UNREACHABLE_TRIES)
+    if failure.action == "fail" and (refusal := _refusal(details, failure, model, at)):
+        return refusal
     return _by_action(failure, details, model)
 
 
-def _by_kind(
-    details: ErrorDetails, failure: ProviderFailure, model: str, provider: str, api_base: str
-) -> ProviderError | None:
-    """What waiting cannot cure: a wrong key, an unknown model, no money, a filter."""
+def _refusal(details: ErrorDetails, failure: ProviderFailure, model: str, at: str) -> ProviderError | None:
+    """What waiting cannot cure: no credit, a wrong key, an unknown model, a content filter."""
     statuses = set(details.statuses)
     said = f" ({failure.message})" if failure.message else ""
-    if failure.action != "fail":
-        return None
-    if details.codes & QUOTA_CODES or QUOTA.search(details.text) or 402 in statuses:
-        return _final(
-            failure,
-            f"The account for {model} has no credit left{said}.",
-            "Check the provider's billing page, or /model.",
-        )
-    if 401 in statuses or details.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
-        variable = key_of(provider_of(model) or provider, {})[0] or "the provider's API key variable"
-        at = f" at {api_base}" if api_base else ""
+    if _is_quota(details) or 402 in statuses:
+        message = f"The account for {model} has no credit left{said}."
+        advice = "Check the provider's billing page, or switch models with /model."
+    elif 401 in statuses or details.codes & (AUTH_CODES - {"permission_error", "permission_denied"}):
+        provider = provider_of(model) or (model.split("/", 1)[0] if "/" in model else "")
+        variable = key_of(provider, {})[0] or "the provider's API key variable"
         advice = f"Check {variable}, or choose another model with /model or --model."
-        return ModelUnavailable(f"The key for {model} was refused{at}{said}.", advice=advice, failure=failure)
-    if 403 in statuses:
-        return _final(failure, f"This key may not use {model}{said}.", "Check the account's rights, or /model.")
-    if 404 in statuses or details.codes & MODEL_CODES:
-        at = f" at {api_base}" if api_base else ""
-        return ModelNotFound(
-            f"The model {model} is not known{at}{said}.",
-            advice="Check the name (nca models lists what was found), or set it with --model or /model.",
-            failure=failure,
-        )
-    if details.codes & FILTER_CODES:
-        return _final(failure, f"The provider's content filter refused the request{said}.", "Rephrase, or /model.")
-    return None
+        return ModelUnavailable(f"The API key for {model} was rejected{at}{said}.", advice=advice, failure=failure)
+    elif 403 in statuses:
+        message = f"The API key has no access to {model}{said}."
+        advice = "Check the account's permissions, or switch models with /model."
+    elif 404 in statuses or details.codes & MODEL_CODES:
+        advice = "Check the name (nca models lists what was found), or set another one with --model or /model."
+        return ModelNotFound(f"The model {model} was not found{at}{said}.", advice=advice, failure=failure)
+    elif details.codes & FILTER_CODES:
+        message = f"The provider's content filter blocked the request{said}."
+        advice = "Rephrase it, or switch models with /model."
+    else:
+        return None
+    return ProviderError(message, advice=advice, failure=failure)
+
+
+def _is_quota(details: ErrorDetails) -> bool:
+    return bool(details.codes & QUOTA_CODES or QUOTA.search(details.text))
 
 
 def _by_action(failure: ProviderFailure, details: ErrorDetails, model: str) -> ProviderError:
     said = f": {failure.message}" if failure.message else "."
-    match failure.action:
-        case "compact" if not failure.is_overflow:
-            return _final(
-                failure,
-                f"This one request is above the rate limit of {model}{said}",
-                "Waiting cannot help: /compact makes it smaller.",
-            )
-        case "compact" | "lower_max_tokens_then_compact":
-            return _final(failure, f"The context does not fit {model}{said}", "Run /compact and try again.")
-        case "lower_max_tokens":
-            return _final(
-                failure, f"{model} allows fewer output tokens{said}", "Lower model.max_output_tokens with /config."
-            )
-        case "repair_history":
-            return _final(failure, f"{model} refused the conversation's form{said}", "Run /compact and try again.")
-        case "shrink_payload":
-            return _final(failure, f"The request is too large in bytes for {model}{said}", "Leave out attachments.")
-        case "backoff":
-            return _busy(failure, details, model, said)
-        case _:
-            status = f" (status {details.statuses[0]})" if details.statuses else ""
-            return _final(failure, f"{model} refused the request{status}{said}", "Try again, or /model.")
+    if failure.action == "backoff":
+        return _busy(failure, details, model, said)
+    status = f" (status {details.statuses[0]})" if details.statuses else ""
+    usual = ("{model} rejected the request{status}", "Try again, or switch models with /model.")
+    what, advice = _BY_ACTION.get(failure.action, usual)
+    if failure.action == "compact" and not failure.is_overflow:
+        what = "This request alone exceeds the rate limit of {model}"
+        advice = "Waiting does not help. Run /compact to make it smaller."
+    return ProviderError(f"{what.format(model=model, status=status)}{said}", advice=advice, failure=failure)
 
 
 def _busy(failure: ProviderFailure, details: ErrorDetails, model: str, said: str) -> ProviderError:
     asked = failure.retry_after_seconds
-    # A connection that breaks has no status; litellm gives it one of its own.
+    # A lost connection has no status, but litellm makes one up.
     has_status = bool(details.statuses) and "TransportError" not in details.classes
     status = f" (status {details.statuses[0]})" if has_status else ""
     if 429 in details.statuses or _RATE_WORDS.search(details.text):
-        what = f"{model} is over its rate limit"
+        what = f"The rate limit of {model} is reached"
     else:
-        what = f"{model} has a passing failure" if has_status else f"The connection to {model} broke off"
+        what = f"{model} is temporarily unavailable" if has_status else f"The connection to {model} was lost"
+    advice = "Try again later, or switch models with /model."
     if asked is not None and asked > LONGEST_ASKED_SECONDS:
-        return _passing(failure, f"{what}{status}{said}", f"It asks to wait {_wait(asked)}: try then, or /model.")
-    return _passing(failure, f"{what}{status}{said}", "Try again in a while, or /model.")
+        advice = f"The provider asks to wait {_duration(asked)}. Try again then, or switch models with /model."
+    return _passing(f"{what}{status}{said}", advice, failure)
 
 
-def _wait(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     if seconds >= 5400:
         return f"{seconds / 3600:.0f} hours"
     return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
-def _is_unreachable(details: ErrorDetails) -> bool:
-    return bool(details.classes & _UNREACHABLE) and not [code for code in details.statuses if code != 500]
-
-
-def _unreachable(failure: ProviderFailure, model: str, api_base: str) -> ProviderError:
-    where = api_base or f"the provider of {model}"
-    error = _passing(
-        failure,
-        f"Nothing answers at {where}.",
-        "Check the address (model.api_base), the network, or choose another model with /model or --model.",
+def _passing(
+    message: str,
+    advice: str = "Try again, or switch models with /model.",
+    failure: ProviderFailure | None = None,
+    *,
+    most_retries: int | None = None,
+) -> PassingFailure:
+    error = PassingFailure(
+        message, advice=advice, failure=failure or ProviderFailure("backoff", False, message=message)
     )
-    error.most_retries = UNREACHABLE_TRIES
+    error.most_retries = most_retries
     return error
-
-
-def _empty(model: str) -> ProviderError:
-    message = f"{model} sent an empty answer."
-    error = _passing(ProviderFailure("backoff", False, message=message), message, "Try again, or /model.")
-    error.most_retries = EMPTY_TRIES
-    return error
-
-
-def _late(message: str) -> ProviderError:
-    advice = "Try again, raise the setting with /config, or /model."
-    error = _passing(ProviderFailure("backoff", False, message=message), message, advice)
-    error.most_retries = LATE_TRIES
-    return error
-
-
-def _not_an_answer(body: str, model: str, api_base: str) -> ProviderError:
-    where = f" at {api_base}" if api_base else ""
-    message = f"What answers{where} does not speak the chat protocol: {shorten(body)}"
-    error = _passing(ProviderFailure("backoff", False, message=message), message, "Check model.api_base, or the proxy.")
-    error.most_retries = EMPTY_TRIES
-    return error
-
-
-def _passing(failure: ProviderFailure, message: str, advice: str = "Try again, or /model.") -> PassingFailure:
-    return PassingFailure(message, advice=advice, failure=failure)
-
-
-def _final(failure: ProviderFailure, message: str, advice: str) -> ProviderError:
-    return ProviderError(message, advice=advice, failure=failure)

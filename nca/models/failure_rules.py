@@ -1,7 +1,7 @@
-"""The wordings of providers: which code or sentence means what. Facts only; `failures` applies them in order.
+"""Patterns of provider errors: which code or message means what. `failures` applies them in order.
 
-Source: replies of some forty providers from public trackers (reliability 4.2); each pattern states a general
-wording, never one message. All are searched without regard to case.
+Source: error replies of some forty providers in public issue trackers (tests/models/errors.README.md). Each pattern
+matches a general wording, not one message. Case is ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 N = r"\(?(\d[\d,_]*)\)?"
-"""A count, perhaps with thousands separators or in brackets."""
+"""A count, possibly with thousands separators or in brackets."""
 
 OVERFLOW_CODES = frozenset(
     {
@@ -79,7 +79,7 @@ RATE = _any(
 )
 
 SINGLE_REQUEST_RATE = _any(r"request too large for .*(?:per min|tpm)", r"single request .*(?:per min|tpm)")
-"""One request above a per-minute limit: waiting can never help."""
+"""A single request above a per-minute limit: waiting never helps."""
 
 HISTORY = _any(
     r"tool_?call.*(?:must be followed|did not have response|must be a response)",
@@ -288,4 +288,4 @@ PROVIDER_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("openrouter", _any(r"context_length_exceeded")),
     ("anthropic", _any(r"too many tokens")),
 )
-"""Whose wording a context overflow is (seed 2's names and texts, and the rest), the most particular first."""
+"""Which provider words a context overflow like this, the most specific first. Names are NeuroLink's where possible."""

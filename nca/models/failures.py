@@ -1,7 +1,7 @@
-"""One classifier of provider failures: an error in any shape becomes one action.
+"""Classify provider errors: an error in any form becomes one action, such as back off or compact.
 
-The order (reliability 4.2): what the exception and the codes say, then who may never be an overflow, then wording.
-A rate limit that mentions tokens is not an overflow; a request and its answer's room together may be.
+Account and rate limit errors are recognized first, because they often mention tokens; then overflows by code, errors
+that only sound like an overflow, and overflows by wording. See docs/decisions.md, "One classifier of provider errors".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nca.models.error_details import ErrorDetails, read_error
 from nca.models.retry_delay import retry_after_seconds
 
 MAX_TEXT_CHARS = 200
-"""The most that a provider's own text may take of a message to a person."""
+"""Longest quote of a provider's text in a message."""
 
 _CLASS_STATUSES = {
     "RateLimitError": 429,
@@ -35,14 +35,14 @@ _NETWORK_CLASSES = frozenset(
     }
 )
 _SMALL_INPUT_RATIO = 0.5
-"""Up to this share of the window the input plainly fits: only the answer's room is too large."""
+"""An input up to this share of the window fits; only the output limit is too large."""
 
 
 def classify_provider_error(error: object, *, status: int | None = None, provider: str = "") -> ProviderFailure:
-    """What to do about a provider's error.
+    """What to do about a provider's error. Never raises.
 
-    error: an exception, a body's text, or a mapping (also a whole streamed event or a reply that hides an error).
-    status: the HTTP status where the error itself does not carry it. Never raises.
+    error: an exception, a response body, or a mapping (also a streamed event, or a reply that hides an error).
+    status: the HTTP status, if the error does not contain it.
     """
     details = read_error(error, status=status, provider=provider)
     action, is_overflow = _decide(details)
@@ -63,7 +63,7 @@ def is_context_overflow_error(error: object) -> bool:
 
 
 def context_overflow_provider(error: object) -> str | None:
-    """Whose wording a context overflow is; None where it is no overflow or could be anyone's."""
+    """The provider whose wording a context overflow has; None if it is not an overflow or could be any provider's."""
     details = read_error(error)
     if not _decide(details)[1]:
         return None
@@ -92,7 +92,7 @@ def _decide(details: ErrorDetails) -> tuple[Action, bool]:
 
 
 def _account(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
-    """Money, keys and names: neither waiting nor shrinking helps."""
+    """Credit, keys and model names: neither waiting nor a smaller request helps."""
     says_rate = "resource_exhausted" in details.codes or retry_after_seconds({}, details.text) is not None
     is_quota = bool(details.codes & rules.QUOTA_CODES) or bool(rules.QUOTA.search(details.text))
     if (is_quota and not says_rate) or statuses & {401, 402, 403, 404}:
@@ -103,7 +103,7 @@ def _account(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] |
 
 
 def _rate(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
-    """Too much for a while: wait, except where one request alone is above the limit and waiting can never help."""
+    """Rate limits: wait, unless one request alone exceeds the limit, so that waiting never helps."""
     is_throttled = 429 in statuses or bool(details.codes & rules.RATE_CODES) or bool(rules.RATE.search(details.text))
     if not is_throttled or details.codes & rules.OVERFLOW_CODES - {"1261"}:
         return ("backoff", False) if 429 in statuses else None
@@ -123,7 +123,7 @@ def _overflow_by_code(details: ErrorDetails, statuses: set[int]) -> tuple[Action
 
 
 def _look_alike(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
-    """What sounds like an overflow and is not: a broken history, a body in bytes, one parameter."""
+    """Errors that only sound like an overflow: an invalid history, a body with too many bytes, one bad parameter."""
     text = details.text
     if details.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
         return "repair_history", False
@@ -146,7 +146,7 @@ def _overflow_by_text(details: ErrorDetails, statuses: set[int]) -> tuple[Action
 
 
 def _overflow(details: ErrorDetails) -> Action:
-    """Which overflow: the input alone, or the input and the answer's room together."""
+    """How to cure an overflow: the input may be too large, or the input and the output limit together."""
     if not rules.WITH_OUTPUT.search(details.text):
         return "compact"
     limit = _first(rules.LIMITS, details.text)
@@ -167,13 +167,13 @@ def _rest(details: ErrorDetails, statuses: set[int]) -> Action:
 
 
 def _is_silent(details: ErrorDetails) -> bool:
-    """An answer that ended for length without a single token: the request filled the window."""
+    """Whether an answer ended for length without a token: the request filled the window."""
     is_cut = "length" in details.codes and details.answers > 0 and details.answered_chars == 0
     return is_cut and details.counts.get("completion_tokens") == 0
 
 
 def _limit_and_asked(details: ErrorDetails) -> tuple[int | None, int | None]:
-    """The numbers of the error: the limit, and what the request came to."""
+    """The numbers in the error: the limit, and the size of the request."""
     limit = _first(rules.LIMITS, details.text) or details.counts.get("n_ctx")
     asked = _first(rules.ASKED, details.text) or details.counts.get("n_prompt_tokens")
     given, output = _first(rules.INPUTS, details.text), _first(rules.OUTPUTS, details.text)
@@ -193,6 +193,6 @@ def _first(patterns: tuple[str, ...], text: str) -> int | None:
 
 
 def _message(details: ErrorDetails) -> str:
-    """The innermost sentence: what the provider itself said, without the wrapping of gateways."""
+    """The innermost message: the provider's own, without the text of gateways."""
     sentences = [text for text in details.texts if not text.startswith("<")] or details.texts
     return shorten(sentences[-1]) if sentences else ""

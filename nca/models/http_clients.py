@@ -1,7 +1,7 @@
-"""The connection to an OpenAI-compatible endpoint, which keeps what a stream said that was no event.
+"""HTTP clients for litellm: one for OpenAI-compatible endpoints that records response bodies, one for Anthropic.
 
-litellm (through the openai package) reads an HTML page or a JSON error sent with status 200 as a stream without
-events, so the error is lost. Here the beginning of every such body is kept.
+litellm, through the openai package, reads an HTML page or a JSON error sent with status 200 as a stream without events
+and so loses the error. The recording client keeps the beginning of such a body.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 30.0
 
 
 class BodyRecorder(httpx.AsyncByteStream):
-    """A response's bytes, passed through. `head` is kept until the first event, `tail` always."""
+    """Passes on a response's bytes, and keeps `head` until the first event, and `tail`."""
 
     def __init__(self, stream: httpx.AsyncByteStream) -> None:
         self._stream = stream
@@ -41,16 +41,16 @@ class BodyRecorder(httpx.AsyncByteStream):
 
     @property
     def is_done(self) -> bool:
-        """The end mark of the protocol came."""
+        """Whether `[DONE]` was received."""
         return b"[DONE]" in self.tail
 
     @property
     def body(self) -> str:
-        """What came instead of events."""
+        """The body, if it has no events."""
         return "" if self._has_events else self.head.decode("utf-8", "replace")
 
     def completion(self) -> dict[str, Any] | None:
-        """The body as a whole answer, where the server does not stream (some begin with a byte order mark)."""
+        """The body as a whole answer, if the server does not stream. It may begin with a byte order mark."""
         try:
             value = json.loads(self.body.removeprefix("\ufeff"))
         except ValueError:
@@ -66,20 +66,20 @@ def is_loopback(address: str) -> bool:
 
 
 class RecordingClient:
-    """One HTTP client for one model; each response's bytes pass through a BodyRecorder, which stands as its stream."""
+    """HTTP client for one model; the stream of each response is a BodyRecorder."""
 
     def __init__(self, *, api_base: str, api_key: str, total_seconds: float) -> None:
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(total_seconds, connect=min(_CONNECT_SECONDS, total_seconds)),
             follow_redirects=True,
-            # A proxy of the environment is not asked for this machine itself.
+            # Proxies in the environment are not meant for this machine.
             trust_env=not is_loopback(api_base),
-            # Compressed streams arrive late, and could not be kept as text.
+            # Compressed streams arrive late and cannot be recorded as text.
             headers={"accept-encoding": "identity"},
             event_hooks={"response": [_record]},
         )
         self.client = _Client(
-            # The client insists on a key; endpoints without one ignore it.
+            # The client requires a key; endpoints without keys ignore it.
             api_key=api_key or "none",
             base_url=api_base or None,
             http_client=self._http,
@@ -91,9 +91,9 @@ class RecordingClient:
 
 
 class AnthropicClient:
-    """litellm's HTTP client for providers that it speaks to itself, for one model alone.
+    """litellm's HTTP client for Anthropic, for one model.
 
-    The one that litellm keeps for all models is closed by nobody while the program runs, and not with its event loop.
+    litellm's shared client is never closed, not even when its event loop ends.
     """
 
     def __init__(self, total_seconds: float) -> None:
@@ -108,9 +108,9 @@ class AnthropicClient:
 
 
 class _Client(openai.AsyncOpenAI):
-    """Raises a status of 422 under its general name.
+    """Raises the general error for status 422.
 
-    litellm (drop_params) answers the particular one by sending the same request again, twice, and then by nothing.
+    On the specific one litellm (drop_params) repeats the same request twice and then returns nothing.
     """
 
     def _make_status_error(self, err_msg: str, *, body: object, response: httpx.Response) -> openai.APIStatusError:

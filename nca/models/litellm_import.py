@@ -1,6 +1,6 @@
-"""The one place that imports litellm: when first needed, off the loop, without network and without noise.
+"""Import litellm when it is first needed: in a thread, without network access and log output.
 
-The import takes seconds and 160 MB, so a prompt is up long before; `warm` can be awaited ahead of the first request.
+The import takes seconds and 160 MB, so it never delays the prompt; `warm` can be awaited before the first request.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _loaded: list[Any] = []
 
 
 async def warm() -> Any:
-    """The litellm module; imported in a thread the first time. Cancelling leaves the import to finish by itself.
+    """The litellm module, imported in a thread the first time. The import continues if the caller is cancelled.
 
-    Raises ModelUnavailable where the installation is broken.
+    Raises ModelUnavailable if the import fails.
     """
     if _loaded:
         return _loaded[0]
@@ -44,17 +44,17 @@ async def warm() -> Any:
             module = load()
         except ImportError as missing:
             error = ModelUnavailable(f"litellm cannot be imported: {missing}.", advice="Install nca again.")
-        # The loop may have ended meanwhile, and then nobody waits.
+        # The event loop may have ended; then nobody waits.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, module, error)
 
-    # A daemon, and not the loop's executor: leaving nca must not wait for an import.
+    # A daemon thread instead of the executor, so that exiting does not wait for the import.
     threading.Thread(target=work, name="import-litellm", daemon=True).start()
     return await done
 
 
 def load() -> Any:
-    """Import litellm once and quieten it."""
+    """Import litellm once and silence it."""
     with _lock:
         if not _loaded:
             _loaded.append(_import())
@@ -62,14 +62,14 @@ def load() -> Any:
 
 
 def _import() -> Any:
-    # Without the first it fetches its price map from the network; in any mode but this it loads ./.env,
-    # which would let a project set keys and endpoints.
+    # The first keeps litellm from fetching its price map. The second keeps it from loading ./.env, where a project
+    # could set keys and endpoints.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         litellm: Any = importlib.import_module("litellm")
-    # pydantic says this of litellm's types when each is first used, which is in the middle of a chat.
+    # pydantic warns about litellm's types at their first use, in the middle of a chat.
     warnings.filterwarnings("ignore", message="Item '.*' on TypedDict class", category=UserWarning)
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -1,4 +1,4 @@
-"""Model servers on this machine: who answers at the usual ports, and with which model."""
+"""Find model servers on this machine (Ollama, LM Studio, llama.cpp) at their usual ports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 PROBE_SECONDS = 0.3
-"""A server on this machine answers at once or is not there; nobody should wait for a guess."""
+"""A local server answers at once if it runs; nobody should wait for a guess."""
 _MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """list_url answers with the models; prefix and api_base are how litellm reaches one of them."""
+    """`list_url` lists the models; litellm reaches them with `prefix` and `api_base`."""
 
     title: str
     list_url: str
@@ -42,7 +42,7 @@ class Found:
 
 
 def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
-    """The servers that answer in time and have a model, in their order; all are asked at once."""
+    """The servers that answer in time and have a model, in order. All are asked at once."""
     if not servers:
         return []
     with ThreadPoolExecutor(max_workers=len(servers)) as pool:
@@ -51,7 +51,7 @@ def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
 
 
 def list_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> tuple[str, ...]:
-    """The models that chat, from Ollama's or OpenAI's list; empty where nobody answers in time or in kind."""
+    """The chat models of an Ollama or OpenAI-compatible server; () if there is no valid answer in time."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}

@@ -1,7 +1,4 @@
-"""The nouns of the models room: what is asked, what comes back, and who answers.
-
-Everything above this room knows only these; litellm, the embedded model and the shipped doubles stand behind them.
-"""
+"""The interface of a model: request, reply, and the protocol that litellm, embedded and scripted models implement."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from nca.models.catalog import ModelFacts
 class ModelRequest:
     """One request, OpenAI-shaped.
 
-    max_output_tokens   None: the provider's own default (some have none, so callers usually say)
+    max_output_tokens   None: the provider's default (some have none, so set it if possible)
     temperature         None or negative: the provider's default
     compact_at_tokens   above 0: the provider compacts from this many tokens on (see nca.models.provider_compaction)
     """
@@ -31,7 +28,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of the answer as it arrives: text for the person, or what the model thinks."""
+    """A piece of the answer: text, or reasoning."""
 
     text: str = ""
     reasoning: str = ""
@@ -39,14 +36,14 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer.
+    """A complete answer.
 
-    usage           None: the provider reported nothing that can be believed
+    usage           None without a plausible report by the provider
     finish_reason   "stop", "tool_calls", "length", "content_filter", "refusal", or the provider's own word.
-                    With "length" no tool call of the message may be run: its arguments may be cut.
-                    "compaction": there is no answer yet; the provider stopped behind its summary of the conversation
-    samplings       what each sampling used, where one answer took several; usage is their sum
-    compaction      the provider's own block with its summary (`content`), where it made one
+                    "length": do not run the tool calls, because their arguments may be cut.
+                    "compaction": no answer yet; the provider stopped after summarizing the conversation
+    samplings       the usage of each sampling, if the answer took several; `usage` is the total
+    compaction      the provider's block with its summary (`content`), if it made one
     """
 
     message: Message
@@ -61,25 +58,25 @@ OnDelta = Callable[[Delta], None]
 
 @runtime_checkable
 class Model(Protocol):
-    """Something that answers. Requests may overlap: a summary in the background, and the chat's next."""
+    """A model. Requests may overlap: a summary in the background, and the next one of the chat."""
 
     facts: ModelFacts
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
-        """Answer, handing on each piece as it arrives.
+        """Answer, and call `on_delta` with each piece as it arrives.
 
-        Raises ProviderError with .failure. Cancelling the task ends the call at once; what was handed on
-        by then is the caller's to keep. After an error too: what `on_delta` was given is never given twice.
+        Raises ProviderError with .failure. Cancelling the task ends the request at once. Text passed to `on_delta` is
+        never passed again, so a caller may keep it after an error.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections and child processes; idempotent."""
+        """Close connections and child processes. Idempotent."""
         ...
 
 
 @runtime_checkable
 class KeepsPrefix(Protocol):
-    """A model whose evaluated prompt stays: reading how the next request begins ahead of it saves that time later."""
+    """A model that keeps the evaluated prompt: evaluating the beginning of the next request early saves time."""
 
     async def warm(self, prefix: ModelRequest | None = None) -> None: ...

@@ -1,7 +1,6 @@
-"""litellm's price map, read as data: windows, output caps, prices, abilities of some three thousand models.
+"""Read litellm's price map: windows, output limits, prices and abilities of some three thousand models.
 
-The file lies in litellm's package and is read without importing litellm (which costs seconds and 160 MB).
-It is parsed once, when first asked.
+The file in litellm's package is read without importing litellm (seconds and 160 MB), once, when first needed.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ import msgspec
 FILE_NAME = "model_prices_and_context_window_backup.json"
 
 _CHATS = frozenset({"chat", "responses"})
-"""Modes that answer a conversation; embeddings, images and plain completions have windows of another kind."""
+"""Modes of chat models. The windows of embedding, image and completion models mean something else."""
 
 _BOUNDARIES = "-:@/_"
-"""Where a known name may end inside a longer one. Not the dot: gpt-4 says nothing about gpt-4.5."""
+"""Characters at which a known name may end inside a longer one. Not the dot: gpt-4.5 is not a gpt-4."""
 
 _DATES = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|latest)|-v\d+:\d+)+$")
 _BEDROCK = re.compile(r"^(?:(?:us|eu|ap|apac|au|jp|global|us-gov)\.)?[a-z0-9]+\.(?=[a-z])")
@@ -34,13 +33,13 @@ _KINDS = {
     "cache_read_input_token_cost": "cache_read_cost",
     "cache_creation_input_token_cost": "cache_write_cost",
 }
-"""The map's names of the four prices, and ours."""
+"""The map's names of the four prices, and nca's."""
 _ABOVE = re.compile(rf"({'|'.join(_KINDS)})_above_(\d+)k_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class PriceTier:
-    """What a whole request costs for one token once its prompt is longer than `above_tokens`; None: as below it."""
+    """Prices per token of a whole request whose prompt is longer than `above_tokens`; None: the lower tier's."""
 
     above_tokens: int
     input_cost: float | None = None
@@ -51,11 +50,11 @@ class PriceTier:
 
 @dataclass(frozen=True, slots=True)
 class PriceEntry:
-    """One model of the map. Prices are US dollars for one token; None where the map does not say.
+    """One model of the map. Prices are US dollars per token; None if the map has none.
 
-    tiers         dearer prices of long requests, lowest bound first
-    can_compact   its provider can compact a conversation by itself
-    can_see       it takes images
+    tiers         higher prices of long requests, lowest bound first
+    can_compact   its provider can compact a conversation
+    can_see       it accepts images
     """
 
     name: str
@@ -74,7 +73,7 @@ class PriceEntry:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry, and how much of the asked name it explains (`length` characters; exact: all of it)."""
+    """An entry, and how many characters of the requested name it matches (`is_exact`: all)."""
 
     entry: PriceEntry
     length: int
@@ -82,7 +81,7 @@ class Match:
 
 
 def locate() -> Path | None:
-    """The file in litellm's package, None where litellm is not installed."""
+    """The file in litellm's package; None if litellm is not installed."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         return None
@@ -92,12 +91,12 @@ def locate() -> Path | None:
 
 @cache
 def load() -> dict[str, PriceEntry]:
-    """All models that chat, by lower-case name; empty where the file is missing or cannot be read."""
+    """All chat models by lower-case name; empty if the file is missing or unreadable."""
     path = locate()
     if path is None:
         return {}
     try:
-        # One model at a time: all of them at once would be six times as much memory, which is never given back.
+        # One model at a time: decoding all at once takes six times the memory, which is never returned.
         raw = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
         return {name.lower(): _entry(name, values) for name, row in raw.items() if (values := _chat(row)) is not None}
     except (OSError, msgspec.MsgspecError):
@@ -105,20 +104,20 @@ def load() -> dict[str, PriceEntry]:
 
 
 def _chat(row: msgspec.Raw) -> dict[str, Any] | None:
-    """The values of a model that chats. Raises MsgspecError."""
+    """The values of a chat model, None for others. Raises MsgspecError."""
     values = msgspec.json.decode(row)
     return values if isinstance(values, dict) and values.get("mode") in _CHATS else None
 
 
 @cache
 def providers() -> frozenset[str]:
-    """Every first part of a name that is a provider's."""
+    """All provider names."""
     prefixes_of_names = {name.split("/", 1)[0] for name in load() if "/" in name}
     return frozenset(prefixes_of_names | {entry.provider for entry in load().values()})
 
 
 def find(name: str) -> Match | None:
-    """The entry that explains most of `name`, in any case, with or without provider prefixes and dates."""
+    """The entry that matches most of `name`, ignoring case, with or without provider prefixes and dates."""
     asked = name.strip().lower()
     provider = asked.split("/", 1)[0] if "/" in asked else ""
     spellings = shorten(asked)
@@ -135,17 +134,17 @@ def find(name: str) -> Match | None:
 
 
 def shorten(name: str) -> list[str]:
-    """A lower-case name, then without its first provider prefix, and so on; each also without date and dots."""
+    """A lower-case name with fewer and fewer provider prefixes; each also without its date and without dots."""
     variants = [variant for rest in _without_providers(name) for variant in (rest, _DATES.sub("", rest))]
     variants += [_DIGITS_DOT.sub("-", variant) for variant in variants]
     return list(dict.fromkeys(variant for variant in variants if variant))
 
 
 def prefixes(name: str) -> list[str]:
-    """The beginnings of a lower-case name, without its providers, that end where a token ends, longest first.
+    """The beginnings of a lower-case name, without providers, that end at a boundary, longest first.
 
-    Only those that say enough (a version or two words). Versions with a dot also stand with a dash: claude-3.5 is
-    claude-3-5; the cut comes before that, so that gpt-4.5 never becomes gpt-4.
+    Only those with a version or two words. Versions are also written with a dash (claude-3.5 as claude-3-5), but only
+    after cutting, so that gpt-4.5 never becomes gpt-4.
     """
     starts = []
     for rest in _without_providers(name):
@@ -164,7 +163,7 @@ def _without_providers(name: str) -> list[str]:
 
 
 def _under_another_provider(spelling: str, provider: str) -> PriceEntry | None:
-    """An entry that bears this name under some provider: the asked one's, else one with the usual window."""
+    """An entry of this name under any provider: the given one, otherwise one with the most common window."""
     candidates = _by_last_part().get(spelling, [])
     own = [entry for entry in candidates if entry.provider == provider]
     candidates = own or [entry for entry in candidates if entry.window_tokens] or candidates
@@ -177,7 +176,7 @@ def _under_another_provider(spelling: str, provider: str) -> PriceEntry | None:
 
 @cache
 def _by_last_part() -> dict[str, list[PriceEntry]]:
-    """Every entry under its name without provider, and without date."""
+    """Every entry by its name without the provider, and without the date."""
     index: dict[str, list[PriceEntry]] = {}
     for key, entry in load().items():
         last = key.rsplit("/", 1)[-1]
@@ -211,7 +210,7 @@ def _entry(name: str, values: dict[str, Any]) -> PriceEntry:
 
 
 def _tiers(values: dict[str, Any]) -> list[PriceTier]:
-    """Prices by length, which the map writes in two ways: `…_above_200k_tokens`, and a list of ranges from 0 on."""
+    """Price tiers. The map has them in two forms: `…_above_200k_tokens` keys, and a list of ranges from 0."""
     found: dict[int, dict[str, Any]] = {}
     for key in values:
         if named := _ABOVE.fullmatch(key):
@@ -225,7 +224,7 @@ def _tiers(values: dict[str, Any]) -> list[PriceTier]:
 
 
 def _prices(values: dict[str, Any]) -> dict[str, float | None]:
-    """The four prices under our names."""
+    """The four prices under nca's names."""
 
     def price(key: str) -> float | None:
         value = values.get(key)

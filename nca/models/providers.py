@@ -1,7 +1,7 @@
-"""The providers: where each one's key is, its address where it speaks OpenAI's protocol, and its sensible model.
+"""Providers: key variables, OpenAI-compatible endpoints and default models.
 
-Names are litellm's. Models were the providers' general ones in litellm's price map when this was written: able with
-tools, neither the dearest nor the smallest; a test checks that each is still in the map.
+Names are litellm's. The default models are general ones that support tools, neither the most expensive nor the
+smallest; a test checks that each is in litellm's price map.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 class ProviderFacts:
     """One provider.
 
-    key_variables   the environment's variables for the key, the usual one first
-    title           for a person
-    model           what is chosen where only the key is there, "" where nothing is
-    openai_base     where it speaks OpenAI's chat protocol ("" for one that does not, or whose address varies)
-    reports_usage   a stream's usage comes by itself and must not be asked for
-    keeps_thoughts  wants its own reasoning sent back with tool calls
+    key_variables   environment variables of the key, the usual one first
+    title           for display
+    model           the default model if only a key is set; "" for none
+    openai_base     its OpenAI-compatible endpoint; "" if it has none, or no fixed one
+    reports_usage   reports the usage of streams unasked, and must not be asked
+    keeps_thoughts  expects its reasoning back with tool calls
     """
 
     name: str
@@ -34,7 +34,7 @@ class ProviderFacts:
 PROVIDERS: dict[str, ProviderFacts] = {
     facts.name: facts
     for facts in (
-        # The order is the order of choice where several keys are there.
+        # In the order of preference, if several keys are set.
         ProviderFacts("openai", ("OPENAI_API_KEY",), "OpenAI", "openai/gpt-6.1-sol"),
         ProviderFacts("anthropic", ("ANTHROPIC_API_KEY",), "Anthropic", "anthropic/claude-sonnet-5-5"),
         ProviderFacts("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "Gemini", "gemini/gemini-pro-latest"),
@@ -113,17 +113,17 @@ SPEAKS_OPENAI = frozenset(facts.name for facts in PROVIDERS.values() if facts.op
     "hosted_vllm",
     "litellm_proxy",
 }
-"""Reached through one code path: OpenAI's protocol, read as it comes."""
+"""Providers whose streams nca reads directly, in OpenAI's protocol."""
 
 
 def provider_of(name: str) -> str:
-    """The provider that a model's name begins with, "" where it begins with none that is known."""
+    """The provider that a model's name begins with; "" if none."""
     first = name.split("/", 1)[0].lower() if "/" in name else ""
     return first if first in PROVIDERS else ""
 
 
 def key_of(provider: str, env: Mapping[str, str]) -> tuple[str, str]:
-    """The variable that holds the provider's key, and the key; the usual variable and "" where none is set."""
+    """The environment variable of the provider's key, and the key; the usual variable and "" if none is set."""
     variables = PROVIDERS[provider].key_variables if provider in PROVIDERS else ()
     for variable in variables:
         if env.get(variable, "").strip():

@@ -1,6 +1,6 @@
-"""Tries again after a passing failure: bounded, with jitter, as the provider asks, and cancellable at once.
+"""Retry temporary failures: a bounded number of times, with the wait that the provider asks for or a back-off.
 
-litellm's own retries are off (it makes three requests for one by default and never says so).
+litellm's own retries are off: by default it silently makes three requests for one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from nca.models.failures import shorten
 from nca.models.retry_delay import backoff_seconds
 
 LONGEST_ASKED_SECONDS = 60.0
-"""A provider that asks for a longer wait is not waited for: the person decides (reliability F17)."""
+"""A longer wait is the user's decision: nobody sits in front of a chat that waits for hours."""
 
 EMPTY_TRIES = 1
-"""More tries after an empty answer."""
+"""Retries after an empty answer."""
 LATE_TRIES = 1
-"""More tries after a deadline: each costs a person as long again."""
+"""Retries after a timeout: each takes as long again."""
 UNREACHABLE_TRIES = 2
-"""More tries where nothing answers at the address: a server may be starting, but rarely is."""
+"""Retries without a connection: a server may be starting, but rarely is."""
 
 Result = TypeVar("Result")
 OnRetry = Callable[[RetryScheduled], None]
@@ -30,7 +30,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class PassingFailure(ProviderError):
-    """A failure that another try may cure; `most_retries` bounds how many make sense for its kind."""
+    """A temporary failure. `most_retries` limits the retries for its kind."""
 
     most_retries: int | None = None
 
@@ -43,10 +43,10 @@ async def with_retries(
     on_retry: OnRetry,
     sleep: Sleep = asyncio.sleep,
 ) -> Result:
-    """The attempt's result, after at most `max_retries` more tries.
+    """The attempt's result, after at most `max_retries` retries.
 
-    may_retry is asked after each failure: False once text was handed on, which must never be given twice.
-    Raises the last PassingFailure; any other error passes through at once.
+    may_retry is called after each failure: False once text was passed on, which must not be repeated.
+    Raises the last PassingFailure, and any other error at once.
     """
     tries = 0
     while True:

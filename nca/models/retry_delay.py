@@ -1,4 +1,4 @@
-"""How long to wait before another try: what the provider asks for, in all its forms, and our own back-off."""
+"""How long to wait before a retry: the provider's request in all its forms, or a back-off."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _UNITS = {"ms": 0.001, "mi": 60.0, "m": 60.0, "h": 3600.0, "s": 1.0}
 
 
 def backoff_seconds(attempt: int) -> float:
-    """Our own wait before try `attempt` + 1: doubled each time, with jitter so that many clients spread."""
+    """The wait after failed try number `attempt`: doubled each time, with jitter."""
     full = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (attempt - 1))
     return full * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
 
 
 def retry_after_seconds(headers: Mapping[str, str], text: str = "", *, now: datetime | None = None) -> float | None:
-    """What the provider asks for, in seconds; None where it asks nothing that can be read.
+    """The wait that the provider asks for, in seconds; None if it asks for none.
 
-    headers are lower-case. Read are `retry-after-ms`, `retry-after` (seconds or an HTTP date), and in the text
+    Reads the lower-case headers `retry-after-ms` and `retry-after` (seconds or an HTTP date), and in the text
     "try again in 4.77s", "retry after 86400 seconds", `retryDelay: "37s"`. Negative and past waits are 0.
     """
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:

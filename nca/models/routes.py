@@ -1,4 +1,4 @@
-"""How a model's name reaches litellm: the name there, the address, the key, and who reads the stream."""
+"""Route a model's name to litellm: its name there, the endpoint, the key, and who reads the stream."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, key_of, provider_of
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """is_direct: the connection is ours and the stream is read as the provider sends it (OpenAI's protocol).
+    """How to call litellm. `is_direct`: nca owns the connection and reads the stream as the provider sends it.
 
-    litellm's translation of such streams loses errors, reasons and tool calls, so all of them go as openai/NAME
-    to the provider's address. api_base and api_key are "" where litellm knows.
+    litellm's translation loses errors, finish reasons and tool calls, so every provider with OpenAI's protocol is
+    called as openai/NAME at its endpoint. api_base and api_key are "" if litellm knows them.
     """
 
     model: str
@@ -27,20 +27,20 @@ class Route:
 
 
 def route(name: str, *, api_base: str, api_key: str, env: Mapping[str, str], litellm: Any) -> Route:
-    """The route for a model. Names without a provider are litellm's to place (gpt-4.1 is OpenAI's)."""
+    """The route for a model. litellm decides whose model a name without a provider is (gpt-4.1 is OpenAI's)."""
     provider = provider_of(name)
     bare = name.split("/", 1)[1] if provider else name
     if not provider:
         try:
             bare, provider, _, _ = litellm.get_llm_provider(model=name, api_base=api_base or None)
         except litellm.BadRequestError:
-            # An unknown name at an address of the person's own: there OpenAI's protocol is what is spoken.
+            # An unknown name at the user's own endpoint, which is taken to be OpenAI-compatible.
             if not api_base:
                 raise
             provider = "openai"
     facts = PROVIDERS.get(provider)
     if provider == "ollama":
-        # litellm's "ollama" writes prompts by itself; "ollama_chat" leaves templates and tools to the server.
+        # litellm's "ollama" writes prompts itself; "ollama_chat" leaves templates and tools to the server.
         return Route(f"ollama_chat/{bare}", provider, api_base, api_key)
     base = api_base or (facts.openai_base if facts else "")
     is_response_model = litellm.model_cost.get(bare, {}).get("mode") == "responses" and not api_base

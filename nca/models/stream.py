@@ -1,7 +1,7 @@
-"""One streamed answer through litellm, read where the truth is.
+"""Read one streamed answer from litellm.
 
-For OpenAI-compatible endpoints that is the stream under litellm's: there the finish reason, the tool calls and the
-usage are as the provider sent them. For the other providers it is litellm's translation.
+For OpenAI-compatible endpoints the stream under litellm's is read, which has finish reason, tool calls and usage as the
+provider sent them. For other providers it is litellm's translation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AnswerStream:
-    """What `litellm.acompletion(stream=True)` gave."""
+    """The result of `litellm.acompletion(stream=True)`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -26,16 +26,16 @@ class AnswerStream:
         self._recorder = _recorder_of(self._raw)
 
     async def chunks(self) -> AsyncIterator[Any]:
-        """The chunks as they come. Raises BrokenStream where one cannot be read, and what the connection raises."""
+        """The chunks as they arrive. Raises BrokenStream for an unreadable one, and errors of the connection."""
         source: Any = self._raw if self._recorder is not None else self._stream
         try:
             async for chunk in source:
                 yield chunk
         except ValueError as error:
-            raise BrokenStream(f"The answer broke off: {error}.") from error
+            raise BrokenStream(f"The answer ended early: {error}.") from error
 
     def settle(self, assembler: Assembler) -> list[Delta]:
-        """After the last chunk: what the connection says beyond the chunks. Raises EmptyAnswer with what it was."""
+        """After the last chunk, add what only the connection knows. Raises EmptyAnswer with the body."""
         if self._recorder is None:
             self._believe(assembler)
             return []
@@ -49,7 +49,7 @@ class AnswerStream:
         return []
 
     async def close(self) -> None:
-        """Stop the answer: the provider sees the connection end and stops making it."""
+        """Close the connection, so that the provider stops generating."""
         for holder in (self._raw, self._stream):
             end = getattr(holder, "close", None) or getattr(holder, "aclose", None)
             if end is not None:
@@ -58,11 +58,10 @@ class AnswerStream:
                     await result
 
     def _believe(self, assembler: Assembler) -> None:
-        """Take from litellm's stream only what the provider sent.
+        """Take usage and finish reason from what the provider sent, not from litellm's last chunk.
 
-        litellm's last chunk carries a usage of its own making where the provider reported none, and its "stop" is
-        also its word for an unknown reason or none at all. What came in is on the wrapper: the chunks with their
-        usage, and the reason as received.
+        litellm invents a usage if the provider reported none, and says "stop" for an unknown or missing reason. The
+        wrapper keeps the received chunks with their usage, and the received reason.
         """
         assembler.forget_usage()
         received = getattr(self._stream, "chunks", [])
@@ -75,14 +74,14 @@ class AnswerStream:
 
 
 def _recorder_of(raw: Any) -> BodyRecorder | None:
-    """The recorder that `RecordingClient` put around the response's bytes; None where the connection is litellm's."""
-    # A stream of the openai package carries its HTTP response; litellm's own iterators do not.
+    """The BodyRecorder of a RecordingClient's response; None if the connection is litellm's."""
+    # A stream of the openai package has its HTTP response; litellm's own iterators do not.
     body = getattr(getattr(raw, "response", None), "stream", None)
     return body if hasattr(body, "completion") else None
 
 
 def as_dict(chunk: Any) -> Mapping[str, Any]:
-    """A chunk as plain data, whatever library made it. Values of the wrong type stay as they came."""
+    """A chunk as a dict. Values of the wrong type are kept."""
     if isinstance(chunk, Mapping):
         return chunk
     if hasattr(chunk, "model_dump"):

@@ -1,7 +1,7 @@
-"""Puts tool calls together from the pieces of a stream, whatever shape a provider gives them.
+"""Assemble tool calls from the pieces of a stream, however the provider sends them.
 
-What was seen (reliability F30, F31): no index, one index for two calls, no id, empty ids, one id for two calls, ids
-of an earlier turn, names repeated or missing, arguments as objects, as JSON in JSON, or null, one call ten times.
+Seen in practice: no index, one index for two calls, missing or empty ids, one id for two calls, ids of an earlier turn,
+names repeated or missing, arguments as objects, as JSON in JSON, or null, and one call ten times.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from nca.messages import ToolCall, clean_text
 
 _GOOD_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-"""What every provider takes back as an id."""
+"""Ids that every provider accepts."""
 _SIGNED_ID = "__thought__"
-"""litellm carries Gemini's signatures behind ids too, which makes them longer than other providers take."""
+"""litellm appends Gemini's signatures to ids, which makes them too long for other providers."""
 _KEPT_KEYS = ("extra_content", "provider_specific_fields")
-"""Where the signatures stand that a model wants back with its calls: Gemini's own endpoint for OpenAI's protocol, and
-litellm. Others are left out: some servers refuse keys that they gave themselves."""
+"""Keys of signatures that must be sent back with the calls: at Gemini's OpenAI-compatible endpoint, and from litellm.
+Other keys are dropped: some servers refuse even their own."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _NAMELESS = "unknown_tool"
 _DECODER = json.JSONDecoder()
@@ -45,7 +45,7 @@ class _Call:
 
 
 class ToolCallAssembler:
-    """Takes pieces in the order of their arrival; `calls` gives the whole."""
+    """Takes pieces in order of arrival; `calls` returns the complete calls."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
@@ -54,7 +54,7 @@ class ToolCallAssembler:
         return bool(self._calls)
 
     def add(self, pieces: object) -> None:
-        """Take a delta's `tool_calls`: a list of pieces, or one; anything else is left out."""
+        """Add a delta's `tool_calls`: a list of pieces, or one; anything else is ignored."""
         for piece in pieces if isinstance(pieces, list | tuple) else [pieces]:
             if not isinstance(piece, dict):
                 continue
@@ -72,9 +72,9 @@ class ToolCallAssembler:
                 call.extra["function"] = {**call.extra.get("function", {}), **inside}
 
     def calls(self, known_ids: Collection[str] = (), model: str = "") -> tuple[ToolCall, ...]:
-        """The calls, each with an id of its own (also among `known_ids`), without exact repetitions.
+        """The calls without exact repetitions; each has an id that is unique, also among `known_ids`.
 
-        model: who made them, remembered where a call has keys that only its maker may get back.
+        model: the model that made them, recorded if a call has keys that only this model may get back.
         """
         taken = set(known_ids)
         seen: set[tuple[str, str]] = set()
@@ -104,7 +104,7 @@ class ToolCallAssembler:
         return call
 
     def _belongs_to(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call | None:
-        """The call that a piece continues; None: it begins a new one."""
+        """The call that a piece continues; None if it begins a new one."""
         candidates = [call for call in self._calls if index is None or call.index in (index, None)]
         if not candidates:
             return None
@@ -137,7 +137,7 @@ def _clean_name(name: str) -> str:
 
 
 def _kept(piece: dict[str, Any]) -> dict[str, Any]:
-    """What goes back with the call; what JSON cannot hold is nothing that could."""
+    """The keys to send back with the call; {} if they are not valid JSON."""
     found = {key: piece[key] for key in _KEPT_KEYS if piece.get(key)}
     try:
         plain: dict[str, Any] = json.loads(clean_text(json.dumps(found, ensure_ascii=False)))
@@ -147,7 +147,7 @@ def _kept(piece: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_signature(call_id: str, extra: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The id alone, and the signature behind it where litellm also looks for it."""
+    """The id without the signature, and the signature under the key where litellm also looks for it."""
     bare, mark, signature = call_id.partition(_SIGNED_ID)
     if not mark or not signature or "provider_specific_fields" in extra:
         return bare, extra
@@ -166,9 +166,9 @@ def _parse(text: str) -> Any:
 
 
 def _split(arguments: str) -> Iterable[str]:
-    """The arguments' JSON texts: one as a rule, more where a provider ran two calls into one.
+    """The JSON texts of the arguments: usually one, more if the provider merged calls.
 
-    Nothing and null are an empty object, JSON in JSON is unpacked; what is broken stays as the model wrote it.
+    Empty text and null become an empty object, JSON in JSON is unpacked, and invalid JSON stays as it is.
     """
     text = arguments.strip()
     if text in ("", "null", '""'):

@@ -1,4 +1,4 @@
-"""One request and what is written back: the provider's protocol, and the ways to break it."""
+"""One HTTP request to the loopback provider, with methods to answer it, correctly or not."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from nca.testing.script import Answer
 from nca.testing.tokens import count_request_tokens, count_tokens, split_tokens
 
 _CREATED = 1_700_000_000
-"""A fixed time, so that two runs write the same bytes."""
+"""Fixed, so that two runs write the same bytes."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """A request for an answer, and the connection to answer on.
+    """A chat request, and the connection to answer it on.
 
-    attempt        counts this model's requests from 1
-    closing        set when the server ends
-    note_refused   told of a request that is larger than a window
+    attempt        the number of this model's requests so far, from 1
+    answer         the script's answer
+    closing        set when the server stops
+    note_refused   called with a request that is larger than the context window
     """
 
     handler: BaseHTTPRequestHandler
@@ -47,20 +48,20 @@ class Exchange:
 
     @property
     def max_tokens(self) -> int:
-        """The room that is asked for the answer; 0 where none is named."""
+        """The output limit of the request; 0 if it has none."""
         return self.request.get("max_tokens") or self.request.get("max_completion_tokens") or 0
 
-    def refuse(self, window_tokens: int, *, is_sum: bool) -> bool:
-        """Whether the request does not fit the window, which is then noted; `is_sum` counts the answer's room too."""
-        if self.prompt_tokens + (self.max_tokens if is_sum else 0) <= window_tokens:
+    def refuse(self, window_tokens: int, *, counts_output: bool = False) -> bool:
+        """Whether the request exceeds the window; it is then noted. `counts_output` adds the output limit."""
+        if self.prompt_tokens + (self.max_tokens if counts_output else 0) <= window_tokens:
             return False
         self.note_refused(self.request)
         return True
 
-    # Whole replies
+    # Whole responses
 
     def reply(self) -> None:
-        """The script's answer, streamed or whole as the request asks."""
+        """The script's answer, streamed or not as the request asks."""
         if self.request.get("stream"):
             self.stream_answer()
         else:
@@ -70,7 +71,7 @@ class Exchange:
         self.send(status, "application/json", json.dumps(body).encode(), headers)
 
     def error(self, status: int, message: str, *, kind: str, code: str | None = None, **headers: str) -> None:
-        """An error as OpenAI words it; header names have underscores for dashes."""
+        """An OpenAI-shaped error. Header names have underscores for dashes."""
         body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
         self.send_json(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
@@ -94,7 +95,7 @@ class Exchange:
     # Pieces of a stream
 
     def stream_answer(self) -> None:
-        """The script's answer token by token, its end, its usage where asked for, and the end mark."""
+        """The script's answer token by token, with finish reason, usage if requested, and `[DONE]`."""
         self.begin()
         for token in split_tokens(self.answer.reasoning):
             self.delta({"reasoning_content": token})
@@ -121,20 +122,20 @@ class Exchange:
         self.event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
 
     def event(self, body: Any) -> None:
-        """An event; a mapping gets the envelope, a text goes out as it is."""
+        """An event; a mapping is wrapped as a chunk, a string is sent as it is."""
         self.raw(f"data: {body if isinstance(body, str) else self.chunk(body)}\n\n".encode())
 
     def chunk(self, body: Mapping[str, Any], *, ascii: bool = True) -> str:
-        """An event's data."""
+        """The data of an event."""
         return json.dumps(self.envelope("chat.completion.chunk") | dict(body), ensure_ascii=ascii)
 
     def raw(self, data: bytes) -> None:
-        """Bytes of the stream's body as they are."""
+        """Bytes of the response body."""
         self.handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n" if self._is_chunked else data)
         self.handler.wfile.flush()
 
     def calls(self, *calls: tuple[str, Mapping[str, Any] | str]) -> None:
-        """The rest of a stream with these tool calls."""
+        """Finish a stream with these tool calls."""
         self.answer = Answer(tool_calls=calls)
         self._end_with_calls()
 
@@ -145,7 +146,7 @@ class Exchange:
         self.done()
 
     def finish(self, reason: str = "") -> None:
-        """The finish reason, and the usage where the request asks for it."""
+        """The finish reason, and the usage if requested."""
         self.delta({}, reason or self.finish_reason)
         if (self.request.get("stream_options") or {}).get("include_usage"):
             self.event({"choices": [], "usage": self.usage()})
@@ -155,22 +156,22 @@ class Exchange:
         self.end()
 
     def end(self) -> None:
-        """The stream's proper end, without an end mark of the protocol."""
+        """End the response without `[DONE]`."""
         self.handler.wfile.write(b"0\r\n\r\n" if self._is_chunked else b"")
 
     def cut(self) -> None:
-        """The connection ends in the middle."""
+        """Close the connection in the middle of the response."""
         self.handler.wfile.flush()
         self.handler.close_connection = True
 
     def reset(self) -> None:
-        """The connection is reset: no proper end."""
+        """Reset the connection."""
         self.handler.wfile.flush()
         self.handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.handler.close_connection = True
 
     def stall(self) -> None:
-        """Nothing more, until the server is closed."""
+        """Send nothing more until the server stops."""
         self.handler.wfile.flush()
         self.closing.wait()
         self.handler.close_connection = True
@@ -184,7 +185,7 @@ class Exchange:
     def tool_call(self, index: int) -> dict[str, Any]:
         name, arguments = self.answer.tool_calls[index]
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        # An id is unique in a conversation: it counts the messages so far.
+        # Unique in the conversation: it includes the number of messages so far.
         call_id = f"call_{len(self.request.get('messages') or [])}_{index}"
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 

@@ -1,4 +1,4 @@
-"""What the providers on loopback have in common: a server in a thread, and what came in."""
+"""Base of the loopback providers: an HTTP server in a thread that records its requests."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Self
 
 
 class InvalidRequests(AssertionError):
-    """Requests came in that a real provider would refuse, or one that it had refused as too large came again."""
+    """A real provider would have refused a request, or a request refused as too large was repeated."""
 
 
 class LoopbackProvider:
-    """Answers from `with` to its end, where what was invalid is raised as InvalidRequests, unless another error is.
+    """A context manager that serves until it exits, and then raises InvalidRequests if a request was invalid.
 
-    requests     every body, in order
-    violations   what a real provider would refuse of them: one line each
-    closing      set when the server ends
+    requests     every request body, in order
+    violations   one line for each rule that a request broke
+    closing      set when the server stops
     """
 
     def __init__(self, handler: type[LoopbackHandler], *, port: int = 0) -> None:
@@ -38,7 +38,7 @@ class LoopbackProvider:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The server's address."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
@@ -56,7 +56,7 @@ class LoopbackProvider:
             raise InvalidRequests("; ".join(self.violations))
 
     def record(self, request: dict[str, Any], violations: list[str]) -> int:
-        """Keep a request; which one it is of its model, from 1."""
+        """Record a request and return the number of its model's requests so far."""
         with self._lock:
             self.requests.append(request)
             self.violations += violations
@@ -69,7 +69,7 @@ class _Server(ThreadingHTTPServer):
     provider: Any
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves in the middle is what many tests are about; anything else is shown."""
+        """Ignore clients that disconnect early, which many tests do on purpose."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -81,7 +81,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the server may share a terminal with the program under test."""
+        """No log: the server may share a terminal with the program under test."""
 
     def do_GET(self) -> None:
         self.on_get()
@@ -90,9 +90,9 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         self.on_post(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
 
     def on_get(self) -> None:
-        """Nothing can be read here, unless a provider says so."""
+        """Override to answer GET requests."""
         self.send_error(404)
 
     def on_post(self, body: bytes) -> None:
-        """What a provider answers to."""
+        """Override to answer POST requests."""
         self.send_error(404)

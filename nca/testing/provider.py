@@ -1,9 +1,9 @@
-"""A provider on loopback: real HTTP, OpenAI's chat protocol, streamed or whole, with a context limit of its own.
+"""A model provider on loopback for tests: OpenAI's chat protocol over HTTP, with a context window and faults.
 
     with Provider(window_tokens=4000) as provider:
         ...  # OPENAI_API_BASE=provider.url, any key, any model name
 
-A model whose name is in `nca.testing.faults` fails in that way. From a shell:
+A model named in `nca.testing.faults` fails in that way. From a shell:
 
     python -m nca.testing.provider --window 4000
 """
@@ -26,25 +26,25 @@ from nca.testing.script import Answer, Script, prose
 from nca.testing.tokens import count_request_tokens, split_tokens
 
 Check = Callable[[dict[str, Any]], list[str]]
-"""What a real provider would refuse of a request: one line each."""
+"""Returns one line for each rule that a request breaks."""
 
 
 def validated(request: dict[str, Any]) -> list[str]:
-    """The usual check: the rules of OpenAI's protocol."""
+    """The default check: the rules of OpenAI's protocol."""
     return validate_request(request.get("messages") or [], "openai", tools=request.get("tools"))
 
 
 class Provider(LoopbackProvider):
-    """A server in a thread, from `with` to its end.
+    """A server in a thread that runs until the `with` block ends.
 
-    script          what it answers (see nca.testing.script)
-    window_tokens   0: no limit; else prompt and max_tokens above it get OpenAI's own overflow error
-    token_seconds   how long a streamed token takes
-    check           called with each request; what it returns is kept in `violations`, and raised as InvalidRequests
-                    when the server ends without another error. None: nothing is checked
-    faults          scripts of one's own by the model's name, beside those of nca.testing.faults
-    api_key         "" takes any; else another one gets OpenAI's 401
-    models          what GET /v1/models lists
+    script          makes the answers (see nca.testing.script)
+    window_tokens   context window; a larger request gets OpenAI's overflow error. 0: no limit
+    token_seconds   delay for each streamed token
+    check           called with each request; the lines it returns are raised as InvalidRequests when the block ends
+                    without another error. None: no check
+    faults          more faults by the model's name, besides those of nca.testing.faults
+    api_key         any other key gets status 401; "" accepts all
+    models          names that GET /v1/models lists
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Provider(LoopbackProvider):
         return f"{super().url}/v1"
 
     def take(self, request: dict[str, Any]) -> int:
-        """Record a request; which one it is of its model, from 1."""
+        """Record a request and return the number of its model's requests so far."""
         return self.record(request, self.check(request) if self.check else [])
 
     def answer_to(self, request: dict[str, Any]) -> Answer:
-        """The script's answer, cut to the request's max_tokens and to what the window leaves."""
+        """The script's answer, cut to the request's max_tokens and the rest of the window."""
         given = self.script(request)
         answer = Answer(text=given) if isinstance(given, str) else given
         limits = [request.get("max_tokens") or request.get("max_completion_tokens")]
@@ -92,14 +92,14 @@ class Provider(LoopbackProvider):
         return replace(answer, text="".join(tokens[:room]), finish_reason="length")
 
     def note_refused(self, request: dict[str, Any]) -> None:
-        """Keep a request that was too large for a window; the same one again is a violation."""
+        """Record a request that was too large; repeating it is a violation."""
         with self._lock:
             if self.check and any(_is_same(request, earlier) for earlier in self.overflows):
                 self.violations.append(f"a request that was refused as too large came again ({request.get('model')})")
             self.overflows.append(request)
 
     def overflow(self, request: dict[str, Any]) -> str:
-        """OpenAI's sentence where the request does not fit the window, "" where it fits."""
+        """OpenAI's error message if the request exceeds the window, otherwise ""."""
         window, prompt = self.window_tokens, _prompt_tokens(request)
         room = request.get("max_tokens") or request.get("max_completion_tokens") or 0
         if not window or prompt + room <= window:
@@ -147,7 +147,7 @@ class _Handler(LoopbackHandler):
         else:
             exchange.answer = provider.answer_to(request)
             fault = provider.faults.get(exchange.model)
-            (fault.run if fault else Exchange.reply)(exchange)
+            (fault or Exchange.reply)(exchange)
 
     def _send(self, status: int, body: Any) -> None:
         Exchange(self, {}, 0, Answer(), self.server.provider.closing).send_json(status, body)
@@ -163,11 +163,11 @@ def _prompt_tokens(request: dict[str, Any]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until interrupted; the first line of output is the address."""
+    """Serve until interrupted. Prints the address first."""
     parser = argparse.ArgumentParser(prog="python -m nca.testing.provider", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
-    parser.add_argument("--window", type=int, default=0, help="context limit in tokens; 0: none")
-    parser.add_argument("--token-seconds", type=float, default=0.0, help="how long a streamed token takes")
+    parser.add_argument("--window", type=int, default=0, help="context window in tokens; 0: no limit")
+    parser.add_argument("--token-seconds", type=float, default=0.0, help="delay for each streamed token, in seconds")
     parser.add_argument("--api-key", default="", help="refuse every other key")
     options = parser.parse_args(arguments)
     provider = Provider(

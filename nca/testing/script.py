@@ -1,4 +1,4 @@
-"""What the loopback provider answers: a script's answer, and the script that it has by default."""
+"""Scripts that make the loopback provider's answers, and the default one, which writes prose."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _ENDINGS = (
 class Answer:
     """One answer of the provider.
 
-    tool_calls      name and arguments (an object, or a text that is sent as it is)
-    finish_reason   "" for the one that fits: stop, tool_calls, or length where the answer was cut
+    tool_calls      name and arguments (an object, or a string that is sent as it is)
+    finish_reason   "": stop, tool_calls, or length if the answer was cut
     """
 
     text: str = ""
@@ -64,13 +64,13 @@ class Answer:
 
 
 class Script(Protocol):
-    """A function of the request, OpenAI-shaped as it came in, to the answer. Called on the server's threads."""
+    """A function from the OpenAI-shaped request to the answer. Called on the server's threads."""
 
     def __call__(self, request: dict[str, Any]) -> Answer | str: ...
 
 
 def in_order(*answers: Answer | str) -> Script:
-    """A script that gives these answers in turn, and the last one ever after."""
+    """A script that gives these answers in order and then repeats the last one."""
     waiting = list(answers)
 
     def script(request: dict[str, Any]) -> Answer | str:
@@ -80,7 +80,7 @@ def in_order(*answers: Answer | str) -> Script:
 
 
 def prose(request: dict[str, Any]) -> Answer:
-    """The default: prose that takes up the user's words and differs from turn to turn; or a summary, if asked."""
+    """The default script: prose that quotes the user and differs from turn to turn, or a summary if asked for one."""
     messages = request.get("messages") or []
     asked = text_of(messages[-1]) if messages else ""
     if is_summary_request(request):
@@ -93,7 +93,7 @@ def prose(request: dict[str, Any]) -> Answer:
 
 
 def is_summary_request(request: Mapping[str, Any]) -> bool:
-    """Whether a summary is asked for: one text with a transcript, and not the talk itself."""
+    """Whether the request asks for a summary, and is not part of the conversation."""
     messages = request.get("messages") or []
     asked = text_of(messages[-1]) if messages else ""
     return (
@@ -111,7 +111,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def _summary(asked: str) -> str:
-    """Nine sections, each with a line of what was asked, so that different talks have different summaries."""
+    """Nine sections, each with a line of the transcript, so that different conversations get different summaries."""
     told = asked.partition("<transcript>")[2] or asked
     lines = [line.strip() for line in told.splitlines() if len(line.strip()) > 20]
     step = max(1, len(lines) // len(SECTIONS))

@@ -1,6 +1,6 @@
-"""A model that answers from a script: no network, no clock, the same every time.
+"""A model that answers from a list, without a network.
 
-Shipped for tests of nca and for programs that embed it.
+For the tests of nca and of programs that embed it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from nca.testing.tokens import count_request_tokens, count_tokens
 
 Answer = Reply | Message | str | BaseException
 ScriptedReply = Answer | Callable[[ModelRequest], Answer]
-"""What a script may hold: a reply, a message, a text, an exception to raise, or a function of the request."""
+"""A reply, a message, a text, an exception to raise, or a function of the request that returns one."""
 
 _PIECES = re.compile(r"\s*\S{1,12}|\s+")
 
 
 class ScriptedModel:
-    """Answers with `replies` in order and keeps every request in `requests`.
+    """Answers with `replies` in order and records every request in `requests`.
 
-    After the last reply the script is over: asking again raises IndexError, so a test sees a request too many.
-    A reply without usage gets an honest count, unless `reports_usage` is False.
+    A request after the last reply raises IndexError. Texts and messages get a token count as their usage, unless
+    `reports_usage` is False.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ScriptedModel:
         self._reports_usage = reports_usage
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
-        """Answer with the script's next reply, in pieces; the loop runs between two pieces, so it can be cancelled."""
+        """Answer with the next reply, in pieces. The event loop runs between two pieces, so it can be cancelled."""
         self.requests.append(request)
         if len(self.requests) > len(self._replies):
             raise IndexError(f"the script has {len(self._replies)} replies, this is request {len(self.requests)}")

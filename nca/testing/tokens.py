@@ -1,7 +1,7 @@
-"""The tokenizer of the doubles: a rule of its own, the same everywhere, close to what real ones make of text.
+"""A simple tokenizer for the test doubles, close to real ones.
 
-A token is a run of up to six letters, up to three digits, or one other character; a single space before it is free.
-English prose comes to about 4.3 characters a token, code to about 3.
+A token is a run of up to six letters, up to three digits, or one other character; a single space before it is included.
+English prose has about 4.3 characters per token, code about 3.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MESSAGE_TOKENS = 4
-"""What a message costs beside its text, as chat templates have it."""
+"""Overhead of a message in common chat templates."""
 REQUEST_TOKENS = 3
 
 _TOKEN = re.compile(r" ?(?:[^\W\d_]{1,6}|\d{1,3}|[^\s])|\s")
 
 
 def split_tokens(text: str) -> list[str]:
-    """The text in tokens; joined they are the text."""
+    """Split the text into tokens; joined, they are the text."""
     return _TOKEN.findall(text)
 
 
@@ -28,7 +28,7 @@ def count_tokens(text: str) -> int:
 
 
 def count_request_tokens(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> int:
-    """Tokens of an OpenAI-shaped request: texts, tool calls, tool definitions. Media count nothing."""
+    """Tokens of an OpenAI-shaped request: texts, tool calls and tool definitions. Media are not counted."""
     total = REQUEST_TOKENS + sum(count_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
     for message in messages:
         total += MESSAGE_TOKENS + count_tokens(_text(message.get("content")))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
+from nca.atomic_write import write_atomically
 from nca.errors import NcaError, UsageError
 
 PRIVATE_FILE = 0o600
@@ -22,19 +21,8 @@ def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
     if os.path.lexists(path) and (not overwrites or path.is_dir()):
         advice = "" if path.is_dir() else "Name another file, or use --force."
         raise UsageError(f"{path} already exists; nothing was written", advice=advice)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                part.unlink()
-            raise
+        write_atomically(path, data)
     except ValueError as error:
         raise UsageError(f"{str(path)!r} is not a valid file name.") from error
     except OSError as error:

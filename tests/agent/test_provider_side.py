@@ -16,9 +16,9 @@ from nca.events import ContextCompaction, Event, Notice
 from nca.models.catalog import describe
 from nca.models.client import LitellmModel
 from nca.sessions.store import Store
-from nca.testing.anthropic import AnthropicProvider
 from nca.testing.script import Answer, in_order
 from nca.testing.scripted import ScriptedModel
+from tests.testing.anthropic_provider import AnthropicProvider
 
 NAME = "anthropic/claude-sonnet-5-5"
 SETTINGS = {"context.provider_side": True, "model.context_window": 80_000, "model.max_output_tokens": 4_000}
@@ -188,7 +188,7 @@ async def test_a_model_that_cannot_is_told_and_nca_compacts(tmp_path: Path) -> N
 async def test_the_setting_is_refused_where_it_could_do_nothing(tmp_path: Path) -> None:
     with Store.open(tmp_path / "sessions.db") as store:
         conversation = Conversation.open(defaults(), store=store, model=ScriptedModel([]), directory=tmp_path)
-        with pytest.raises(ConfigError, match="scripted/model cannot be asked to compact by itself"):
+        with pytest.raises(ConfigError, match="the provider of scripted/model cannot compact"):
             conversation.set("context.provider_side", True)
         assert conversation.loaded.settings.context.provider_side is False
         await conversation.close()

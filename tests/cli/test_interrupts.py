@@ -14,18 +14,17 @@ import pytest
 from nca.context.view import Summary
 from nca.sessions.store import Store
 from nca.terminal.interrupts import AGAIN_SECONDS
-from nca.testing.faults import FAULTS, Fault
-from nca.testing.faults.fault import BEGUN
-from nca.testing.faults.rates import limited
+from nca.testing.faults import BEGUN, rate_limit
 from nca.testing.provider import Provider
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
+from tests.testing.cases import RUNS
 from tests.testing.fault_runs import ANSWER, TALK_TURNS, answered, database, write_talk
 from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import WAIT_SECONDS, Child, Forks, shared
 
 CTRL_C, CTRL_D = "\x03", "\x04"
-OWN = {"waits-half-a-minute": Fault("a wait between two tries", limited(retry_after="30"))}
+OWN = {"waits-half-a-minute": rate_limit(retry_after="30")}
 WAITS = {
     "answer": "stalls-at-first",
     "back-off": "waits-half-a-minute",
@@ -42,7 +41,7 @@ def forks() -> Forks:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with Provider(answered, faults={**FAULTS, **OWN}) as running:
+    with Provider(answered, faults={**RUNS, **OWN}) as running:
         yield running
 
 

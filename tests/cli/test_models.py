@@ -93,7 +93,7 @@ def test_get_of_what_is_here_fetches_nothing(home: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("arguments", [("get", "gpt"), ("get", "smollm2-135m", "--source", "ftp")])
 def test_get_refuses_what_it_does_not_know(home: Path, arguments: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match=r"There are: qwen2|valid: auto, pip, hub"):
+    with pytest.raises(UsageError, match=r"Valid: qwen2|valid: auto, pip, hub"):
         run_models(*arguments)
 
 

@@ -92,7 +92,7 @@ def test_an_unknown_window_is_learned_from_the_overflow(provider: Provider, tmp_
 
 @pytest.mark.parametrize(
     ("model", "says"),
-    [("openai/wrong-key", "OPENAI_API_KEY"), ("openai/no-such-model", "is not known"), ("openai/no-money", "credit")],
+    [("openai/wrong-key", "OPENAI_API_KEY"), ("openai/no-such-model", "was not found"), ("openai/no-money", "credit")],
 )
 def test_failures_are_one_line_with_what_to_do_and_exit_3(
     provider: Provider, tmp_path: Path, model: str, says: str

@@ -134,7 +134,7 @@ def test_a_project_may_not_redirect_requests(places: Places) -> None:
     assert loaded.settings.model.api_base == ""
     assert loaded.settings.model.name == "openai/x"
     assert len(loaded.notes) == 2
-    assert f"{places.project_file}:3: model.api_base was not taken over" in loaded.notes[0]
+    assert f"{places.project_file}:3: model.api_base was ignored" in loaded.notes[0]
 
 
 def test_one_file_for_both_is_the_users(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_variables_without_two_underscores_are_no_settings(places: Places) -> No
     env = {"NCA_EMBEDDED": "smollm2-135m", "NCA_WHATEVER": "1", "HOME": "/nowhere", "NCA_MODEL_NAME": "x"}
     loaded = places.load(env)
     assert loaded.settings == Settings()
-    assert loaded.notes == ("environment NCA_MODEL_NAME is no setting; NCA_MODEL__NAME is.",)
+    assert loaded.notes == ("environment NCA_MODEL_NAME is not a setting; did you mean NCA_MODEL__NAME?",)
 
 
 def test_tables_for_a_model_stand_between_files_and_environment(places: Places) -> None:
@@ -280,11 +280,11 @@ def test_a_byte_order_mark_and_windows_lines_are_read(places: Places) -> None:
 
 def test_what_is_no_file_is_one_error(places: Places) -> None:
     places.project_file.mkdir()
-    with pytest.raises(ConfigError, match="not a file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         places.load()
     places.project_file.rmdir()
     os.mkfifo(places.project_file)
-    with pytest.raises(ConfigError, match="not a file"):
+    with pytest.raises(ConfigError, match="not a regular file"):
         places.load()
 
 

@@ -50,4 +50,4 @@ def test_a_project_s_file_sets_no_rule(tmp_path: Path) -> None:
     add_rule(file, ALLOW, MAKE)
     loaded = load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")})
     assert loaded.value(ALLOW) == ()
-    assert "permissions.allow was not taken over" in loaded.notes[0]
+    assert "permissions.allow was ignored" in loaded.notes[0]

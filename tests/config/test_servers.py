@@ -82,7 +82,7 @@ def test_a_later_layer_replaces_a_server_of_its_name_and_keeps_the_others(home: 
         ('[mcp.servers.a]\ncommand = "x"\nenv = {A = 1}\n', "a table of texts"),
         ('[mcp.servers."a b"]\ncommand = "x"\n', "a server's name is 1 to 32 letters"),
         ('[mcp]\nservers = "x"\n', "tables by name"),
-        ("[mcp.servers]\na = 1\n", "mcp.servers a = 1 is no table"),
+        ("[mcp.servers]\na = 1\n", "mcp.servers a = 1 is not a table"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_place(home: Home, text: str, said: str) -> None:

@@ -97,7 +97,7 @@ SECTION = '[[context.section]]\nlabel = "A"\ntext = "a"\n'
             4,
             "context.section 1: priority = 'high' is not valid; valid: a whole number",
         ),
-        ("context.section = [1]\n", 1, "context.section 1 = 1 is no table."),
+        ("context.section = [1]\n", 1, "context.section 1 = 1 is not a table."),
         ('context.section = [{label = "A"}]\n', 1, "either text or file"),
         ("context.section = 'x'\n", 1, "context.section = 'x' is not valid; valid: a list of tables with label, text,"),
         ('[[context.inject]]\ntext = "b"\n', 1, "exactly one of every_turns, over_tokens and over_usage must be given"),

@@ -18,9 +18,9 @@ from nca.events import RetryScheduled
 from nca.messages import Message
 from nca.models.catalog import describe
 from nca.models.client import Delta, LitellmModel, ModelRequest, Reply
-from nca.testing.anthropic import AnthropicProvider
 from nca.testing.script import Answer, in_order
 from nca.wire import message_to_dict
+from tests.testing.anthropic_provider import AnthropicProvider
 
 NAME = "anthropic/claude-sonnet-5-5"
 SYSTEM = {"role": "system", "content": "Be brief. " * 40}

@@ -65,9 +65,34 @@ def test_prices_belong_to_the_seller() -> None:
     assert describe("ollama/qwen3:8b").input_cost == 0.0
 
 
-def test_every_name_of_the_table_has_a_window_without_being_assumed() -> None:
-    for name in MODEL_WINDOWS:
-        assert not describe(name).window_is_assumed, name
+NEUROLINKS = {
+    200_000: (
+        *("claude-opus-4-20250514", "claude-sonnet-4-20250514", "claude-3-7-sonnet-20250219"),
+        *("claude-3-5-sonnet-20241022", "claude-3-5-haiku-20241022", "claude-3-opus-20240229"),
+        *("claude-3-sonnet-20240229", "claude-3-haiku-20240307", "o1", "o1-pro", "o3", "o3-mini", "o4-mini"),
+        *("anthropic.claude-3-5-sonnet-20241022-v2:0", "anthropic.claude-3-5-haiku-20241022-v1:0"),
+        *("anthropic.claude-3-opus-20240229-v1:0", "anthropic.claude-3-sonnet-20240229-v1:0"),
+    ),
+    128_000: ("gpt-4o", "gpt-4o-mini", "gpt-4-turbo", "o1-mini"),
+    8_192: ("gpt-4",),
+    16_385: ("gpt-3.5-turbo",),
+    1_047_576: ("gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano"),
+    1_048_576: ("gemini-2.5-pro", "gemini-2.5-flash", "gemini-3-flash-preview", "gemini-3-pro-preview"),
+    300_000: ("amazon.nova-pro-v1:0", "amazon.nova-lite-v1:0"),
+}
+"""Windows of NeuroLink's registry that litellm's price map has too, and that are not repeated in nca."""
+
+
+@pytest.mark.parametrize("name", MODEL_WINDOWS)
+def test_a_model_that_the_map_lacks_has_its_window(name: str) -> None:
+    assert (describe(name).window_tokens, describe(name).window_is_assumed) == (MODEL_WINDOWS[name], False)
+
+
+@pytest.mark.parametrize("window", NEUROLINKS)
+def test_the_map_has_the_windows_that_are_not_repeated(window: int) -> None:
+    assert {name: describe(name).window_tokens for name in NEUROLINKS[window]} == dict.fromkeys(
+        NEUROLINKS[window], window
+    )
 
 
 def test_the_map_is_read_without_importing_litellm() -> None:

@@ -11,9 +11,9 @@ from nca.errors import ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
 from nca.models.catalog import describe
 from nca.models.client import Delta, LitellmModel, Model, ModelRequest, Reply
-from nca.testing.faults import FAULTS
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order
+from tests.testing.cases import CASES, RUNS
 
 REQUEST = ModelRequest([{"role": "user", "content": "Hello there"}], max_output_tokens=500)
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object", "properties": {}}}}
@@ -90,18 +90,18 @@ async def test_tool_calls_come_back() -> None:
 
 @pytest.mark.parametrize("name", ["rate-limited", "nothing-once", "only-thoughts", "error-as-text", "not-streamed"])
 async def test_a_passing_fault_ends_with_the_answer_given_once(name: str) -> None:
-    """All of the faults are tried with `nca run` in tests/testing."""
-    with Provider(in_order("A whole answer.")) as provider:
+    """All cases are tried with `nca run` in tests/testing."""
+    with Provider(in_order("A whole answer."), faults=RUNS) as provider:
         asked = Asked(provider, f"openai/{name}")
         reply = await asked.reply()
     assert asked.text == reply.message.text == "A whole answer."
-    assert len(provider.requests) == FAULTS[name].requests == len(asked.retries) + 1
+    assert len(provider.requests) == CASES[name].requests == len(asked.retries) + 1
 
 
 @pytest.mark.parametrize("name", ["wrong-key", "page", "cut-in-the-middle", "redirects", "unprocessable"])
 async def test_a_lasting_fault_is_an_error_with_one_line(name: str) -> None:
-    fault = FAULTS[name]
-    with Provider(in_order("A whole answer.")) as provider:
+    fault = CASES[name]
+    with Provider(in_order("A whole answer."), faults=RUNS) as provider:
         asked = Asked(provider, f"openai/{name}")
         with pytest.raises(ProviderError) as raised:
             await asked.reply()

@@ -19,12 +19,12 @@ from typing import Any, Self
 from nca.config.paths import data_dir
 from nca.messages import Entry, Message
 from nca.sessions.store import Store
-from nca.testing.faults import FAULTS, Fault
-from nca.testing.faults.calls import TEXT_A, TEXT_B
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, is_summary_request, prose
 from nca.testing.tokens import count_request_tokens
 from tests.cli.command import nca
+from tests.testing.cases import CASES, Case
+from tests.testing.cases.calls import TEXT_A, TEXT_B
 from tests.testing.forks import forked
 
 ANSWER = "A whole answer."
@@ -91,12 +91,12 @@ class FaultRuns:
     """
 
     def __init__(
-        self, folder: Path, command: str, *, faults: Mapping[str, Fault] = FAULTS, is_separate: bool = False
+        self, folder: Path, command: str, *, cases: Mapping[str, Case] = CASES, is_separate: bool = False
     ) -> None:
         self._folder = folder
         self._command = command
-        self._faults = faults
-        self._provider = Provider(answered, faults=faults)
+        self._cases = cases
+        self._provider = Provider(answered, faults={name: case.run for name, case in cases.items()})
         self._run_nca: Callable[..., subprocess.CompletedProcess[str]] = nca if is_separate else forked
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._outcomes: dict[str, Future[Outcome]] = {}
@@ -124,7 +124,7 @@ class FaultRuns:
         return self._outcomes[name].result()
 
     def _run(self, name: str) -> Outcome:
-        fault = self._faults[name]
+        fault = self._cases[name]
         home = self._folder / name
         work = home / "work"
         work.mkdir(parents=True)
@@ -152,14 +152,14 @@ class FaultRuns:
             compactions,
         )
 
-    def _arguments(self, name: str, fault: Fault) -> list[str]:
+    def _arguments(self, name: str, fault: Case) -> list[str]:
         model = ["--model", f"openai/{name}"]
         if self._command == "run":
             session = ["--session", self._session] if fault.needs_talk else []
             return ["run", question(name), "--stream", "ndjson", *model, *session]
         return ["loop", *model, *(["--resume", self._session] if fault.needs_talk else [])]
 
-    def _stored(self, home: Path, fault: Fault) -> tuple[list[Entry], int]:
+    def _stored(self, home: Path, fault: Case) -> tuple[list[Entry], int]:
         with Store.open(database(home), read_only=True) as store:
             (info,) = store.list()
             with store.open_session(info.id, read_only=True) as session:
@@ -186,7 +186,7 @@ def _is_of(request: dict[str, Any], name: str) -> bool:
     return model == name or (model == "plain" and f"Thank you, {name}." in str(request["messages"][-1].get("content")))
 
 
-def came_out(fault: Fault, outcome: Outcome) -> list[str]:
+def came_out(fault: Case, outcome: Outcome) -> list[str]:
     """Where a turn did not come out as its script says, one line each."""
     results = [entry.message.text for entry in outcome.entries if entry.message.role == "tool"]
     asked = [request for request in outcome.requests if request["model"] != "plain"]

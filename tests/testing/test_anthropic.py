@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nca.testing.anthropic import AnthropicProvider
-from nca.testing.anthropic_rules import body_problems
 from nca.testing.loopback import InvalidRequests
 from nca.testing.script import Answer, in_order
+from tests.testing.anthropic_provider import AnthropicProvider
+from tests.testing.anthropic_rules import body_problems
 
 HELLO: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": "Hello there."}]}
 CALL = {"type": "tool_use", "id": "t1", "name": "read_file", "input": {}}
@@ -65,19 +65,22 @@ def test_a_model_s_name_selects_a_failure(model: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("messages", "problem"),
     [
-        ([], "A1"),
-        ([{"role": "assistant", "content": "Hi."}, HELLO], "A1"),
-        ([HELLO, HELLO], "A2"),
-        ([HELLO, {"role": "assistant", "content": "Hi."}], "A9"),
-        ([HELLO, {"role": "assistant", "content": [CALL]}, HELLO], "A3"),
-        ([HELLO, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": [RESULT]}], "A3"),
+        ([], "there is no message"),
+        ([{"role": "assistant", "content": "Hi."}, HELLO], "the first message is not the user's"),
+        ([HELLO, HELLO], "messages 0 and 1 have the same role"),
+        ([HELLO, {"role": "assistant", "content": "Hi."}], "the last message is the assistant's"),
+        ([HELLO, {"role": "assistant", "content": [CALL]}, HELLO], "message 2 has results for []"),
+        (
+            [HELLO, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": [RESULT]}],
+            "but the calls are []",
+        ),
         (
             [
                 HELLO,
                 {"role": "assistant", "content": [CALL]},
                 {"role": "user", "content": [{"type": "text", "text": "a"}, RESULT]},
             ],
-            "A6",
+            "a tool result after other content",
         ),
         (
             [
@@ -85,13 +88,16 @@ def test_a_model_s_name_selects_a_failure(model: str, status: int) -> None:
                 {"role": "assistant", "content": [{**CALL, "id": "a b"}]},
                 {"role": "user", "content": [{**RESULT, "tool_use_id": "a b"}]},
             ],
-            "A7",
+            "invalid call id 'a b'",
         ),
-        ([{"role": "user", "content": [{"type": "text", "text": " "}]}], "A8"),
-        ([HELLO, {"role": "assistant", "content": [{"type": "thinking", "signature": "x"}]}, HELLO], "A10"),
+        ([{"role": "user", "content": [{"type": "text", "text": " "}]}], "message 0 has an empty text block"),
+        (
+            [HELLO, {"role": "assistant", "content": [{"type": "thinking", "signature": "x"}]}, HELLO],
+            "invalid signature",
+        ),
         (
             [HELLO, {"role": "assistant", "content": [{**CALL, "input": "{}"}]}, {"role": "user", "content": [RESULT]}],
-            "A11",
+            "is not an object",
         ),
         ([{"role": "user", "content": [{"type": "text", "text": "a", **MARK}] * 5}], "5 cache marks"),
         ([{"role": "user", "content": [{"type": "thinking", **MARK}]}], "cannot bear"),
@@ -105,7 +111,7 @@ def test_each_rule_is_held(messages: list[dict[str, Any]], problem: str) -> None
 def test_a_good_body_has_no_problem() -> None:
     talk = [HELLO, {"role": "assistant", "content": [CALL]}, {"role": "user", "content": [RESULT]}]
     assert body_problems(body(*talk)) == []
-    assert body_problems(body(*talk) | {"max_tokens": 0}) == ["A12: max_tokens is 0"]
+    assert body_problems(body(*talk) | {"max_tokens": 0}) == ["max_tokens is 0"]
 
 
 def test_a_trigger_that_anthropic_refuses_is_refused() -> None:

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from nca.testing.faults.fault import Fault, Run
-from nca.testing.faults.overflows import WINDOW_TOKENS
+from nca.testing.faults import WINDOW_TOKENS, Fault
 from nca.testing.http_exchange import Exchange
 from tests.models import test_failures
+from tests.testing.cases import Case
 from tests.testing.fault_runs import FaultRuns, came_out
 from tests.testing.test_faults_run import selected
 
 ADVICE = {
     "compact": "/compact",
-    "repair_history": "form",
+    "repair_history": "structure",
     "shrink_payload": "too large in bytes",
     "fail": "",
 }
@@ -26,10 +26,10 @@ def _is_cured(row: dict[str, Any], exchange: Exchange) -> bool:
     """Whether the request is what the reply asked for: a smaller one, less room for the answer, or a later try."""
     if row["action"] in ("backoff", "lower_max_tokens"):
         return exchange.attempt > 1
-    return bool(row["is_overflow"]) and not exchange.refuse(WINDOW_TOKENS, is_sum=False)
+    return bool(row["is_overflow"]) and not exchange.refuse(WINDOW_TOKENS)
 
 
-def _replayed(row: dict[str, Any]) -> Run:
+def _replayed(row: dict[str, Any]) -> Fault:
     def run(exchange: Exchange) -> None:
         if _is_cured(row, exchange):
             return exchange.reply()
@@ -39,31 +39,31 @@ def _replayed(row: dict[str, Any]) -> Run:
     return run
 
 
-def _fault(row: dict[str, Any]) -> Fault:
+def _case(row: dict[str, Any]) -> Case:
     """An overflow ends with one compaction and an answer; its look-alikes with none, by waiting or by a clear line."""
     run, action = _replayed(row), row["action"]
     if action in ("backoff", "lower_max_tokens"):
         # A window that turns out smaller than the talk asks for a compaction, whatever else was said.
         compactions = int(row["provider"] == "vllm")
-        return Fault(row["kind"], run, "answer", requests=2 + 2 * compactions, compactions=compactions, needs_talk=True)
+        return Case(row["kind"], run, "answer", requests=2 + 2 * compactions, compactions=compactions, needs_talk=True)
     if row["is_overflow"]:
-        return Fault(row["kind"], run, "answer", "Compacted", compactions=1, needs_talk=True)
-    return Fault(row["kind"], run, says=ADVICE[action], needs_talk=True)
+        return Case(row["kind"], run, "answer", "Compacted", compactions=1, needs_talk=True)
+    return Case(row["kind"], run, says=ADVICE[action], needs_talk=True)
 
 
-FAULTS = {f"{number}-{row['provider']}-{row['kind']}": _fault(row) for number, row in enumerate(test_failures.ROWS)}
+CASES = {f"{number}-{row['provider']}-{row['kind']}": _case(row) for number, row in enumerate(test_failures.ROWS)}
 
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultRuns]:
-    with FaultRuns(tmp_path_factory.mktemp("replayed"), "run", faults=FAULTS) as running:
+    with FaultRuns(tmp_path_factory.mktemp("replayed"), "run", cases=CASES) as running:
         running.start(selected(request, "test_a_real_reply_is_answered_as_it_should_be"))
         yield running
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_real_reply_is_answered_as_it_should_be(name: str, runs: FaultRuns) -> None:
-    fault, outcome = FAULTS[name], runs.outcome(name)
+    fault, outcome = CASES[name], runs.outcome(name)
     problems = came_out(fault, outcome)
     if fault.says == "Compacted":
         # How many questions a summary takes depends on the limit that the words have.

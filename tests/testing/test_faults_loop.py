@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nca.testing.faults import FAULTS
+from tests.testing.cases import CASES
 from tests.testing.fault_runs import ANSWER, FaultRuns, came_out, question
 from tests.testing.test_faults_run import selected
 
@@ -18,9 +18,9 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield running
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", CASES)
 def test_every_fault_leaves_a_chat_that_goes_on(name: str, runs: FaultRuns) -> None:
-    fault, outcome = FAULTS[name], runs.outcome(name)
+    fault, outcome = CASES[name], runs.outcome(name)
     assert came_out(fault, outcome) == []
     assert outcome.rows == (*fault.stored, "user", "assistant")
     assert "\x1b" not in outcome.stdout + outcome.stderr

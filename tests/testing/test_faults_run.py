@@ -1,4 +1,4 @@
-"""Every script of the provider through `nca run`: what is said, stored and sent (reliability 3.2, F14 to F41)."""
+"""Every script of the provider through `nca run`: what is said, stored and sent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from nca.testing.faults import FAULTS, THEMES
+from nca.testing.faults import FAULTS
 from nca.testing.provider import Provider
 from nca.testing.script import in_order
+from tests.testing.cases import CASES, THEMES
 from tests.testing.fault_runs import ANSWER, FaultRuns, Outcome, came_out
 from tests.testing.forks import forked
 
@@ -32,13 +33,17 @@ def selected(request: pytest.FixtureRequest, test: str) -> list[str]:
 
 
 def test_the_list_is_long_and_no_script_is_named_twice() -> None:
-    assert len(FAULTS) == sum(len(theme) for theme in THEMES.values()) >= 70
-    assert all(fault.about and fault.requests > 0 for fault in FAULTS.values())
+    assert len(CASES) == sum(len(theme) for theme in THEMES) >= 170
+    assert all(case.about and case.requests > 0 for case in CASES.values())
 
 
-@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_that_ships_is_tried() -> None:
+    assert FAULTS.keys() <= CASES.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_every_fault_ends_as_it_should(name: str, runs: FaultRuns) -> None:
-    fault, outcome = FAULTS[name], runs.outcome(name)
+    fault, outcome = CASES[name], runs.outcome(name)
     assert came_out(fault, outcome) == []
     assert len(outcome.rows) == len(fault.stored)
     assert outcome.stderr == ""
@@ -74,7 +79,7 @@ def separate(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize("name", SEPARATE)
 def test_a_process_of_its_own_does_the_same(name: str, separate: FaultRuns) -> None:
-    assert came_out(FAULTS[name], separate.outcome(name)) == []
+    assert came_out(CASES[name], separate.outcome(name)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
-"""The embedded model's process: llama.cpp's server, and nothing else.
+"""The child process of the embedded model: runs llama.cpp's server.
 
-Run as a file (python -P child.py), not as a module of nca: it needs nothing of nca, and nothing in the working
-directory can pose as one of its imports. It is a process of its own because loading holds Python's lock for seconds,
-and because native code that crashes must not take the chat along.
+Run as a file (python -P child.py), not as a module of nca: it imports nothing of nca, and no file in the working
+directory can shadow its imports. It is a separate process because loading holds Python's lock for seconds, and because
+a crash of native code must not end the chat.
 
-Standard input carries one line of JSON (Parameters), then stays open: its end is the end of this process, so it
-never outlives nca, however nca ends. Standard output carries one line of JSON: {"url": …} or {"error": …, "kind": …}.
-What native code prints goes to the log file.
+Standard input carries one line of JSON (Parameters) and then stays open; when it is closed, the process exits, so it
+never outlives nca. Standard output carries one line of JSON: {"url": …} or {"error": …, "kind": …}. The output of
+native code goes to the log file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypedDict
 
 
 class Parameters(TypedDict):
-    """The API key comes this way and not as an argument, which every user of the machine could read."""
+    """Sent over standard input, because any user of the machine can read the arguments of a process."""
 
     model_path: str
     alias: str
@@ -32,8 +32,8 @@ class Parameters(TypedDict):
 
 
 def main() -> None:
-    """Load, say where the server is, and wait for standard input to end."""
-    # Ctrl-C in the terminal is for nca.
+    """Start the server, print its address, and wait until standard input is closed."""
+    # nca handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answer = _take_standard_output()
     parameters: Parameters = json.loads(sys.stdin.readline())
@@ -44,20 +44,20 @@ def main() -> None:
         kind = "libgomp" if "libgomp" in str(error) else "runtime"
         _say(answer, {"kind": kind, "error": str(error)})
         os._exit(1)
-    # Whatever keeps llama.cpp from loading is told to the parent, which knows how to say it.
+    # The parent explains any error.
     except Exception as error:  # noqa: BLE001
         _say(answer, {"kind": "load", "error": f"{type(error).__name__}: {error}"})
         os._exit(1)
     _say(answer, {"url": server.listening_address})
     while sys.stdin.readline():
         continue
-    # Not sys.exit: the server's threads may be in the middle of an answer nobody waits for.
+    # Not sys.exit: it would wait for the server's threads.
     os._exit(0)
 
 
 def _serve(parameters: Parameters) -> Any:
-    """The running server, the model loaded. Its values were measured; each line says why where it is not plain."""
-    # Threads of llama.cpp that spin while they wait fall from 120 to 5 tokens a second beside any other busy process.
+    """Load the model and start the server. The settings are measured."""
+    # Spinning threads fall from 120 to 5 tokens a second while another process is busy.
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     import xllamacpp
 
@@ -68,20 +68,20 @@ def _serve(parameters: Parameters) -> Any:
     common.model.path = parameters["model_path"]
     common.model_alias = {parameters["alias"]}
     common.n_ctx = parameters["window_tokens"]
-    # More slots would each get a share of the window.
+    # More slots would share the window.
     common.n_parallel = 1
     common.hostnames = ["127.0.0.1"]
     common.port = 0
     common.api_keys = [parameters["api_key"]]
     common.ui = False
-    # Tools need the template engine.
+    # Tools require the template engine.
     common.use_jinja = True
     if parameters["template"]:
         common.chat_template = parameters["template"]
-    # What does not fit is an error, never a silent cut.
+    # Report a request that does not fit instead of cutting it silently.
     common.ctx_shift = False
     common.cache_ram_mib = 0
-    # 1.5 instead of 2.2 GB of memory.
+    # Saves 0.7 of 2.2 GB of memory.
     common.no_extra_bufts = True
     common.verbosity = -1
     common.sampling.temp = parameters["temperature"]
@@ -92,14 +92,14 @@ def _serve(parameters: Parameters) -> Any:
 
 
 def _take_standard_output() -> int:
-    """A descriptor for our one line; what else is written to standard output goes the way of the errors."""
+    """A descriptor for the answer line; other writes to standard output go to standard error."""
     answer = os.dup(1)
     os.dup2(2, 1)
     return answer
 
 
 def _send_output_to(path: str) -> None:
-    """Descriptors 1 and 2 to the log, a new one each time; nowhere where it cannot be written."""
+    """Redirect descriptors 1 and 2 to a new log file, or discard the output if it cannot be written."""
     try:
         log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError:

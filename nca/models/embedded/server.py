@@ -1,4 +1,4 @@
-"""The embedded model as a Model: litellm speaks to the child's server as to any other endpoint."""
+"""The embedded model: litellm talks to a llama.cpp server in a child process, like to any other endpoint."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from nca.models.retry import OnRetry
 DEFAULT_WINDOW_TOKENS = 8_192
 SMALLEST_WINDOW_TOKENS = 512
 _ANSWER_SHARE = 4
-"""An answer may take a quarter of the window at most."""
+"""An answer may take at most this fraction of the window: a quarter."""
 
 _END_LOOKS, _END_LOOK_SECONDS = 10, 0.05
 
 _SLOWEST_TOKENS_PER_SECOND = 20
-"""A prompt is read at 97 tokens a second on two cores; a slow machine is waited for all the same."""
+"""Two cores evaluate 97 prompt tokens a second; allow for slower machines."""
 
 
 def facts_of(model: KnownModel, context_window: int) -> ModelFacts:
-    """What is known of an embedded model. `context_window` in tokens, 0: nca's own choice."""
+    """The facts of an embedded model. `context_window` in tokens; 0: the default."""
     wanted = context_window or DEFAULT_WINDOW_TOKENS
     window = max(SMALLEST_WINDOW_TOKENS, min(wanted, model.trained_window_tokens))
     source = "the embedded model's default"
     if context_window:
-        source = "model.context_window" if window == context_window else "model.context_window, within what it can"
+        source = "model.context_window" if window == context_window else "model.context_window, limited by the model"
     return ModelFacts(
         name=f"{PREFIX}{model.name}",
         provider="embedded",
@@ -64,9 +64,9 @@ def _drop(_: Delta) -> None:
 
 
 class EmbeddedModel:
-    """One set of weights that answers. The child starts with the first question (or `warm`), and again after a crash.
+    """An embedded model. The child process starts with the first request (or `warm`), and again after a crash.
 
-    log_path: where the child's own words go.
+    log_path: the log of the child process.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class EmbeddedModel:
 
     @property
     def address(self) -> Address | None:
-        """Where the child listens, None before it was first started."""
+        """The address of the child's server; None before its first start."""
         return self._address
 
     async def warm(self, prefix: ModelRequest | None = None) -> None:
-        """Load litellm and the weights ahead of the first question. Raises ModelUnavailable.
+        """Load litellm and the weights before the first request. Raises ModelUnavailable.
 
-        `prefix`: how that question's request begins (system prompt, tools). It is read now, seconds of work, and
-        found in the server's cache then.
+        `prefix`: the beginning of that request (system prompt, tools). It is evaluated now, which takes seconds, and
+        then found in the server's cache.
         """
         await warm()
         client = await self._running()
@@ -97,7 +97,7 @@ class EmbeddedModel:
             await client.ask(replace(self._bounded(prefix), max_output_tokens=1), _drop)
 
     async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
-        """One answer. A child that ended before it said anything is started once more. See Model.ask."""
+        """One answer. If the child process ends before any text, it is restarted once. See Model.ask."""
         handed_on = False
 
         def hand_on(delta: Delta) -> None:
@@ -125,7 +125,7 @@ class EmbeddedModel:
             raise
 
     async def close(self) -> None:
-        """End the child and its connections; idempotent."""
+        """Stop the child process and close its connections. Idempotent."""
         client, self._client = self._client, None
         try:
             if client is not None:
@@ -134,7 +134,7 @@ class EmbeddedModel:
             self.server.stop()
 
     async def _running(self) -> LitellmModel:
-        """The client of a child that is alive, started where it is not."""
+        """The client of the running child process, which is started if necessary."""
         async with self._starting:
             if self._client is not None and self.server.is_alive:
                 return self._client
@@ -153,14 +153,14 @@ class EmbeddedModel:
             return self._client
 
     def _bounded(self, request: ModelRequest) -> ModelRequest:
-        """The request with a cap on the answer, and without tools where the model has no use for them."""
+        """The request with a limit for the answer, and without tools if the model cannot use them."""
         cap = self.facts.max_output_tokens or DEFAULT_WINDOW_TOKENS
         asked = request.max_output_tokens or cap
         tools = request.tools if self.facts.can_use_tools else []
         return replace(request, max_output_tokens=min(asked, cap), tools=tools)
 
     async def _reason_of_end(self, error: ProviderError) -> str:
-        """Why the child ended, "" where it lives. A connection may break a moment before its process is gone."""
+        """Why the child process ended; "" if it runs. A connection may break a moment before its process ends."""
         if error.failure.action == "backoff":
             for _ in range(_END_LOOKS):
                 if not self.server.is_alive:
@@ -169,10 +169,10 @@ class EmbeddedModel:
         return self.server.how_it_ended()
 
     def _crashed(self, reason: str) -> ModelUnavailable:
-        smaller = f" or take a smaller one (nca models get {SMOLLM.name})" if self.server.model is not SMOLLM else ""
+        smaller = f" or use a smaller one (nca models get {SMOLLM.name})" if self.server.model is not SMOLLM else ""
         return ModelUnavailable(
             f"The embedded model stopped: {reason}.",
-            advice=f"Ask again to start it anew; if memory is short, lower model.context_window{smaller}.",
+            advice=f"Ask again to restart it. If memory is short, lower model.context_window{smaller}.",
         )
 
 
@@ -184,20 +184,20 @@ async def open_embedded(
     on_retry: OnRetry = _ignore,
     env: Mapping[str, str] = os.environ,
 ) -> Model:
-    """The embedded model of this name ("embedded/" may stand before it); its child starts when first needed.
+    """The embedded model of this name, with or without "embedded/". Its child process starts when first needed.
 
-    `context_window` in tokens, 0: settings.context_window, else the default; never above what the model was trained
-    for. Raises UsageError for an unknown name, ModelUnavailable where weights or runtime are missing.
+    `context_window` in tokens; 0: settings.context_window or the default, at most the trained window.
+    Raises UsageError for an unknown name, ModelUnavailable if weights or runtime are missing.
     """
     model = weights.known(name, env)
     path = weights.path_of(model.name, env)
     if path is None:
         raise ModelUnavailable(
-            f"The weights of {model.name} are not here.", advice=f"Fetch them with: nca models get {model.name}"
+            f"The weights of {model.name} are not installed.", advice=f"Download them: nca models get {model.name}"
         )
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelUnavailable(
-            "The embedded model's runtime is not installed.", advice="Install it with: pip install 'nca[local]'"
+            "The embedded model's runtime is not installed.", advice="Install it: pip install 'nca[local]'"
         )
     settings = settings or ModelSettings()
     settings = replace(settings, context_window=context_window or settings.context_window)
@@ -205,6 +205,6 @@ async def open_embedded(
 
 
 def _patient(settings: ModelSettings, window_tokens: int) -> ModelSettings:
-    """Deadlines that a slow machine can meet, and no tries of litellm's against a child that is gone."""
+    """Timeouts for a slow machine, and no retries against a child process that has ended."""
     reading = 30.0 + window_tokens / _SLOWEST_TOKENS_PER_SECOND
     return replace(settings, first_token_seconds=max(settings.first_token_seconds, reading), max_retries=0, api_base="")

@@ -1,4 +1,4 @@
-"""The embedded model's weights on this machine: which are there, which to take, and how to get them."""
+"""The embedded model's weights on this machine: which are installed, which is recommended, and how to get it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = [
 ]
 
 VARIABLE = "NCA_EMBEDDED"
-"""The environment's word on which model to take; `recommended` and nothing mean: see what fits."""
+"""Environment variable that selects the model; `recommended` or unset: the one that fits the machine."""
 RECOMMENDED = "recommended"
 
 ENOUGH_DISK_BYTES = 3_500_000_000
 ENOUGH_RAM_BYTES = 3_000_000_000
-"""Qwen takes 1.1 GB of disk and 1.5 GB of memory; a machine that has just that has no room for its work."""
+"""Qwen needs 1.1 GB of disk and 1.5 GB of memory; the rest is for other programs."""
 
 
 def known(name: str, env: Mapping[str, str] = os.environ) -> KnownModel:
-    """The model of this name, with or without `embedded/`; "" and `recommended` mean the one that is.
+    """The model of this name, with or without `embedded/`; the recommended one for "" and `recommended`.
 
-    Raises UsageError with the names that there are.
+    Raises UsageError with the valid names.
     """
     short = name.removeprefix(PREFIX)
     return named(recommended(env) if short in ("", RECOMMENDED) else short)
@@ -48,12 +48,12 @@ def models_dir(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def installed(env: Mapping[str, str] = os.environ) -> list[str]:
-    """The names of the models whose weights are here, the best first."""
+    """Names of the models whose weights are installed, the best first."""
     return [name for name in KNOWN if path_of(name, env) is not None]
 
 
 def path_of(name: str, env: Mapping[str, str] = os.environ) -> Path | None:
-    """The weights' file, None where it is not here or not of the right size."""
+    """The file of the weights; None if it is missing or has the wrong size."""
     model = known(name, env)
     path = models_dir(env) / model.filename
     try:
@@ -65,10 +65,10 @@ def path_of(name: str, env: Mapping[str, str] = os.environ) -> Path | None:
 def recommended(
     env: Mapping[str, str] = os.environ, *, free_disk: int | None = None, available_ram: int | None = None
 ) -> str:
-    """The model to take here: the able one, or the small one where disk or memory are short.
+    """The model for this machine: the capable one, or the small one if disk or memory are short.
 
-    `free_disk` and `available_ram` are in bytes; None: looked up. NCA_EMBEDDED decides where it is set.
-    Raises UsageError where it names no model.
+    `free_disk` and `available_ram` are in bytes; None: look them up. NCA_EMBEDDED wins if it is set.
+    Raises UsageError if it names no model.
     """
     wanted = env.get(VARIABLE, "").strip()
     if wanted and wanted != RECOMMENDED:
@@ -90,9 +90,9 @@ def get(
     env: Mapping[str, str] = os.environ,
     directory: Path | None = None,
 ) -> Path:
-    """The weights' file, fetched and checked where it is not here yet. Resumes what was begun.
+    """The file of the weights, downloaded and verified if missing. Resumes an interrupted download.
 
-    Raises UsageError for an unknown name, ModelUnavailable where no source could give it, NcaError for the disk.
+    Raises UsageError for an unknown name, ModelUnavailable if no source has it, NcaError for disk errors.
     """
     return fetch(known(name, env), directory or models_dir(env), source=source, progress=progress, env=env)
 

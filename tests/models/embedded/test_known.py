@@ -35,7 +35,7 @@ def test_a_name_may_have_its_prefix() -> None:
 
 
 def test_an_unknown_name_says_what_there_is_and_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"Did you mean smollm2-135m\? There are: qwen2.5-coder-1.5b, smollm2-135m"):
+    with pytest.raises(UsageError, match=r"Did you mean smollm2-135m\? Valid: qwen2.5-coder-1.5b, smollm2-135m"):
         named("SmolLM2")
-    with pytest.raises(UsageError, match=r"^There is no embedded model 'x'\. There are:"):
+    with pytest.raises(UsageError, match=r"^There is no embedded model 'x'\. Valid:"):
         named("x")

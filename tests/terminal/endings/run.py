@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from nca.testing.faults import Fault
 from nca.testing.provider import Provider
 from tests.terminal.endings.chat import POLL_SECONDS, Chat, Event, Hang, Start
 from tests.terminal.endings.kept import lost
@@ -103,7 +102,7 @@ class Run:
 
     def _run(self, work: Callable[[Chat], None]) -> Self:
         home = self.place.home(self.name)
-        faults = {MODEL: Fault("the scripted turn", answer)}
+        faults = {MODEL: answer}
         with Provider(faults=faults) as provider, Chat(self.begin, self.place.forks, home, provider) as chat:
             try:
                 work(chat)

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API refuses of a body (reliability 3.6, A1–A15, as far as they concern the body)."""
+"""The rules of Anthropic's Messages API for the body of a request: https://docs.anthropic.com/en/api/messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CANNOT_BEAR_A_MARK = frozenset({"thinking", "redacted_thinking"})
 
 
 def body_problems(body: dict[str, Any], betas: str = "", *, signed: Collection[str] = ()) -> list[str]:
-    """One line for each thing that would be refused. `signed`: the signatures that were given for thoughts."""
+    """One line for each violation. `signed`: the signatures that the API has issued for thinking blocks."""
     messages = [(message.get("role"), _listed(message.get("content"))) for message in body.get("messages") or ()]
     return [
         *_order(messages),
@@ -30,19 +30,19 @@ def body_problems(body: dict[str, Any], betas: str = "", *, signed: Collection[s
 
 def _order(messages: list[tuple[Any, list[Any]]]) -> Iterator[str]:
     if not messages:
-        yield "A1: no message"
+        yield "there is no message"
         return
     first_role, first = messages[0]
     if first_role != "user" and not (first and first[0].get("type") == "compaction"):
-        yield "A1: the first message is not the user's"
+        yield "the first message is not the user's"
     for index, (role, _) in enumerate(messages):
         if role not in ("user", "assistant"):
-            yield f"A2: message {index} has the role {role}"
+            yield f"message {index} has the role {role}"
     for index, ((one, _), (two, _)) in enumerate(pairwise(messages)):
         if one == two:
-            yield f"A2: messages {index} and {index + 1} have one role"
+            yield f"messages {index} and {index + 1} have the same role"
     if messages[-1][0] != "user":
-        yield "A9: the last message is the assistant's"
+        yield "the last message is the assistant's"
 
 
 def _tools(messages: list[tuple[Any, list[Any]]]) -> Iterator[str]:
@@ -52,36 +52,36 @@ def _tools(messages: list[tuple[Any, list[Any]]]) -> Iterator[str]:
         results = [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
         if role == "user":
             if sorted(results) != sorted(waiting):
-                yield f"A3–A5: message {index} answers {results}, asked were {waiting}"
+                yield f"message {index} has results for {results}, but the calls are {waiting}"
             kinds = [block.get("type") for block in blocks]
             if "tool_result" in kinds[len(results) :]:
-                yield f"A6: in message {index} a result stands behind other content"
+                yield f"message {index} has a tool result after other content"
             waiting = []
             continue
         calls = [block for block in blocks if block.get("type") == "tool_use"]
         waiting = [call["id"] for call in calls]
         for call in calls:
             if call["id"] in seen or not _ID.fullmatch(call["id"]):
-                yield f"A7: the id {call['id']!r} of message {index}"
+                yield f"message {index} has a repeated or invalid call id {call['id']!r}"
             if not isinstance(call.get("input"), dict):
-                yield f"A11: the input of {call['id']} is no object"
+                yield f"the input of {call['id']} is not an object"
             if not _NAME.fullmatch(call.get("name") or ""):
-                yield f"the name {call.get('name')!r} of a call"
+                yield f"the tool name {call.get('name')!r} is invalid"
             seen.add(call["id"])
     if waiting:
-        yield f"A3: {waiting} have no result"
+        yield f"the calls {waiting} have no result"
 
 
 def _texts(messages: list[tuple[Any, list[Any]]], body: dict[str, Any]) -> Iterator[str]:
     for index, (_, blocks) in enumerate(messages):
         if not blocks:
-            yield f"A8: message {index} is empty"
+            yield f"message {index} is empty"
         if any(block.get("type") == "text" and not block.get("text", "").strip() for block in blocks):
-            yield f"A8: message {index} has an empty text"
+            yield f"message {index} has an empty text block"
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
-        yield f"A12: max_tokens is {body.get('max_tokens')!r}"
+        yield f"max_tokens is {body.get('max_tokens')!r}"
     if len(json.dumps(body)) > MOST_BYTES:
-        yield "A13: the body is too large"
+        yield "the body is too large"
 
 
 def _thoughts(messages: list[tuple[Any, list[Any]]], signed: Collection[str]) -> Iterator[str]:
@@ -89,10 +89,10 @@ def _thoughts(messages: list[tuple[Any, list[Any]]], signed: Collection[str]) ->
         kinds = [block.get("type") for block in blocks if block.get("type") != "compaction"]
         thoughts = [block for block in blocks if block.get("type") == "thinking"]
         if any(kind == "thinking" for kind in kinds[len(thoughts) :]):
-            yield f"A10: in message {index} a thought stands behind other content"
+            yield f"message {index} has a thinking block after other content"
         for thought in thoughts:
             if thought.get("signature") not in signed:
-                yield f"A10: the signature of a thought in message {index} is not valid"
+                yield f"a thinking block of message {index} has an invalid signature"
 
 
 def _marks(messages: list[tuple[Any, list[Any]]], body: dict[str, Any]) -> Iterator[str]:
@@ -110,11 +110,11 @@ def _marks(messages: list[tuple[Any, list[Any]]], body: dict[str, Any]) -> Itera
 def _compaction(messages: list[tuple[Any, list[Any]]], body: dict[str, Any], betas: str) -> Iterator[str]:
     has_block = any(block.get("type") == "compaction" for _, blocks in messages for block in blocks)
     if (has_block or body.get("context_management")) and "compact-2026-01-12" not in betas:
-        yield "a compaction without its beta header"
+        yield "a compaction block needs the beta header"
     for _, blocks in messages:
         for block in blocks:
             if block.get("type") == "compaction" and not str(block.get("content") or "").strip():
-                yield "a block of compaction says nothing"
+                yield "a compaction block is empty"
 
 
 def _listed(content: Any) -> list[Any]:

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from nca.testing.faults.fault import BEGUN, Fault, Run, once
+from nca.testing.faults import BEGUN, FAULTS, once
 from nca.testing.http_exchange import Exchange
+from tests.testing.cases.case import Case
 
 _SOON = {"model.first_token_seconds": "1", "model.idle_seconds": "1"}
 """The shortest deadlines that can be set."""
 _SHORT = {"model.total_seconds": "2"}
 
 
-def _closes(exchange: Exchange) -> None:
-    exchange.cut()
-
-
-def _resets(exchange: Exchange) -> None:
-    exchange.reset()
-
-
 def _resets_after_headers(exchange: Exchange) -> None:
     exchange.begin()
     exchange.reset()
-
-
-def _begun(end: Run) -> Run:
-    def run(exchange: Exchange) -> None:
-        exchange.begin()
-        exchange.text(BEGUN)
-        end(exchange)
-
-    return run
 
 
 def _stalls_after_headers(exchange: Exchange) -> None:
@@ -51,13 +35,6 @@ def _short(exchange: Exchange) -> None:
     exchange.handler.end_headers()
     exchange.handler.wfile.write(b'{"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "mess')
     exchange.cut()
-
-
-def _drips(exchange: Exchange) -> None:
-    """A character at a time, so that no pause is ever long enough."""
-    exchange.begin()
-    while not exchange.closing.wait(0.3):
-        exchange.delta({"content": "."})
 
 
 def _comments(exchange: Exchange) -> None:
@@ -92,44 +69,46 @@ def _second_request_reset(exchange: Exchange) -> None:
         exchange.reply()
 
 
-FAULTS = {
-    "closes-at-once": Fault("accepted, closed", once(_closes), "answer", "broke off", requests=2),
-    "closes-for-ever": Fault(
-        "accepted, closed, always", _closes, says="broke off", requests=2, settings={"model.max_retries": "1"}
+CASES = {
+    "closes-at-once": Case("accepted, closed", FAULTS["closes-at-once"], "answer", "was lost", requests=2),
+    "closes-for-ever": Case(
+        "accepted, closed, always", Exchange.cut, says="was lost", requests=2, settings={"model.max_retries": "1"}
     ),
-    "resets-at-once": Fault("reset before headers", once(_resets), "answer", "broke off", requests=2),
-    "resets-after-headers": Fault("reset behind the headers", once(_resets_after_headers), "answer", requests=2),
-    "resets-in-the-middle": Fault("reset behind some text", _begun(_resets), shown=BEGUN),
-    "cut-in-the-middle": Fault("the connection is cut", _begun(_closes), shown=BEGUN),
-    "short-body": Fault("a body shorter than promised", once(_short), "answer", requests=2),
-    "stalls-at-first": Fault(
-        "accepted, then nothing", Exchange.stall, says="first_token_seconds", requests=2, settings=_SOON
+    "resets-at-once": Case("reset before headers", FAULTS["resets-at-once"], "answer", "was lost", requests=2),
+    "resets-after-headers": Case("reset behind the headers", once(_resets_after_headers), "answer", requests=2),
+    "resets-in-the-middle": Case("reset behind some text", FAULTS["resets-in-the-middle"], shown=BEGUN),
+    "cut-in-the-middle": Case("the connection is cut", FAULTS["cut-in-the-middle"], shown=BEGUN),
+    "short-body": Case("a body shorter than promised", once(_short), "answer", requests=2),
+    "stalls-at-first": Case(
+        "accepted, then nothing", FAULTS["stalls-at-first"], says="first_token_seconds", requests=2, settings=_SOON
     ),
-    "stalls-once": Fault(
+    "stalls-once": Case(
         "nothing, once", once(Exchange.stall), "answer", "first_token_seconds", requests=2, settings=_SOON
     ),
-    "stalls-after-headers": Fault(
+    "stalls-after-headers": Case(
         "headers, then nothing", _stalls_after_headers, says="idle_seconds", requests=2, settings=_SOON
     ),
-    "stalls-in-the-middle": Fault(
-        "text, then nothing", _begun(Exchange.stall), says="idle_seconds", shown=BEGUN, settings=_SOON
+    "stalls-in-the-middle": Case(
+        "text, then nothing", FAULTS["stalls-in-the-middle"], says="idle_seconds", shown=BEGUN, settings=_SOON
     ),
-    "stalls-before-the-end": Fault(
+    "stalls-before-the-end": Case(
         "the whole text, and no end",
         _stalls_before_the_end,
         says="idle_seconds",
         rows=("user", "interrupted"),
         settings=_SOON,
     ),
-    "drips": Fault("a character now and then, for ever", _drips, says="total_seconds", shown="...", settings=_SHORT),
-    "only-comments": Fault("comments and no answer", _comments, says="first_token_seconds", requests=2, settings=_SOON),
-    "old-protocol": Fault("HTTP/1.0", _old_protocol, "answer"),
-    "bad-compression": Fault("gzip that is none", once(_bad_compression), "answer", requests=2),
-    "second-request-reset": Fault(
+    "drips": Case(
+        "a character now and then, for ever", FAULTS["drips"], says="total_seconds", shown="...", settings=_SHORT
+    ),
+    "only-comments": Case("comments and no answer", _comments, says="first_token_seconds", requests=2, settings=_SOON),
+    "old-protocol": Case("HTTP/1.0", _old_protocol, "answer"),
+    "bad-compression": Case("gzip that is none", once(_bad_compression), "answer", requests=2),
+    "second-request-reset": Case(
         "a kept connection that is gone",
         _second_request_reset,
         "answer",
-        "broke off",
+        "was lost",
         requests=3,
         rows=("user", "assistant", "tool", "assistant"),
         results=("",),

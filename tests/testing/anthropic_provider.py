@@ -12,10 +12,10 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-from nca.testing.anthropic_rules import body_problems
 from nca.testing.loopback import LoopbackHandler, LoopbackProvider
 from nca.testing.script import Answer, Script, prose
 from nca.testing.tokens import count_tokens, split_tokens
+from tests.testing.anthropic_rules import body_problems
 
 LOOK_BACK_BLOCKS = 20
 """Anthropic looks so many blocks back from a mark for what it has cached."""

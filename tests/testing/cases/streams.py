@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 
-from nca.testing.faults.fault import BEGUN, Fault, Run, once
+from nca.testing.faults import BEGUN, FAULTS, Fault, event, once
 from nca.testing.http_exchange import Exchange
 from nca.testing.tokens import split_tokens
+from tests.testing.cases.case import Case
 
 _LONG = "A line of an answer that goes on for some time, and then a little further. " * 2_000
 _TINY = "Many small pieces. " * 150
 _WIDE = "Grüße, 日本語 und 😀."
 
 
-def _wrapped(wrap: str, end: str = "\n\n") -> Run:
+def _wrapped(wrap: str, end: str = "\n\n") -> Fault:
     """Each event's line written in another legal way; `wrap` has its data at {}."""
 
     def run(exchange: Exchange) -> None:
@@ -37,7 +38,7 @@ def _in_lines(exchange: Exchange) -> None:
     exchange.done()
 
 
-def _says(text: str) -> Run:
+def _says(text: str) -> Fault:
     def run(exchange: Exchange) -> None:
         exchange.begin()
         exchange.text(text)
@@ -64,7 +65,7 @@ def _split(exchange: Exchange) -> None:
     exchange.done()
 
 
-def _then(data: bytes, *, is_over: bool = True) -> Run:
+def _then(data: bytes, *, is_over: bool = True) -> Fault:
     """Some text, then these bytes."""
 
     def run(exchange: Exchange) -> None:
@@ -72,17 +73,6 @@ def _then(data: bytes, *, is_over: bool = True) -> Run:
         exchange.text(BEGUN)
         exchange.raw(data)
         exchange.done() if is_over else exchange.end()
-
-    return run
-
-
-def _first(data: str) -> Run:
-    """This event instead of an answer."""
-
-    def run(exchange: Exchange) -> None:
-        exchange.begin()
-        exchange.event(data)
-        exchange.done()
 
     return run
 
@@ -124,38 +114,31 @@ def _end_mark_early(exchange: Exchange) -> None:
     exchange.done()
 
 
-def _early_end(exchange: Exchange) -> None:
-    exchange.begin()
-    exchange.text(BEGUN)
-    exchange.end()
-
-
-_OVERLOADED = '{"error": {"message": "The server is overloaded.", "type": "server_error", "code": "500"}}'
 _OF_ANTHROPIC = '{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'
 _OF_ROUTER = '{"error": {"code": 502, "message": "Provider returned error", "metadata": {"raw": "Upstream is gone"}}}'
 
-FAULTS = {
-    "odd-chunks": Fault("comments, empty and null chunks, everything twice", _odd_chunks, "answer"),
-    "with-names": Fault("event: names", _wrapped("event: delta\nid: 7\ndata: {}"), "answer"),
-    "without-space": Fault("no space behind data:", _wrapped("data:{}"), "answer"),
-    "with-returns": Fault("lines that end in CR LF", _wrapped("data: {}", "\r\n\r\n"), "answer"),
-    "in-lines": Fault("one event over several lines", _in_lines, "answer"),
-    "split-characters": Fault("characters cut between their bytes", _split, "answer", shown=_WIDE),
-    "lone-surrogate": Fault("half a character", _says("A lone \ud83d half."), "answer", shown="A lone"),
-    "with-nul": Fault("NUL and escape codes", _says("A \x00\x1b[31mred\x07 word."), "answer", shown="word."),
-    "one-large-chunk": Fault("150 KB in one event", _in_one_piece, "answer", shown=_LONG[:70]),
-    "many-small-chunks": Fault("hundreds of events", _says(_TINY), "answer", shown=_TINY[:70]),
-    "no-end-mark": Fault("a finish reason and no end mark", _no_end_mark, "answer"),
-    "more-after-the-end": Fault("text behind the end mark", _more_after_the_end, "answer"),
-    "end-mark-early": Fault("an end mark and no finish reason", _end_mark_early, "answer"),
-    "ends-without-reason": Fault("the stream ends early", _early_end, says="broke off", shown=BEGUN),
-    "malformed": Fault("an event that is not JSON", _then(b'data: {"choices": [{"index": 0, "del\n\n'), shown=BEGUN),
-    "truncated": Fault("the last line is cut", _then(b'data: {"choices": [{"ind', is_over=False), shown=BEGUN),
-    "bad-encoding": Fault("bytes that are not UTF-8", _then(b'data: {"choices": "\xff\xfe"}\n\n'), shown=BEGUN),
-    "error-in-stream": Fault(
-        "an error behind some text", _then(f"data: {_OVERLOADED}\n\n".encode()), says="overloaded", shown=BEGUN
+CASES = {
+    "odd-chunks": Case("comments, empty and null chunks, everything twice", _odd_chunks, "answer"),
+    "with-names": Case("event: names", _wrapped("event: delta\nid: 7\ndata: {}"), "answer"),
+    "without-space": Case("no space behind data:", _wrapped("data:{}"), "answer"),
+    "with-returns": Case("lines that end in CR LF", _wrapped("data: {}", "\r\n\r\n"), "answer"),
+    "in-lines": Case("one event over several lines", _in_lines, "answer"),
+    "split-characters": Case("characters cut between their bytes", _split, "answer", shown=_WIDE),
+    "lone-surrogate": Case("half a character", _says("A lone \ud83d half."), "answer", shown="A lone"),
+    "with-nul": Case("NUL and escape codes", _says("A \x00\x1b[31mred\x07 word."), "answer", shown="word."),
+    "one-large-chunk": Case("150 KB in one event", _in_one_piece, "answer", shown=_LONG[:70]),
+    "many-small-chunks": Case("hundreds of events", _says(_TINY), "answer", shown=_TINY[:70]),
+    "no-end-mark": Case("a finish reason and no end mark", _no_end_mark, "answer"),
+    "more-after-the-end": Case("text behind the end mark", _more_after_the_end, "answer"),
+    "end-mark-early": Case("an end mark and no finish reason", _end_mark_early, "answer"),
+    "ends-without-reason": Case(
+        "the stream ends early", FAULTS["ends-without-reason"], says="ended early", shown=BEGUN
     ),
-    "error-first": Fault("an error instead, once", once(_first(_OVERLOADED)), "answer", "overloaded", requests=2),
-    "error-of-anthropic": Fault("Anthropic's, once", once(_first(_OF_ANTHROPIC)), "answer", "overloaded", requests=2),
-    "error-of-router": Fault("OpenRouter's, once", once(_first(_OF_ROUTER)), "answer", "upstream", requests=2),
+    "malformed": Case("an event that is not JSON", _then(b'data: {"choices": [{"index": 0, "del\n\n'), shown=BEGUN),
+    "truncated": Case("the last line is cut", _then(b'data: {"choices": [{"ind', is_over=False), shown=BEGUN),
+    "bad-encoding": Case("bytes that are not UTF-8", _then(b'data: {"choices": "\xff\xfe"}\n\n'), shown=BEGUN),
+    "error-in-stream": Case("an error behind some text", FAULTS["error-in-stream"], says="overloaded", shown=BEGUN),
+    "error-first": Case("an error instead, once", FAULTS["error-first"], "answer", "overloaded", requests=2),
+    "error-of-anthropic": Case("Anthropic's, once", once(event(_OF_ANTHROPIC)), "answer", "overloaded", requests=2),
+    "error-of-router": Case("OpenRouter's, once", once(event(_OF_ROUTER)), "answer", "upstream", requests=2),
 }

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 
+from nca.testing.faults import ANTHROPIC_OVERFLOW
+
 MAXIMUM = "This model's maximum context length is <limit> tokens."
 TO_REDUCE = "Please reduce the length of the messages or completion."
 REQUESTED = f"{MAXIMUM} However, you requested <asked> tokens (<prompt> in the messages, <output> in the completion)."
 RESULTED = f"{MAXIMUM} However, your messages resulted in <prompt> tokens."
-ANTHROPIC = {
-    "type": "error",
-    "error": {"type": "invalid_request_error", "message": "prompt is too long: <prompt> tokens > <limit> maximum"},
-}
 SUM = "input length and `max_tokens` exceed context limit: <prompt> + <output> > <limit>, decrease input length"
-GEMINI = "The input token count (<prompt>) exceeds the maximum number of tokens allowed (<limit>)."
 TGI = (
     "Input validation error: `inputs` tokens + `max_new_tokens` must be <= <limit>."
     " Given: <prompt> `inputs` tokens and <output> `max_new_tokens`"
@@ -23,7 +20,9 @@ STUDIO = (
     " length of only <limit> tokens, which is not enough."
 )
 CEREBRAS = f"{TO_REDUCE} Current length is <prompt> while limit is <limit>"
-PROXY = f"litellm.BadRequestError: litellm.ContextWindowExceededError: AnthropicError - {json.dumps(ANTHROPIC)}"
+PROXY = (
+    f"litellm.BadRequestError: litellm.ContextWindowExceededError: AnthropicError - {json.dumps(ANTHROPIC_OVERFLOW)}"
+)
 LLAMA_CPP = {
     "error": {
         "code": 400,
@@ -38,5 +37,6 @@ RESPONSES = {
         "error": {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."},
     },
 }
-ROUTER = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": json.dumps(ANTHROPIC)}}}
-CAP = "max_tokens is too large: <output>. This model supports at most <limit> completion tokens."
+ROUTER = {
+    "error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": json.dumps(ANTHROPIC_OVERFLOW)}}
+}

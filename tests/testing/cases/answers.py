@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from nca.testing.faults.fault import Fault, Run, once
+from nca.testing.faults import BEGUN, FAULTS, Fault, finish, once
 from nca.testing.http_exchange import Exchange
+from tests.testing.cases.case import Case
 
 _THROTTLE = '{"message":"Too many tokens, please wait before trying again."}'
 _ERROR_TEXT = '{"error": {"message": "The upstream service failed.", "type": "server_error", "code": 500}}'
-_FILTERED = "The beginning of something"
 
 
-def ends(reason: str, text: str | None = None) -> Run:
-    """The script's answer (or this text) with this reason."""
-
-    def run(exchange: Exchange) -> None:
-        exchange.begin()
-        exchange.text(exchange.answer.text if text is None else text)
-        exchange.finish(reason)
-        exchange.done()
-
-    return run
-
-
-def reports(usage: Any) -> Run:
+def reports(usage: Any) -> Fault:
     """The script's answer with this usage."""
 
     def run(exchange: Exchange) -> None:
@@ -37,17 +25,10 @@ def reports(usage: Any) -> Run:
     return run
 
 
-def _no_usage(exchange: Exchange) -> None:
-    exchange.begin()
-    exchange.text(exchange.answer.text)
-    exchange.delta({}, "stop")
-    exchange.done()
-
-
 def _filled_window(exchange: Exchange) -> None:
     """No room is left for a single token; said as an answer of length 0."""
     prompt = exchange.prompt_tokens
-    if not exchange.refuse(6_000, is_sum=False):
+    if not exchange.refuse(6_000):
         return exchange.reply()
     exchange.begin()
     exchange.delta({}, "length")
@@ -93,46 +74,44 @@ _NEGATIVE = {"prompt_tokens": -1, "completion_tokens": -5, "total_tokens": -6}
 _INVENTED = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
 _WORDS = {"prompt_tokens": "many", "completion_tokens": None, "prompt_tokens_details": "none"}
 
-FAULTS = {
-    "unknown-reason": Fault("an unknown finish reason", ends("because"), "answer", "of its own: because"),
-    "stop-without-text": Fault("a stop without text", ends("stop", ""), says="empty answer", requests=2),
-    "blank": Fault("nothing but spaces", ends("stop", " \n\t "), says="empty answer", requests=2),
-    "cut-by-length": Fault("text cut by length", ends("length"), "answer", "cut off at its limit"),
-    "no-room-for-text": Fault(
+CASES = {
+    "unknown-reason": Case("an unknown finish reason", finish("because"), "answer", "of its own: because"),
+    "stop-without-text": Case("a stop without text", finish("stop", ""), says="empty answer", requests=2),
+    "blank": Case("nothing but spaces", FAULTS["blank"], says="empty answer", requests=2),
+    "cut-by-length": Case("text cut by length", FAULTS["cut-by-length"], "answer", "cut off at its limit"),
+    "no-room-for-text": Case(
         "length, and no text although there was room",
-        ends("length", ""),
+        finish("length", ""),
         says="max_output_tokens",
     ),
-    "filtered": Fault(
-        "content_filter behind some text", ends("content_filter", _FILTERED), "answer", "filter", shown=_FILTERED
-    ),
-    "filtered-at-once": Fault("content_filter, no text", ends("content_filter", ""), says="content filter"),
-    "refusal": Fault("a refusal in its own field", _refusal, "answer", shown="I cannot help with that."),
-    "only-thoughts": Fault("reasoning and no text, once", once(_only_thoughts), "answer", "empty answer", requests=2),
-    "only-thoughts-for-ever": Fault("reasoning and no text", _only_thoughts, says="empty answer", requests=2),
-    "thoughts-first": Fault("reasoning, then text", _thoughts_first, "answer"),
-    "error-as-text": Fault(
+    "filtered": Case("content_filter behind some text", FAULTS["filtered"], "answer", "filter", shown=BEGUN),
+    "filtered-at-once": Case("content_filter, no text", finish("content_filter", ""), says="content filter"),
+    "refusal": Case("a refusal in its own field", _refusal, "answer", shown="I cannot help with that."),
+    "only-thoughts": Case("reasoning and no text, once", once(_only_thoughts), "answer", "empty answer", requests=2),
+    "only-thoughts-for-ever": Case("reasoning and no text", _only_thoughts, says="empty answer", requests=2),
+    "thoughts-first": Case("reasoning, then text", _thoughts_first, "answer"),
+    "error-as-text": Case(
         "a throttle as the answer's text, once",
-        once(ends("error_finish", _THROTTLE)),
+        once(finish("error_finish", _THROTTLE)),
         "answer",
         "too many tokens",
         requests=2,
     ),
-    "error-as-text-for-ever": Fault(
+    "error-as-text-for-ever": Case(
         "an error as the answer's text",
-        ends("error", _ERROR_TEXT),
+        finish("error", _ERROR_TEXT),
         says="upstream",
         settings={"model.max_retries": "1"},
         requests=2,
     ),
-    "no-usage": Fault("no usage although asked for", _no_usage, "answer"),
-    "null-usage": Fault("usage: null", reports(None), "answer"),
-    "negative-usage": Fault("negative counts", reports(_NEGATIVE), "answer"),
-    "absurd-usage": Fault("counts beyond any window", reports(_ABSURD), "answer"),
-    "worded-usage": Fault("counts that are words", reports(_WORDS), "answer"),
-    "invented-usage": Fault("counts of something else", reports(_INVENTED), "answer", needs_talk=True),
-    "cut-prompt": Fault("what does not fit is left out silently", _cut_prompt, "answer", "left out", needs_talk=True),
-    "filled-window": Fault(
+    "no-usage": Case("no usage although asked for", FAULTS["no-usage"], "answer"),
+    "null-usage": Case("usage: null", reports(None), "answer"),
+    "negative-usage": Case("negative counts", reports(_NEGATIVE), "answer"),
+    "absurd-usage": Case("counts beyond any window", reports(_ABSURD), "answer"),
+    "worded-usage": Case("counts that are words", reports(_WORDS), "answer"),
+    "invented-usage": Case("counts of something else", reports(_INVENTED), "answer", needs_talk=True),
+    "cut-prompt": Case("what does not fit is left out silently", _cut_prompt, "answer", "left out", needs_talk=True),
+    "filled-window": Case(
         "length, nothing said, the window full",
         _filled_window,
         "answer",

@@ -1,0 +1,41 @@
+"""Write a file atomically: after a crash it has its old content or the new one, never a part of either."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+PRIVATE = 0o600
+"""Readable by the user only."""
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> None:
+    """Replace or create `path`; the content is on the disk on return. Raises OSError.
+
+    mode: permissions; None keeps those of the existing file, and uses the defaults for a new one.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            if mode is None:
+                with suppress(FileNotFoundError):
+                    temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+            file.flush()
+            os.fsync(handle)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    # Makes the rename durable, if the file system supports it.
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
