@@ -168,8 +168,8 @@ class Draft:
     def _block_raw(self, block: Block) -> int:
         """Raw tokens of the block as it is sent, with its repairs."""
         messages = self.shown(block)
-        for rule in BLOCK_REPAIRS:
-            messages = rule.repair(messages)
+        for repair in BLOCK_REPAIRS:
+            messages = repair(messages)
         return sum(self.history.message_tokens(message) for message in messages)
 
     def _take_view(self) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from nca.context.history import History
-from nca.context.rules import REPAIRS, WHOLE_REPAIRS, AssistantAfterTool
-from nca.context.rules.ids import UniqueIds
+from nca.context.rules import REPAIRS, WHOLE_REPAIRS
+from nca.context.rules.ids import with_unique_ids
 from nca.context.rules.media import without_media
 from nca.context.rules.regular import regular_spans
+from nca.context.rules.turn_order import with_assistant_after_tool
 from nca.context.view import Verbatim, View
 from nca.messages import Message
 from nca.wire import message_to_dict
@@ -41,11 +42,11 @@ def repair(messages: Sequence[Message], provider: str = "") -> list[Message]:
     """The conversation so that the provider takes it; with no provider named, so that every one does."""
     repaired = list(messages)
     for rule in REPAIRS if regular_spans(repaired) is None else WHOLE_REPAIRS:
-        repaired = rule.repair(repaired)
+        repaired = rule(repaired)
     if not provider or provider in PROVIDERS_WITHOUT_USER_AFTER_TOOL:
-        repaired = AssistantAfterTool().repair(repaired)
+        repaired = with_assistant_after_tool(repaired)
     if provider in PROVIDERS_WITHOUT_USER_AFTER_TOOL:
-        repaired = UniqueIds(exactly_nine=True).repair(repaired)
+        repaired = with_unique_ids(repaired, exactly_nine=True)
     return repaired
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nca.context.rules.ids import UniqueIds
-from nca.context.rules.parallel_batch import ParallelBatch
-from nca.context.rules.tool_pairs import ToolPairs
+from nca.context.rules.ids import with_unique_ids
+from nca.context.rules.parallel_batch import with_results_in_order
+from nca.context.rules.tool_pairs import with_whole_pairs
 from nca.context.validate import CHECKS
 from nca.context.validate import validate_request as check
 from nca.errors import InvalidMessages, UsageError
@@ -46,11 +46,11 @@ def repair_tool_pairs(messages: Sequence[Mapping[str, Any]]) -> RepairResult:
     Raises InvalidMessages.
     """
     read = read_messages(messages)
-    whole = ParallelBatch().repair(ToolPairs().repair(ParallelBatch().repair(read)))
+    whole = with_results_in_order(with_whole_pairs(with_results_in_order(read)))
     known = {id(message) for message in read}
     made = [position for position, message in enumerate(whole) if id(message) not in known]
     ids = [call.id for message in whole for call in message.tool_calls]
-    renamed = UniqueIds().repair(whole) if len(set(ids)) < len(ids) else whole
+    renamed = with_unique_ids(whole) if len(set(ids)) < len(ids) else whole
     return RepairResult(
         repaired=_differs(read, renamed),
         messages=[message_to_dict(message) for message in renamed],

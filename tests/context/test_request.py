@@ -6,10 +6,13 @@ import msgspec
 import pytest
 from hypothesis import given
 
+from nca.context.repair_cost import repair_cost_of
 from nca.context.request import PROVIDERS_WITHOUT_USER_AFTER_TOOL, repair, request_messages, resolve
 from nca.context.rules.turn_order import INTERRUPTED
+from nca.context.validate import validate_request
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall
+from nca.wire import message_to_dict
 from tests.context.logs import history_of, logs
 from tests.context.samples import assistant, call, calling, result, some, step, talk, user
 
@@ -90,3 +93,20 @@ def test_signed_thoughts_go_only_to_the_model_that_had_them() -> None:
     assert beside("anthropic/one") == [["thinking_blocks"], ["audio"]]
     assert beside("anthropic/other") == [[], ["audio"]]
     assert beside("") == [["thinking_blocks"], ["audio", "thinking_blocks"]]
+
+
+def test_a_log_that_one_provider_takes_as_it_is_must_be_repaired_for_the_next() -> None:
+    # Why logs are not repaired where they are written: the person may go on with another provider at any time.
+    log = [user(), calling(call("call_abc-1")), result("call_abc-1"), user("Stop."), assistant("Fine."), user("And?")]
+    rows = [message_to_dict(message) for message in log]
+    assert validate_request(rows, "openai") == []
+    assert repair(log, "openai") == log
+    assert repair_cost_of(log, "openai") == 0
+    assert "directly behind a tool message" in validate_request(rows, "mistral")[0]
+    assert validate_request(request_messages(history_of(log), provider="mistral"), "mistral") == []
+    assert repair_cost_of(log, "mistral") > 0
+    # Nor is a view legal because its log is: here it begins with the assistant.
+    view = View((Marker("m", ((1, 4),), ""),), 5)
+    shown = [message_to_dict(message) for message in resolve(history_of(log), view)]
+    assert "the first message is not the user's" in validate_request(shown, "anthropic")
+    assert validate_request(request_messages(history_of(log), view=view, provider="anthropic"), "anthropic") == []

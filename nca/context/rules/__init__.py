@@ -1,36 +1,34 @@
 """The rules that providers have for a request, one rule a file.
 
-Each rule answers two questions: where may a view not be cut, and what to do with a log that arrives broken.
-`cut_points` intersects the first answers, `nca.context.request` applies the second in the order of REPAIRS.
+A rule answers two questions: where may a view not be cut, and what to do with a log that arrives broken.
+`cut_points` combines the first answers, `nca.context.request` applies the second in the order of REPAIRS.
 """
 
-from nca.context.rules.arguments import ValidArguments
-from nca.context.rules.empty import NoEmptyMessages
-from nca.context.rules.ids import UniqueIds
-from nca.context.rules.media import MediaBesideResults
-from nca.context.rules.open_step import OpenStep
-from nca.context.rules.parallel_batch import ParallelBatch
-from nca.context.rules.rule import Rule, Span
-from nca.context.rules.system_first import SystemFirst
-from nca.context.rules.tool_pairs import ToolPairs
-from nca.context.rules.turn_order import AssistantAfterTool, OneAssistant, UserFirst
+from nca.context.rules.arguments import with_valid_arguments
+from nca.context.rules.empty import without_empty
+from nca.context.rules.ids import with_unique_ids
+from nca.context.rules.media import with_media_beside_results
+from nca.context.rules.open_step import open_step_spans
+from nca.context.rules.parallel_batch import with_results_in_order
+from nca.context.rules.rule import Repair, Spans
+from nca.context.rules.system_first import with_system_first
+from nca.context.rules.tool_pairs import pair_spans, with_whole_pairs
+from nca.context.rules.turn_order import with_one_assistant, with_user_first
 
-CUTS: tuple[Rule, ...] = (ToolPairs(), ParallelBatch(), OpenStep())
-REPAIRS: tuple[Rule, ...] = (
-    MediaBesideResults(),
-    ParallelBatch(),
-    ToolPairs(),
-    ParallelBatch(),
-    NoEmptyMessages(),
-    SystemFirst(),
-    UserFirst(),
-    OneAssistant(),
-    ValidArguments(),
-    UniqueIds(),
+CUTS: tuple[Spans, ...] = (pair_spans, open_step_spans)
+REPAIRS: tuple[Repair, ...] = (
+    with_media_beside_results,
+    with_results_in_order,
+    with_whole_pairs,
+    with_results_in_order,
+    without_empty,
+    with_system_first,
+    with_user_first,
+    with_one_assistant,
+    with_valid_arguments,
+    with_unique_ids,
 )
-WHOLE_REPAIRS: tuple[Rule, ...] = (SystemFirst(), UserFirst(), OneAssistant(), UniqueIds())
-"""The repairs that regular messages (see `regular_spans`) may need all the same: they look at what stands elsewhere."""
-BLOCK_REPAIRS: tuple[Rule, ...] = (ParallelBatch(), ToolPairs(), NoEmptyMessages(), ValidArguments())
+WHOLE_REPAIRS: tuple[Repair, ...] = (with_system_first, with_user_first, with_one_assistant, with_unique_ids)
+"""The repairs that look beyond a block, which regular messages (see `regular_spans`) may need too."""
+BLOCK_REPAIRS: tuple[Repair, ...] = (with_results_in_order, with_whole_pairs, without_empty, with_valid_arguments)
 """The repairs that look at nothing outside a block."""
-
-__all__ = ["BLOCK_REPAIRS", "CUTS", "REPAIRS", "WHOLE_REPAIRS", "AssistantAfterTool", "Rule", "Span"]

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
 
-from nca.context.rules.rule import Span
 from nca.messages import Message, ToolCall
 
 MAX_NAME_CHARS = 64
 
 
-class ValidArguments:
-    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
-        return ()
-
-    @staticmethod
-    def holds(message: Message) -> bool:
-        return all(is_valid(call) for call in message.tool_calls)
-
-    def repair(self, messages: list[Message]) -> list[Message]:
-        if all(self.holds(message) for message in messages):
-            return messages
-        return [
-            msgspec.structs.replace(message, tool_calls=tuple(_repaired(call) for call in message.tool_calls))
-            if message.tool_calls
-            else message
-            for message in messages
-        ]
+def with_valid_arguments(messages: list[Message]) -> list[Message]:
+    """Arguments that are no JSON object become `{}`; a name that providers refuse becomes one that they accept."""
+    if all(is_valid(call) for message in messages for call in message.tool_calls):
+        return messages
+    return [
+        msgspec.structs.replace(message, tool_calls=tuple(_repaired(call) for call in message.tool_calls))
+        if message.tool_calls
+        else message
+        for message in messages
+    ]
 
 
 def is_valid(call: ToolCall) -> bool:

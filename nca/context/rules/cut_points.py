@@ -12,8 +12,8 @@ from nca.messages import Message
 def blocks(messages: Sequence[Message]) -> list[Span]:
     """Partition positions 0 … len-1 into the smallest spans between legal cuts."""
     reach = list(range(len(messages)))
-    for rule in CUTS:
-        for first, last in rule.spans(messages):
+    for spans_of in CUTS:
+        for first, last in spans_of(messages):
             reach[first] = max(reach[first], last)
     spans: list[Span] = []
     position = 0

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import msgspec
 
-from nca.context.rules.rule import Span
 from nca.messages import Message, TextPart
 
 NO_OUTPUT = "(no output)"
 
 
-class NoEmptyMessages:
-    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
-        return ()
-
-    def repair(self, messages: list[Message]) -> list[Message]:
-        """Empty messages are left out; a result must stay, so it says that it is empty; empty text parts go."""
-        if all(is_full(message) for message in messages):
-            return messages
-        kept = []
-        for message in messages:
-            if is_full(message):
-                kept.append(message)
-            elif message.role == "tool":
-                kept.append(msgspec.structs.replace(message, content=NO_OUTPUT))
-            elif message.tool_calls:
-                kept.append(msgspec.structs.replace(message, content=_full_parts(message)))
-            elif (parts := _full_parts(message)) is not None:
-                kept.append(msgspec.structs.replace(message, content=parts))
-        return kept
+def without_empty(messages: list[Message]) -> list[Message]:
+    """Empty messages are left out; a result must stay, so it says that it is empty; empty text parts go."""
+    if all(is_full(message) for message in messages):
+        return messages
+    kept = []
+    for message in messages:
+        if is_full(message):
+            kept.append(message)
+        elif message.role == "tool":
+            kept.append(msgspec.structs.replace(message, content=NO_OUTPUT))
+        elif message.tool_calls:
+            kept.append(msgspec.structs.replace(message, content=_full_parts(message)))
+        elif (parts := _full_parts(message)) is not None:
+            kept.append(msgspec.structs.replace(message, content=parts))
+    return kept
 
 
 def is_full(message: Message) -> bool:

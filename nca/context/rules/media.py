@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 import msgspec
 
-from nca.context.rules.rule import Span
 from nca.messages import MediaPart, Message, Part, TextPart
 
 SHOWN_BY = "[shown by {tool}]"
 NOT_SHOWN = "[an image, not shown: the model takes none]"
 
 
-class MediaBesideResults:
-    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
-        return ()
-
-    def repair(self, messages: list[Message]) -> list[Message]:
-        """Behind the last result of a step comes a user message with the media of all its results."""
-        if not any(_has_media(message) for message in messages):
-            return messages
-        repaired: list[Message] = []
-        waiting: list[TextPart | MediaPart] = []
-        for message in messages:
-            if message.role != "tool" and waiting:
-                repaired.append(Message("user", tuple(waiting), is_synthetic=True))
-                waiting = []
-            if _has_media(message) and isinstance(message.content, tuple):
-                media = [part for part in message.content if isinstance(part, MediaPart)]
-                waiting += [TextPart(SHOWN_BY.format(tool=message.name or "a tool")), *media]
-                repaired.append(msgspec.structs.replace(message, content=message.text))
-            else:
-                repaired.append(message)
-        if waiting:
+def with_media_beside_results(messages: list[Message]) -> list[Message]:
+    """Behind the last result of a step comes a user message with the media of all its results."""
+    if not any(_has_media(message) for message in messages):
+        return messages
+    repaired: list[Message] = []
+    waiting: list[TextPart | MediaPart] = []
+    for message in messages:
+        if message.role != "tool" and waiting:
             repaired.append(Message("user", tuple(waiting), is_synthetic=True))
-        return repaired
+            waiting = []
+        if _has_media(message) and isinstance(message.content, tuple):
+            media = [part for part in message.content if isinstance(part, MediaPart)]
+            waiting += [TextPart(SHOWN_BY.format(tool=message.name or "a tool")), *media]
+            repaired.append(msgspec.structs.replace(message, content=message.text))
+        else:
+            repaired.append(message)
+    if waiting:
+        repaired.append(Message("user", tuple(waiting), is_synthetic=True))
+    return repaired
 
 
 def without_media(message: Message) -> Message:

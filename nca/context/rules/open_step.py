@@ -8,14 +8,10 @@ from nca.context.rules.rule import Span
 from nca.messages import Message
 
 
-class OpenStep:
-    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
-        position = open_step(messages)
-        return () if position is None else ((position, len(messages) - 1),)
-
-    def repair(self, messages: list[Message]) -> list[Message]:
-        """Nothing to do: `ToolPairs` closes it for the request, the log keeps waiting."""
-        return messages
+def open_step_spans(messages: Sequence[Message]) -> Iterable[Span]:
+    """The step that waits for results, to the end of the log. A request closes it (`tool_pairs`), the log does not."""
+    position = open_step(messages)
+    return () if position is None else ((position, len(messages) - 1),)
 
 
 def open_step(messages: Sequence[Message]) -> int | None:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from nca.context.rules.rule import Span
 from nca.context.rules.steps import steps
 from nca.messages import Message
 
 
-class ParallelBatch:
-    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
-        return ((step.position, step.last) for step in steps(messages) if len(step.calls) > 1 and step.results)
-
-    def repair(self, messages: list[Message]) -> list[Message]:
-        """Results move up to their call; what stood between comes after them."""
-        order: list[int] = []
-        moved: set[int] = set()
-        batches = {step.position: [step.results[place] for place in sorted(step.results)] for step in steps(messages)}
-        if all(found == list(range(position + 1, position + 1 + len(found))) for position, found in batches.items()):
-            return messages
-        for position in range(len(messages)):
-            if position in moved:
-                continue
-            order.append(position)
-            for result in batches.get(position, ()):
-                order.append(result)
-                moved.add(result)
-        return [messages[position] for position in order]
+def with_results_in_order(messages: list[Message]) -> list[Message]:
+    """Results move up to their call; what stood between comes after them."""
+    order: list[int] = []
+    moved: set[int] = set()
+    batches = {step.position: [step.results[place] for place in sorted(step.results)] for step in steps(messages)}
+    if all(found == list(range(position + 1, position + 1 + len(found))) for position, found in batches.items()):
+        return messages
+    for position in range(len(messages)):
+        if position in moved:
+            continue
+        order.append(position)
+        for result in batches.get(position, ()):
+            order.append(result)
+            moved.add(result)
+    return [messages[position] for position in order]

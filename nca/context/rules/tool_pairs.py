@@ -13,38 +13,41 @@ CALL_UNAVAILABLE = "[Tool call for {tool} - conversation was compacted]"
 """NeuroLink's texts for the missing half of a pair."""
 
 
-class ToolPairs:
-    def spans(self, messages: Sequence[Message]) -> Iterable[Span]:
-        return ((step.position, step.last) for step in steps(messages) if step.results)
+def pair_spans(messages: Sequence[Message]) -> Iterable[Span]:
+    """Each step with its results, and so each parallel batch."""
+    return ((step.position, step.last) for step in steps(messages) if step.results)
 
-    def repair(self, messages: list[Message]) -> list[Message]:
-        """A missing result and a missing call are made up, and marked; a second result for one call is left out."""
-        found = list(steps(messages))
-        answered = {position for step in found for position in step.results.values()}
-        repeated = {position for step in found for position in step.repeated}
-        missing = {step.position + len(step.results): step for step in found if step.is_open}
-        if not missing and all(m.role != "tool" or i in answered for i, m in enumerate(messages)):
-            return messages
-        repaired: list[Message] = []
-        for position, message in enumerate(messages):
-            if message.role != "tool" or position in answered:
-                repaired.append(message)
-            elif position not in repeated:
-                repaired.extend(self._with_call(message))
-            if position in missing:
-                step = missing[position]
-                repaired.extend(
-                    self._without_result(messages[step.position].tool_calls[place])
-                    for place in range(len(step.calls))
-                    if place not in step.results
-                )
-        return repaired
 
-    def _with_call(self, result: Message) -> list[Message]:
-        tool = result.name or "tool"
-        call = ToolCall(result.tool_call_id or "call", tool, "{}")
-        text = CALL_UNAVAILABLE.format(tool=tool)
-        return [Message("assistant", text, (call,), is_synthetic=True), result]
+def with_whole_pairs(messages: list[Message]) -> list[Message]:
+    """A missing result and a missing call are made up, and marked; a second result for one call is left out."""
+    found = list(steps(messages))
+    answered = {position for step in found for position in step.results.values()}
+    repeated = {position for step in found for position in step.repeated}
+    missing = {step.position + len(step.results): step for step in found if step.is_open}
+    if not missing and all(m.role != "tool" or i in answered for i, m in enumerate(messages)):
+        return messages
+    repaired: list[Message] = []
+    for position, message in enumerate(messages):
+        if message.role != "tool" or position in answered:
+            repaired.append(message)
+        elif position not in repeated:
+            repaired.extend(_with_call(message))
+        if position in missing:
+            step = missing[position]
+            repaired.extend(
+                _missing_result(messages[step.position].tool_calls[place])
+                for place in range(len(step.calls))
+                if place not in step.results
+            )
+    return repaired
 
-    def _without_result(self, call: ToolCall) -> Message:
-        return Message("tool", RESULT_UNAVAILABLE, tool_call_id=call.id, name=call.name, is_synthetic=True)
+
+def _with_call(result: Message) -> list[Message]:
+    tool = result.name or "tool"
+    call = ToolCall(result.tool_call_id or "call", tool, "{}")
+    text = CALL_UNAVAILABLE.format(tool=tool)
+    return [Message("assistant", text, (call,), is_synthetic=True), result]
+
+
+def _missing_result(call: ToolCall) -> Message:
+    return Message("tool", RESULT_UNAVAILABLE, tool_call_id=call.id, name=call.name, is_synthetic=True)

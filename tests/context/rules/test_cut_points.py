@@ -28,5 +28,5 @@ def test_blocks_partition_the_log_and_cut_no_span(messages: list[Message]) -> No
     found = blocks(messages)
     assert [place for first, last in found for place in range(first, last + 1)] == list(range(len(messages)))
     home = {place: block for block in found for place in range(block[0], block[1] + 1)}
-    for rule in CUTS:
-        assert all(home[first] == home[last] for first, last in rule.spans(messages))
+    for spans_of in CUTS:
+        assert all(home[first] == home[last] for first, last in spans_of(messages))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.request import repair
-from nca.context.rules.ids import UniqueIds
+from nca.context.rules.ids import with_unique_ids
 from nca.messages import Message
 from tests.context.logs import logs
 from tests.context.samples import call, calling, result, some, user
@@ -40,21 +40,19 @@ def test_mistral_s_ids_have_exactly_nine_characters(messages: list[Message]) -> 
 @given(st.lists(st.sampled_from(["a", "b", "call 1", "é", "x" * 41]), min_size=1, max_size=6))
 def test_the_same_log_gives_the_same_ids_and_a_longer_one_begins_with_them(used: list[str]) -> None:
     steps = [message for id in used for message in (calling(call(id)), result(id))]
-    rule = UniqueIds()
-    repaired = rule.repair(steps)
-    assert rule.repair(steps) == repaired
-    assert rule.repair([*steps, calling(call("a")), result("a")])[: len(steps)] == repaired
-    assert rule.repair(repaired) is repaired
+    repaired = with_unique_ids(steps)
+    assert with_unique_ids(steps) == repaired
+    assert with_unique_ids([*steps, calling(call("a")), result("a")])[: len(steps)] == repaired
+    assert with_unique_ids(repaired) is repaired
 
 
 def test_what_is_fine_stays() -> None:
     fine = [user(), calling(call("call_1"), call("call-2")), result("call_1"), result("call-2")]
-    assert UniqueIds().repair(fine) is fine
-    assert list(UniqueIds().spans(fine)) == []
+    assert with_unique_ids(fine) is fine
 
 
 def test_the_first_of_two_keeps_its_id_and_strangers_are_left_alone() -> None:
     log = [result("a"), calling(call("a")), result("a"), calling(call("a")), result("a")]
-    repaired = UniqueIds().repair(log)
+    repaired = with_unique_ids(log)
     assert repaired[:3] == log[:3]
     assert repaired[3].tool_calls[0].id == repaired[4].tool_call_id != "a"

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from nca.context.rules.open_step import OpenStep, open_step
+from nca.context.rules.open_step import open_step, open_step_spans
 from tests.context.samples import assistant, call, calling, result, user
-
-RULE = OpenStep()
 
 
 def test_the_open_step_is_the_last_assistant_that_waits() -> None:
     waiting = [user(), calling(call("a"), call("b")), result("b"), user("hurry")]
     assert open_step(waiting) == 1
-    assert list(RULE.spans(waiting)) == [(1, 3)]
-    assert RULE.repair(waiting) is waiting
+    assert list(open_step_spans(waiting)) == [(1, 3)]
 
 
 def test_a_closed_step_or_an_older_gap_is_not_open() -> None:
     assert open_step([user(), calling(call("a")), result("a")]) is None
     assert open_step([user(), calling(call("a")), assistant()]) is None
     assert open_step([user()]) is None
-    assert list(RULE.spans([user()])) == []
+    assert list(open_step_spans([user()])) == []
 
 
 def test_two_calls_with_one_id_wait_for_two_results() -> None:

@@ -44,8 +44,8 @@ def test_regular_messages_have_the_same_blocks_and_need_no_repair_among_themselv
             continue
         assert spans == blocks(log)
         for rule in BLOCK_REPAIRS:
-            assert rule.repair(log) == log
+            assert rule(log) == log
         by_all = log
         for rule in REPAIRS:
-            by_all = rule.repair(by_all)
+            by_all = rule(by_all)
         assert repair(log, "openai") == by_all
