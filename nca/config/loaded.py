@@ -52,7 +52,7 @@ class LoadedSettings:
         for pattern in self.patterns:
             if self.model and pattern.matches(self.model):
                 effective |= {
-                    key: setting for key, setting in pattern.values.items() if self.base[key].layer <= setting.layer
+                    key: setting for key, setting in pattern.values.items() if self.base[key].layer < setting.layer
                 }
         object.__setattr__(self, "effective", MappingProxyType(effective))
         object.__setattr__(self, "settings", _build(Settings, "", effective))

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-MOST_MARKS = 4
 MARK: Mapping[str, str] = {"type": "ephemeral"}
 """Cached for five minutes after each use, which suits a chat; writing costs 1.25 times the input price."""
 _SELLERS = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "openrouter", "litellm_proxy"})
@@ -39,8 +38,9 @@ def mark(messages: list[dict[str, Any]], tools: list[dict[str, Any]], provider: 
     in_parts = provider in _IN_PARTS
     system = [row for row in messages if row.get("role") in ("system", "developer")]
     places = [*system[-1:], *_in_conversation(messages[len(system) :])]
-    marked = sum(_set(row, in_parts=in_parts) for row in places[:MOST_MARKS])
-    if tools and not system and marked < MOST_MARKS:
+    for row in places:
+        _set(row, in_parts=in_parts)
+    if tools and not system:
         tools[-1][_KEY] = dict(MARK)
 
 
@@ -52,25 +52,21 @@ def _in_conversation(talk: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [talk[index] for index in indexes if talk[index].get("role") != "assistant"]
 
 
-def _set(row: dict[str, Any], *, in_parts: bool) -> bool:
-    """Mark the end of a message; False if it has nothing that may carry a mark."""
+def _set(row: dict[str, Any], *, in_parts: bool) -> None:
+    """Mark the end of a message, unless it has nothing that may carry a mark."""
     content = row.get("content")
-    if isinstance(content, str):
-        if not content.strip():
-            return False
-        if in_parts:
-            row["content"] = [{"type": "text", "text": content, _KEY: dict(MARK)}]
-        else:
+    if isinstance(content, str) and in_parts and content.strip():
+        row["content"] = [{"type": "text", "text": content, _KEY: dict(MARK)}]
+    elif isinstance(content, str):
+        if content.strip():
             row[_KEY] = dict(MARK)
-        return True
-    if row.get("role") == "tool" and not in_parts:
+    elif row.get("role") == "tool" and not in_parts:
         row[_KEY] = dict(MARK)
-        return True
-    for part in reversed(content if isinstance(content, list) else []):
-        if isinstance(part, dict) and (part.get("type") != "text" or str(part.get("text", "")).strip()):
-            part[_KEY] = dict(MARK)
-            return True
-    return False
+    else:
+        for part in reversed(content if isinstance(content, list) else []):
+            if isinstance(part, dict) and (part.get("type") != "text" or str(part.get("text", "")).strip()):
+                part[_KEY] = dict(MARK)
+                return
 
 
 def _clear(row: dict[str, Any]) -> None:

@@ -391,3 +391,12 @@ def test_unset_gives_back_what_lies_below_the_chat_and_nothing_else() -> None:
     assert again.with_value("context.max_turns", UNSET, "") is again
     profile = loaded.with_value("profile", "neuron", "set in this chat").with_value("profile", UNSET, "")
     assert profile.settings == loaded.settings
+
+
+def test_a_saved_value_stays_the_chats_where_a_stronger_layer_sets_it_too(places: Places) -> None:
+    key = "context.max_turns"
+    plain = places.load().with_value(key, 3, "set in this chat").saved(key, "the file")
+    assert (plain.value(key), plain.origin(key)) == (3, "the file")
+    stronger = places.load(env={"NCA_CONTEXT__MAX_TURNS": "7"}).with_value(key, 3, "set in this chat")
+    assert stronger.saved(key, "the file").origin(key) == "set in this chat"
+    assert stronger.saved(key, "the file").with_value(key, UNSET, "").value(key) == 7

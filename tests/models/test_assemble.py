@@ -100,3 +100,10 @@ def test_an_answer_that_begins_like_an_error_is_held_until_it_is_known() -> None
 def test_empty_chunks_are_left_out(chunk: dict[str, Any]) -> None:
     assembler, _ = _fed(chunk, _chunk({"content": "Hi"}, "stop"))
     assert assembler.finish().message.text == "Hi"
+
+
+def test_a_later_count_of_zero_does_not_replace_a_count() -> None:
+    assembler = Assembler()
+    assembler.add_usage({"prompt_tokens": 10, "completion_tokens": 3})
+    assembler.add_usage({"prompt_tokens": 0, "completion_tokens": 5})
+    assert assembler.usage == Usage(10, 5)

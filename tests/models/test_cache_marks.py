@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import ModelSettings
-from nca.models.cache_marks import MARK, MOST_MARKS, mark, wants_marks
+from nca.models.cache_marks import MARK, mark, wants_marks
 from nca.models.catalog import describe
 from nca.models.client import LitellmModel, ModelRequest
 from nca.models.litellm_import import warm
@@ -37,6 +37,9 @@ rows = st.builds(
     contents,
     st.booleans(),
 )
+
+MOST_MARKS = 4
+"""Anthropic refuses a request with more."""
 
 
 def marked(messages: list[dict[str, Any]], tools: list[dict[str, Any]], provider: str = "anthropic") -> list[Any]:
