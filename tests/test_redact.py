@@ -73,3 +73,9 @@ def test_redacting_twice_changes_nothing(text: str, key: str) -> None:
     once = redactor.text(f"{text} {key} known-value {text}")
     assert key not in once
     assert redactor.text(once) == once
+
+
+def test_an_aws_secret_is_taken_out_whether_it_looks_random_or_not() -> None:
+    value = "wJalrXUtnFEMI/KMDENGabPxRfiCYEXAMPLEKEYa"
+    assert len(value) == 40
+    assert Redactor().text(f"aws_secret_access_key = {value}") == "aws_secret_access_key = [redacted]"

@@ -218,3 +218,10 @@ async def test_cancelling_ends_a_wait_between_tries() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with Provider(in_order("Here.")) as provider:
+        assert (await Asked(provider, "openai/test-model").reply()).message.text == "Here."
