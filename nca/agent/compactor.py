@@ -15,10 +15,12 @@ from nca.compat.stages import MORE_STAGES
 from nca.context.driver import drive_async
 from nca.context.plan import Proposal, Question, compact
 from nca.context.policy import aim_ratio, has_too_many_turns
+from nca.context.provider_side import ProviderSummary, adopt
 from nca.context.summary import SummaryRequest
 from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
 from nca.events import ContextCompaction, Listener, Notice
+from nca.models.client import Reply
 from nca.models.costs import saved_cost
 from nca.sessions.views import CompactionRecord
 
@@ -171,6 +173,19 @@ class Compactor:
             # Counted now, while nobody may be waiting: a prepared plan is put in force right before a request.
             proposal.facts.count()
         return proposal
+
+    def adopt(self, reply: Reply, made_by: str, seconds: float) -> bool:
+        """Let the provider's own summary stand for the messages that it covers; False if none could be replaced.
+
+        The log keeps everything, and an undo shows it again. Raises StoreError.
+        """
+        if reply.compaction is None:
+            return False
+        window = self.window
+        summary = ProviderSummary(reply.compaction, made_by)
+        proposal = adopt(window.history, window.meter, window.budget, window.context, summary)
+        cost = reply.usage.cost if reply.usage and reply.finish_reason == "compaction" else None
+        return self.take(proposal, "provider", seconds, cost).compacted
 
     def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:
         """Put in force what was proposed elsewhere, for so many US dollars. Raises StoreError as `finish`."""

@@ -116,7 +116,8 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
     kept = [*(one for one in before if one.text != note.text), note][-max_notes:]
     content = msgspec.json.format(msgspec.json.encode(_Notes(kept)), indent=1) + b"\n"
     try:
-        _replace(notes, content)
+        _private_folder(notes.parent)
+        write_atomically(notes, content)
     except OSError as error:
         raise _left(notes, f"cannot be written ({error.strerror})") from error
     return kept
@@ -202,12 +203,6 @@ def _read(path: Path) -> bytes | None:
     if len(raw) > MAX_FILE_BYTES:
         raise _left(path, f"is larger than {MAX_FILE_BYTES:,} bytes")
     return raw
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """The old file or the new one whole, readable by the person alone."""
-    _private_folder(path.parent)
-    write_atomically(path, content)
 
 
 def _private_folder(folder: Path) -> None:

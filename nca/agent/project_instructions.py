@@ -1,7 +1,7 @@
-"""What a project says of how to work in it: `AGENTS.md` up the tree, and `.nca/instructions.md`.
+"""Read a project's instructions: `AGENTS.md` in the folders up the tree, and `.nca/instructions.md`.
 
-These files are read as data: they are bounded, followed through no link that leaves the tree, and a file that cannot be
-used is said and left out. They may come with a foreign project, so they can ask for things, but allow nothing.
+The files may come with a foreign project, so they are data: they can ask for things but allow nothing. Their size is
+limited, links must not leave the tree, and a file that cannot be used is reported and left out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MAX_FILE_BYTES = 32 * 1024
 MAX_BYTES = 64 * 1024
 """Of all together, nearest first."""
 FEWEST_BYTES = 200
-"""Less of a file says nothing."""
+"""A shorter part of a file says nothing."""
 BUDGET_SHARE = 4
-"""In a small window they take at most a quarter of the budget: they are sent with every request."""
+"""They are sent with every request, so they take at most a quarter of the budget."""
 BYTES_PER_TOKEN = 3
-"""On the safe side for prose and code."""
+"""A safe estimate for prose and code."""
 MAX_LEVELS = 64
 _ROOT_USER = 0
 _HEADING = (
@@ -46,7 +46,7 @@ class ProjectInstructions:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """`name` as a person knows it; `text` as far as it was read, of `size` bytes."""
+    """`name`: as a person knows it. `text`: what was read of its `size` bytes."""
 
     name: str
     text: str
@@ -54,9 +54,9 @@ class _File:
 
 
 def project_instructions(directory: Path, budget_tokens: int, home: Path | None = None) -> ProjectInstructions:
-    """Everything that applies in `directory`, as it is on disk now.
+    """The instructions for `directory`, as they are on disk now.
 
-    home: where to stop above a directory that is in no repository; None: the person's.
+    home: where the search stops if the directory is in no repository; None: the person's home.
     """
     directory = Path(os.path.realpath(directory))
     top = _top(directory, Path(os.path.realpath(home or os.path.expanduser("~"))))  # noqa: PTH111  never raises
@@ -75,23 +75,23 @@ def project_instructions(directory: Path, budget_tokens: int, home: Path | None 
     if not files:
         return ProjectInstructions("", tuple(problems))
     room = min(MAX_BYTES, budget_tokens // BUDGET_SHARE * BYTES_PER_TOKEN)
-    blocks, told = [], []
+    blocks, names = [], []
     for file in reversed(files):
         kept = _cut(file.text, min(MAX_FILE_BYTES, room))
         kept_bytes = len(kept.encode())
         room -= kept_bytes
         cut = f" (cut: {kept_bytes:,} of {file.size:,} bytes)" if kept_bytes < len(file.text.encode()) else ""
         blocks.append(f"### {file.name}{cut}\n{kept.strip()}".strip())
-        told.append(f"{file.name}{cut}")
-    loaded = f"Instructions: {', '.join(reversed(told))}."
+        names.append(f"{file.name}{cut}")
+    loaded = f"Instructions: {', '.join(reversed(names))}."
     return ProjectInstructions("\n\n".join([_HEADING, *reversed(blocks)]), (loaded, *problems))
 
 
 def _top(directory: Path, home: Path) -> Path:
-    """The nearest repository's root; else the home directory; else the directory itself.
+    """The root of the repository; else the home directory; else the directory itself.
 
-    Above a folder that somebody else than the directory's owner (or root) owns, nothing is looked for: whoever may
-    write to a shared folder could speak to the model from there.
+    The search stops at a folder owned by anyone but the directory's owner or root: whoever may write to a shared folder
+    could instruct the model from there.
     """
     try:
         owners = {directory.stat().st_uid, _ROOT_USER}
@@ -130,7 +130,7 @@ def _read(workspace: Workspace, name: str, path: Path) -> _File:
             raise ToolError(f"{shown(name)} cannot be read ({error.strerror})") from error
     if b"\0" in raw:
         raise ToolError(f"{shown(name)} is not a text file")
-    # A character that the limit cuts is no fault of the file.
+    # The limit may cut a character in two.
     whole = (
         raw.decode("utf-8-sig", "replace") if len(raw) <= MAX_BYTES else raw[: MAX_BYTES - 4].decode("utf-8", "ignore")
     )
@@ -138,7 +138,7 @@ def _read(workspace: Workspace, name: str, path: Path) -> _File:
 
 
 def _cut(text: str, most_bytes: int) -> str:
-    """The beginning within so many bytes, up to a line's end where there is one; "" where there is no room."""
+    """The beginning within so many bytes, up to the end of a line if possible; "" if there is no room."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most_bytes:
         return text

@@ -1,9 +1,9 @@
-"""Whether the model goes round in circles: the same calls with the same results, step after step."""
+"""Detect a model that repeats itself: the same calls with the same results, step after step."""
 
 from __future__ import annotations
 
 MOST_STEPS = 3
-"""Spec 8: the same call with the same result three times is once too often. Then one nudge, then the turn ends."""
+"""After the same call with the same result three times, nudge the model once; then end the turn."""
 NUDGE = (
     "[This is the same call with the same result for the third time. "
     "Do something else, or say what is missing; once more, and the turn ends.]"
@@ -14,16 +14,16 @@ Done = tuple[str, str, str]
 
 
 class Repeats:
-    """The steps of one turn. A step's calls count together, in their order."""
+    """Counts repeated steps of one turn. A step is all calls of one answer, in order."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[Done, ...], int] | None = None
         self._times = 0
 
     def note(self, step: tuple[Done, ...], view_id: int) -> bool:
-        """A step is done; True where the model is to be nudged.
+        """Count a step; True if the model is to be nudged.
 
-        Another view means a compaction in between: what the model read before may have gone, so it may ask again.
+        Another view means a compaction in between, after which the model may need to read the same again.
         """
         self._times = self._times + 1 if (step, view_id) == self._last else 1
         self._last = step, view_id

@@ -1,4 +1,4 @@
-"""What a person should know of an answer that came as a success and is not the whole of one."""
+"""Detect answers that are incomplete although the provider reports success: cut off, filtered, or cut input."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from nca.context.budget import Measurement
 from nca.models.client import Reply
 
 CUT_RATIO, CUT_ANCHORED_RATIO = 0.5, 0.8
-"""A report below these shares of what was only counted, and of what the model has counted, is not of the whole."""
+"""Below these shares of our own estimate, and of what the model itself counted before, a report is incomplete."""
 FEWEST_CUT_TOKENS = 1_000
-"""No server's window is smaller; a smaller report is made up (reliability F27)."""
+"""No server's window is smaller, so a smaller report is made up."""
 _WHOLE = frozenset({"stop", "tool_calls", "refusal", "compaction"})
 _REASON_CHARS = 60
 
 CUT_OFF = "The last turn was cut off; what was there of it is kept and marked as interrupted."
-"""Of a session whose process ended in the middle of a turn."""
+"""For a session whose process ended in the middle of a turn."""
 
 
 def ending(reply: Reply, answer_tokens: int) -> str:
-    """Why an answer ended where that was not its own end (F28), else nothing. `answer_tokens`: the room it had."""
+    """Why an answer ended early, or "". `answer_tokens`: the room it had."""
     match reply.finish_reason:
         case "length":
             return f"The answer was cut off at its limit of {answer_tokens:,} tokens."
@@ -30,9 +30,9 @@ def ending(reply: Reply, answer_tokens: int) -> str:
 
 
 def is_cut(measured: Measurement, raw_tokens: int, known_tokens: int, reported_tokens: int) -> bool:
-    """Whether a provider counted far less than was sent: then it has left out a part without a word (spec 6).
+    """Whether a provider counted far less than was sent: then it silently dropped a part.
 
-    known_tokens  what of it the model has counted before; the rest may be a large file that was counted too high
+    known_tokens  the part that the model has counted before; our estimate of the rest may be too high
     """
     least = CUT_RATIO * raw_tokens
     if not measured.is_estimate:

@@ -1,4 +1,4 @@
-"""What a session has cost, against what it may cost (`session.max_cost`)."""
+"""Track what a session costs, and enforce its limit (`session.max_cost`)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nca.sessions.usage import BESIDE
 WARNING_RATIO = 0.8
 ANSWERS_NAME = "answers"
 BESIDE_NAME = "beside them"
-"""Requests that are no step of the talk: summaries, tasks."""
+"""Requests for summaries and subtasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some of a session's requests used; `name` says which."""
+    """What a group of requests used; `name` says which group."""
 
     name: str
     requests: int
@@ -28,7 +28,7 @@ class Spent:
 
 
 class Spending:
-    """Asked before each request and told after it; each limit is warned of once."""
+    """Checks the limit before each request, and warns once when it is near."""
 
     def __init__(self, window: Window, emit: Listener) -> None:
         self._window = window
@@ -42,26 +42,26 @@ class Spending:
 
     @property
     def of_turn(self) -> float | None:
-        """US dollars for the last turn, or the one that runs; None before the first, and where no price is known."""
+        """US dollars for the current or last turn; None before the first turn, or if no price is known."""
         total, before = self._window.session.usage.totals().cost, self._spent_before
         return None if total is None or before is None else total - before
 
     def by_model(self) -> list[Spent]:
-        """In the order in which they were first asked."""
+        """The usage of each model, in the order in which they were first asked."""
         return _grouped((row.model, row.usage) for row in self._window.session.usage.rows())
 
     def by_purpose(self) -> list[Spent]:
-        """Answers, and what was asked beside them: summaries, tasks, answers in several samplings."""
+        """The usage of answers, and of everything else: summaries, subtasks, answers in several samplings."""
         rows = self._window.session.usage.rows()
         return _grouped((BESIDE_NAME if row.seq == BESIDE else ANSWERS_NAME, row.usage) for row in rows)
 
     @property
     def limit(self) -> float:
-        """US dollars; 0: none."""
+        """US dollars; 0: no limit."""
         return self._window.settings.session.max_cost
 
     def check(self) -> None:
-        """Before a request. Raises CostLimitReached where the session has cost what it may."""
+        """Raise CostLimitReached if the session has reached its limit. Call it before each request."""
         if not self.limit:
             return
         spent = self._window.spent
@@ -76,7 +76,7 @@ class Spending:
             self._emit(Notice(f"The price of {facts.name} is not known, so session.max_cost does not hold for it."))
 
     def warn(self) -> None:
-        """After a request: say once that the limit is near."""
+        """Warn once that the limit is near. Call it after each request."""
         if not self.limit or self._warned_of == self.limit:
             return
         spent = self._window.spent

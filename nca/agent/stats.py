@@ -1,11 +1,11 @@
-"""What is in the context window, for `/context`, the gauge and programs."""
+"""Measure the context window: usage, parts, largest items, prices, and what happens next."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from nca.agent.background import Background
-from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, Weights, weights_of
+from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, UsageBreakdown, usage_breakdown_of
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.parts import parts_of, view_parts
@@ -18,11 +18,11 @@ from nca.tools.mcp.tool import PREFIX
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars; None where no price is known.
+    """US dollars; None if no price is known.
 
-    request, request_cached   reading the next request without a cache, and where the provider has all of it in one
-    compactions               what the compactions cost that stand
-    saves, saves_cached       what the next request would cost more without them
+    request, request_cached   the next request's input, without a cache and entirely from the provider's cache
+    compactions               the compactions in effect
+    saves, saves_cached       how much more the next request would cost without them
     """
 
     request: float | None = None
@@ -68,10 +68,10 @@ class ContextStats:
 
 
 def stats_of(window: Window, background: Background, *, with_details: bool = True) -> ContextStats:
-    """What `window` holds.
+    """The stats of `window`.
 
-    background    what prepares compactions of this window
-    with_details  False leaves `parts` and what weighs empty: they cost a few looks at each shown message
+    background    prepares its compactions
+    with_details  False leaves out `parts` and the largest items, which cost a look at every shown message
     """
     measured = window.measure()
     history, budget = window.history, window.budget
@@ -79,7 +79,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
     newest = history.newest_user
     if newest is not None:
         fixed += window.meter.scaled(history.run_tokens(newest, newest))
-    weights = weights_of(window) if with_details else Weights()
+    largest = usage_breakdown_of(window) if with_details else UsageBreakdown()
     items = history.view.items
     return ContextStats(
         model=window.facts.name,
@@ -102,10 +102,10 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         compact_at_tokens=thresholds(budget, window.context).compact,
         auto=window.context.auto,
         next_rung=_next_rung(window, background),
-        heaviest=weights.heaviest,
-        by_tool=weights.by_tool,
-        by_file=weights.by_file,
-        repeated=weights.repeated,
+        heaviest=largest.heaviest,
+        by_tool=largest.by_tool,
+        by_file=largest.by_file,
+        repeated=largest.repeated,
         is_estimate=measured.is_estimate,
         is_high=is_due(measured, window.context),
         prices=_prices(window, measured.used_tokens),

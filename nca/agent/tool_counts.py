@@ -1,4 +1,4 @@
-"""The tools of a conversation as a person may judge them: what each may do, costs in every request, and did so far."""
+"""List the tools of a conversation: what each may do, what it costs in every request, and what it did so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nca.tools.toolbox import Toolbox
 
 BUILT_IN = "built in"
 _REFUSED = "[not run"
-"""How a result begins of a call that was not allowed (nca.agent.approvals)."""
+"""The beginning of the result of a call that was not allowed (nca.agent.approvals)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class ToolCount:
     """One tool.
 
     source             "built in", or the server that offers it
-    is_offered         the model is told of it; in a small window some are left out
+    is_offered         it is in the requests; a small window leaves some out
     definition_tokens  its part of each request, as the meter counts them
     calls, failures    in the whole session; `refused` of the failures were not allowed
-    result_tokens      of all its results in the session, estimated
+    result_tokens      an estimate for all its results in the session
     """
 
     name: str
@@ -50,7 +50,7 @@ def tool_counts(
     definitions_tokens: int,
     sources: Mapping[str, str],
 ) -> list[ToolCount]:
-    """Every tool there is, in the order in which the model sees them, and those of the log that are gone.
+    """Every tool, in the order in which the model sees them.
 
     offered             the definitions that go along with a request
     definitions_tokens  what these take together; the tools' parts add up to it

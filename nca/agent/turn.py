@@ -10,7 +10,6 @@ from typing import Literal, Protocol
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.provider_side import MOST_STOPS, take_over
 from nca.agent.reply_checks import cut_notice, ending, is_cut
 from nca.agent.spending import Spending
 from nca.agent.window import Window
@@ -30,11 +29,13 @@ from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 
 RECOVERY_SHARES = (0.7, 0.5)
-"""Spec 6: after an overflow compact to 0.7 of the true limit; a second time harder; then stop."""
+"""After an overflow, compact to 0.7 of the true limit; after a second one, to 0.5; then give up."""
+MOST_STOPS = 2
+"""How often in one step a provider may stop to compact. Then it is asked once more, without leave to compact."""
 PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
-"""Reliability F1: a partial answer is kept at least this often, also while nothing more of it comes."""
+"""A partial answer is saved at least this often, even while the model stalls."""
 NEVER_TOKENS = 1_000_000_000
-"""No request is so long: a provider that compacts from here on does not."""
+"""No request is so long, so a provider told to compact from here on never does."""
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
 CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
 STOPPED = "[interrupted by the user: outcome unknown]"
@@ -49,7 +50,7 @@ class TypesAhead(Protocol):
 
 
 class Turn:
-    """The state of one turn while it runs. `text` is the last whole answer, `_partial` what streams in."""
+    """One turn while it runs. `text` is the last whole answer, `_partial` the one that is being streamed."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Turn:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> TurnFinished:
-        """Steps until the model answers. Raises NcaError; cancel it to interrupt, then call `interrupt`."""
+        """Ask and run tools until the model answers. Raises NcaError. To interrupt, cancel it and call `interrupt`."""
         started = time.monotonic()
         limit = self.window.settings.agent.max_steps
         self.models.begin_turn()
@@ -105,12 +106,12 @@ class Turn:
             self.user_input.enter_typed_ahead()
 
     def interrupt(self, started: float) -> TurnFinished:
-        """Keep what there is: the partial answer, marked, and a result for every open call."""
+        """Keep the partial answer, marked as interrupted, and give every open call a result."""
         self.keep_partial()
         return self._finished("interrupted", started)
 
     def keep_partial(self) -> None:
-        """What was seen of an answer that broke off stays in the log, marked; open calls get a result."""
+        """Append the partial answer, marked as interrupted, and a result for every open call."""
         if self._partial.strip():
             self.text, reasoning = clean_text(self._partial), clean_text(self._reasoning)
             self.window.append(Message("assistant", self.text, reasoning=reasoning, is_interrupted=True))
@@ -119,14 +120,14 @@ class Turn:
 
     @property
     def model(self) -> Model:
-        """Who answers now."""
+        """The model that answers now."""
         return self.models.active
 
     async def _step(self) -> Reply:
-        """One request and its answer in the log.
+        """One request, and its answer in the log.
 
-        With recovery where the provider reports an overflow, with another model where it is down, and behind a
-        compaction where it stops for one of its own.
+        Recovers if the provider reports an overflow, lets another model take over if the provider is down, and asks
+        again if the provider stops to compact.
         """
         shares, stops = iter(RECOVERY_SHARES), 0
         while True:
@@ -145,11 +146,11 @@ class Turn:
             self.spending.warn()
             if reply.finish_reason != "compaction":
                 return reply
-            # Where nothing could go for the summary, the same request would end in the same stop.
+            # If the summary replaced nothing, the same request would end in the same stop.
             stops = stops + 1 if self._has_gone else MOST_STOPS
 
     async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
-        """Whether less is asked now; None: there is no further round."""
+        """Whether the next request is smaller. share: the part of the limit to aim for; None after the last round."""
         before = self.window.budget.window_tokens
         is_smaller = await self._asks_less(failure, share)
         if (tokens := self.window.budget.window_tokens) < before:
@@ -166,7 +167,7 @@ class Turn:
             return False
         if await self.compactor.recover(failure, share=share):
             return True
-        # Nothing can go any more, and the answer's share is a part of what was too much.
+        # Nothing more can be compacted, so the answer must get less room.
         return failure.action == "lower_max_tokens_then_compact" and self.window.shorten_answer(failure)
 
     async def _ask(self, *, may_compact: bool) -> Reply:
@@ -195,7 +196,7 @@ class Turn:
             last = reply.samplings[-1].prompt_tokens if reply.samplings else None
             self.window.learn(raw, calls, head, usage, last)
         self.emit(UsageReported(usage, self.model.facts.name, is_estimate=reply.usage is None))
-        self._has_gone = take_over(self.compactor, reply, self.model.facts.name, time.monotonic() - started)
+        self._has_gone = self.compactor.adopt(reply, self.model.facts.name, time.monotonic() - started)
         if has_stopped:
             return reply
         self.text = reply.message.text
@@ -232,7 +233,7 @@ class Turn:
         self._unsaved_bytes = 0
 
     def _take(self, delta: Delta) -> None:
-        """A piece of the answer: kept, shown, and on disk at intervals."""
+        """Keep and show a piece of the answer, and save the answer so far at intervals."""
         if delta.reasoning:
             self._reasoning += delta.reasoning
             self.emit(ReasoningDelta(delta.reasoning))
@@ -250,14 +251,14 @@ class Turn:
         self._unsaved_bytes = 0
 
     def _save_late(self) -> None:
-        """The model may have stalled: what was seen of its answer does not wait for the next piece."""
+        """Save without waiting for the next piece, because the model may have stalled."""
         self._timer = None
         if self._partial and self._unsaved_bytes:
-            with contextlib.suppress(NcaError):  # nobody waits here; the next save says what is wrong
+            with contextlib.suppress(NcaError):  # the next save reports the error
                 self._save_partial()
 
     def _close_calls(self, text: str) -> None:
-        """Give every call that still waits a result that says why there is none."""
+        """Give every open call a result that says why it did not run."""
         last = next((e.message for e in reversed(self.window.history.entries) if e.message.role == "assistant"), None)
         if last is None or not last.tool_calls:
             return

@@ -1,6 +1,6 @@
-"""What weighs in a context: single items, tools, files, and files that were read more than once.
+"""Break usage down by item, tool and file, and find files that were read more than once.
 
-Only what is shown is looked at, however long the log is. Counts in tokens, scaled as the meter scales them.
+Only shown messages count, however long the log is. Counts are in tokens, scaled as the meter scales them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LABEL_CHARS = 60
 class HeavyItem:
     """A shown message or summary with its tokens.
 
-    id       what /context show, pin, collapse and expand take: a message's number, or a summary's id
-    score    how much it matters when older messages give way, 0 … 1; None for a summary
+    id       a message's number or a summary's id, as /context show, pin, collapse and expand take it
+    score    how important it is to keep, 0 … 1; None for a summary
     reasons  why, in a few words each, the strongest first
     """
 
@@ -40,7 +40,7 @@ class HeavyItem:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedReads:
-    """A file that was read again: the earlier reads, by their messages' numbers, and what they cost beyond need."""
+    """A file that was read again. seqs: the earlier reads; tokens: what they take without need."""
 
     path: str
     seqs: tuple[int, ...]
@@ -48,8 +48,8 @@ class RepeatedReads:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """Each heaviest first. by_tool: calls and results; by_file: what reads, changes and `@path` hold of each file."""
+class UsageBreakdown:
+    """Each list has the largest first. by_tool: calls and results. by_file: reads, changes and attachments."""
 
     heaviest: tuple[HeavyItem, ...] = ()
     by_tool: tuple[tuple[str, int], ...] = ()
@@ -57,10 +57,10 @@ class Weights:
     repeated: tuple[RepeatedReads, ...] = ()
 
 
-def weights_of(window: Window) -> Weights:
-    """Costs a few looks at each shown message."""
+def usage_breakdown_of(window: Window) -> UsageBreakdown:
+    """The breakdown of `window`. It looks at every shown message."""
     found = _Weighing(window)
-    return Weights(
+    return UsageBreakdown(
         tuple(found.heaviest()),
         tuple(found.by_tool.most_common()),
         tuple(found.by_file.most_common()),
@@ -70,7 +70,7 @@ def weights_of(window: Window) -> Weights:
 
 @dataclass(slots=True)
 class _Shown:
-    """A message as it is shown: `seq` is its number, `summary` the summary's id where it is one."""
+    """A message as it is shown. `seq`: its number; `summary`: the id, if it is a summary."""
 
     message: Message
     raw: int
@@ -80,7 +80,7 @@ class _Shown:
 
 
 class _Weighing:
-    """One look at all that is shown."""
+    """Collects the breakdown in one pass."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -138,7 +138,7 @@ def _shown(window: Window) -> Iterator[_Shown]:
 
 
 def _repeated(window: Window) -> tuple[RepeatedReads, ...]:
-    """What the deduplicate stage would put a pointer in the place of, by file."""
+    """The reads that the deduplicate stage would replace by pointers, by file."""
     if not any(file_uses(window.history.visible())):
         return ()
     files: dict[str, tuple[list[int], int]] = {}

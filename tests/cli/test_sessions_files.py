@@ -76,7 +76,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path, talk: str) -> None
     assert "--force" in done.stderr
     assert nca("sessions", "export", talk, "a.md", "--force", home=tmp_path).returncode == 0
     assert (tmp_path / "a.md").read_text().startswith("# the talk")
-    assert not list(tmp_path.glob(".*.part"))
+    assert not list(tmp_path.glob(".*.tmp"))
 
 
 def test_import_of_other_programs_files(tmp_path: Path) -> None:
