@@ -13,7 +13,7 @@ from nca.cli import flags
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
-    from nca.library import CompactionResult, Summarizer
+    from nca.library.compaction import CompactionResult, Summarizer
 
 
 def compact(
@@ -34,7 +34,7 @@ def compact(
     from nca.cli.input_file import read_input
     from nca.cli.startup import settings_of
     from nca.config.layers import load
-    from nca.library import compact_loaded
+    from nca.library.compaction import compact_loaded
     from nca.transcripts import read_transcript
 
     given = settings_of(

@@ -116,52 +116,42 @@ def compact(
     only               a person chose: messages first … last go to one summary, all others stay as they are
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
-    aim = (target_ratio or settings.target_ratio, target_tokens)
-    near = recent_raw(history, meter, budget, settings, *aim) if only is None else 0
-    window = summarizer_window or budget.window_tokens
-    job = SummaryJob(
-        settings, budget.budget_tokens, focus, int(window * INPUT_RATIO / meter.calibration.ratio), has_summarizer
-    )
-    planning = Planning(history, meter, budget, job, only, near, more_stages)
-    planning.aim(target_tokens, target_ratio, is_manual=is_manual)
-    yield from planning.work()
+    ratio = target_ratio or settings.target_ratio
+    recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
+    draft = Draft(history, meter, keeps_newest=only is None or not is_answered(history), recent_raw=recent)
+    input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
+    job = SummaryJob(settings, budget.budget_tokens, focus, input_tokens, has_summarizer)
+    planning = Planning(draft, budget, job, more_stages)
+    planning.aim(target_tokens, ratio, is_manual=is_manual)
+    yield from planning.work() if only is None else planning.work_on(*only)
     return planning.proposal()
 
 
+@dataclass(slots=True)
 class Planning:
-    """One compaction while it is planned."""
+    """One compaction while it is planned. `target` and `limit` are in tokens, as the draft counts."""
 
-    def __init__(
-        self,
-        history: History,
-        meter: Meter,
-        budget: Budget,
-        job: SummaryJob,
-        only: Range | None,
-        recent_raw: int,
-        more_stages: Mapping[str, Stage],
-    ) -> None:
-        self.history = history
-        self.meter = meter
-        self.budget = budget
-        self.job = job
-        self.settings = job.settings
-        self.only = only
-        self.more_stages = more_stages
-        keeps_newest = only is None or not is_answered(history)
-        self.draft = Draft(history, meter, keeps_newest=keeps_newest, recent_raw=recent_raw)
-        self.before = meter.used(history)
-        self.before_raw = meter.raw(history)
-        self.target = self.limit = 0
-        self.saved: dict[str, int] = {}
-        self.failures: list[str] = []
-        self.stage_failures: list[str] = []
-        self.written: Written | None = None
-        self.trimmed: list[str] = []
+    draft: Draft
+    budget: Budget
+    job: SummaryJob
+    more_stages: Mapping[str, Stage]
+    target: int = 0
+    limit: int = 0
+    saved: dict[str, int] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    stage_failures: list[str] = field(default_factory=list)
+    written: Written | None = None
+    trimmed: list[str] = field(default_factory=list)
+    before: int = field(init=False)
+    before_raw: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = self.draft.meter.used(self.draft.history)
+        self.before_raw = self.draft.raw
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
         fixed = self.draft.fixed_tokens()
-        target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio or self.settings.target_ratio)
+        target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
         # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
@@ -170,33 +160,35 @@ class Planning:
         self.target = min(int(share * target), self.limit)
 
     def work(self) -> Asking[None]:
-        """Trim where there are too many turns, then stage after stage while it is over the target, then land."""
-        if self.only is not None:
-            yield from self._measured("summarize", self._summarize_only(*self.only))
-            fix_pointers(self.draft)
-            self.draft.settle()
-            return
-        if policy.has_too_many_turns(self.history, self.settings.max_turns):
-            yield from self._measured("trim", self.trim(most=self.settings.max_turns))
+        """Trim if there are too many turns, then run stage after stage while it is over the target, then fit."""
+        settings = self.job.settings
+        if policy.has_too_many_turns(self.draft.history, settings.max_turns):
+            yield from self._measured("trim", self.trim(most=settings.max_turns))
         elif self.draft.tokens <= self.target:
             return
-        for stage in self.settings.stages:
+        for stage in settings.stages:
             if self.draft.tokens <= self.target:
                 break
             yield from self._measured(stage, self._stage(stage))
         fix_pointers(self.draft)
         tokens = self.draft.settle()
-        # Over the budget it comes down to the target whatever the stages are: rare and large, never a dribble.
-        if self.draft.tokens > (self.target if "truncate" in self.settings.stages else self.limit):
-            fit(self.draft, self.settings, self.target, self.budget)
+        # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
+        if self.draft.tokens > (self.target if "truncate" in settings.stages else self.limit):
+            fit(self.draft, settings, self.target, self.budget)
         if self.draft.tokens > self.limit:
             fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)
 
+    def work_on(self, first: int, last: int) -> Asking[None]:
+        """Summarize messages first … last alone."""
+        yield from self._measured("summarize", self._summarize_only(first, last))
+        fix_pointers(self.draft)
+        self.draft.settle()
+
     def proposal(self) -> Proposal:
         after, budget = self.draft.tokens, self.budget.budget_tokens
-        history = self.history
-        if not self.saved or after >= min(self.before, self.meter.total(self.before_raw)):
+        history = self.draft.history
+        if not self.saved or after >= min(self.before, self.draft.meter.total(self.before_raw)):
             numbers = (self.before, self.before, budget, self.target)
             return Proposal(history.view, False, history.head, (), *numbers, stage_failures=tuple(self.stage_failures))
         view = self.draft.view()
@@ -223,17 +215,17 @@ class Planning:
             case "prune":
                 prune(
                     draft,
-                    self.settings.prune,
+                    self.job.settings.prune,
                     target_tokens=self.target,
                     budget_tokens=budget_tokens,
-                    history_chars=self.settings.admission.history_chars,
+                    history_chars=self.job.settings.admission.history_chars,
                 )
             case "deduplicate":
-                deduplicate(draft, self.settings.deduplicate, target_tokens=self.target)
+                deduplicate(draft, self.job.settings.deduplicate, target_tokens=self.target)
             case "summarize":
                 self._take((yield from summarize(draft, self.job, target_tokens=self.target)))
             case "truncate":
-                truncate_to(draft, self.settings, self.target, self.budget)
+                truncate_to(draft, self.job.settings, self.target, self.budget)
             case _ if stage in self.more_stages:
                 yield from self.more_stages[stage](self)
             case _:
