@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, ToolCall
+from nca.surrogates import clean_text
 from nca.wire import content_text, content_to_wire, message_from_dict, message_to_dict, messages_from_list
 from tests.context.logs import logs
 from tests.context.samples import some
@@ -216,3 +217,9 @@ def test_a_call_is_written_in_full() -> None:
         "content": None,
         "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
     }
+
+
+@pytest.mark.parametrize("lone", ["\ud800", "\udbff", "\udc00", "\udfff"])
+def test_every_lone_surrogate_is_replaced(lone: str) -> None:
+    assert clean_text(f"a{lone}b") == "a\ufffdb"
+    assert clean_text("😀") == "😀"
