@@ -70,11 +70,3 @@ def test_children_end_too_where_they_are_known() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == ("-15\n" if Path("/proc/self/task").exists() else "")
-
-
-def test_a_group_that_has_ended_is_left_alone(leader: subprocess.Popen[bytes]) -> None:
-    """Its number may be another program's by then."""
-    process_groups.began(leader.pid)
-    process_groups.ended(leader.pid)
-    process_groups.end_all()
-    assert process_groups.is_alive(leader.pid)

@@ -1,7 +1,8 @@
 """Classify provider errors: an error in any form becomes one action, such as back off or compact.
 
 Account and rate limit errors are recognized first, because they often mention tokens; then overflows by code, errors
-that only sound like an overflow, and overflows by wording. See docs/decisions.md, "nca classifies provider errors itself".
+that only sound like an overflow, and overflows by wording. See docs/decisions.md, "nca classifies provider errors
+itself".
 """
 
 from __future__ import annotations
