@@ -21,6 +21,7 @@ PARTS: dict[str, dict[str, object]] = {
     "stop words": {"stop_words": lambda words: frozenset(), "stop_phrases": lambda: re.compile(r"(?!)")},
     "word beginnings": {"FEWEST_FOR_BEGINNING": query.MAX_CHARS + 1},
     "irregular forms": {"irregular_forms": lambda word: ()},
+    "near words": {"near_words": lambda word: ()},
 }
 """By name of the part, what takes the place of names in `nca.sessions.query`."""
 

@@ -1,4 +1,4 @@
-"""Tables of words for search: stop words of ten languages, and irregular forms in English (`languages.toml`)."""
+"""Tables of words for search: stop words of ten languages, irregular forms and near words in English."""
 
 from __future__ import annotations
 
@@ -32,17 +32,32 @@ def stop_phrases() -> re.Pattern[str]:
 
 def irregular_forms(word: str) -> tuple[str, ...]:
     """Other forms of an English word in lower case, such as `went` for `goes`; usually none."""
-    groups = _groups()
+    return _beside("irregular_forms", word)
+
+
+def near_words(word: str) -> tuple[str, ...]:
+    """English words of about the same meaning, such as `film` for `movies`; usually none."""
+    return _beside("near_words", word)
+
+
+def _beside(table: str, word: str) -> tuple[str, ...]:
+    """The other words of the word's groups, looked up by the word or by what it is without its ending."""
+    groups = _groups(table)
     for ending, replacement in _ENDINGS:
-        if word.endswith(ending) and (group := groups.get(word[: len(word) - len(ending)] + replacement)):
-            return tuple(form for form in group if form != word)
+        base = word[: len(word) - len(ending)] + replacement
+        if word.endswith(ending) and base in groups:
+            return tuple(other for other in groups[base] if other not in (word, base))
     return ()
 
 
 @cache
-def _groups() -> dict[str, tuple[str, ...]]:
-    groups = [tuple(group.split()) for text in _tables()["irregular_forms"].values() for group in text.split(";")]
-    return {word: group for group in groups for word in group}
+def _groups(table: str) -> dict[str, list[str]]:
+    """By word, the words of all groups that it is in."""
+    groups: dict[str, list[str]] = {}
+    for group in (one.split() for text in _tables()[table].values() for one in text.split(";")):
+        for word in group:
+            groups.setdefault(word, []).extend(group)
+    return groups
 
 
 @cache

@@ -1,7 +1,7 @@
 """Turn a question into terms for the full-text index. Any text is valid: only its words are used.
 
-A term is satisfied by any of its phrases: the word itself, its other forms, and, for less, its beginning. A path, an
-identifier or a number with punctuation inside is also searched as one phrase.
+A term is satisfied by any of its phrases: the word itself, its other forms, and, for less, its beginning and words
+of about the same meaning. A path, an identifier or a number with punctuation inside is also searched as one phrase.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from nca.messages import clean_text
-from nca.sessions.language import irregular_forms, stop_phrases, stop_words
+from nca.sessions.language import irregular_forms, near_words, stop_phrases, stop_words
 from nca.sessions.passages import BY, CAMEL, CAMEL_PART, CJK_RUN, pairs
 
 MAX_CHARS = 2_000
@@ -20,6 +20,7 @@ MAX_CHARS = 2_000
 FORM_WEIGHT = 0.9
 PREFIX_WEIGHT = 0.7
 BEGINNING_WEIGHT = 0.5
+NEAR_WEIGHT = 0.35
 PART_WEIGHT = 0.5
 """How much other phrases count compared with the word itself, and a part of a path compared with the path."""
 PARTLY_STOP_WEIGHT = 0.3
@@ -129,3 +130,5 @@ def _phrases(word: str) -> Iterator[Phrase]:
         yield Phrase(lower[: max(_SHORTEST_BEGINNING, len(lower) - _ENDING_CHARS)], BEGINNING_WEIGHT, is_prefix=True)
     for form in irregular_forms(lower):
         yield Phrase(form, FORM_WEIGHT)
+    for near in near_words(lower):
+        yield Phrase(near, NEAR_WEIGHT)

@@ -1,4 +1,4 @@
-"""What search knows about languages: stop words of the question's language, and irregular forms in English."""
+"""What search knows about languages: stop words of the question's, and irregular forms and near words in English."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from nca.messages import Message
 from nca.sessions import Session
-from nca.sessions.language import irregular_forms, stop_phrases, stop_words
+from nca.sessions.language import irregular_forms, near_words, stop_phrases, stop_words
 from nca.sessions.query import terms_of
 
 
@@ -54,6 +54,30 @@ def test_irregular_forms(word: str, form: str) -> None:
 
 def test_a_regular_word_has_no_irregular_forms() -> None:
     assert irregular_forms("walrus") == irregular_forms("") == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("movie", "film"), ("movies", "cinema"), ("cat", "kitten"), ("cat", "pet"), ("hiking", "trail")]
+)
+def test_near_words(word: str, near: str) -> None:
+    assert near in near_words(word)
+    assert word not in near_words(word)
+
+
+def test_a_word_without_near_words_has_none() -> None:
+    assert near_words("walrus") == near_words("") == ()
+
+
+def test_a_near_word_finds_what_the_question_says_differently(session: Session) -> None:
+    session.log.append(
+        [Message("user", "We watched a film by the lake."), Message("user", "The walrus is by the lake.")]
+    )
+    assert session.search("which movie", 1)[0].seq == 1
+
+
+def test_the_word_itself_counts_more_than_a_near_word(session: Session) -> None:
+    session.log.append([Message("user", "A film by the lake."), Message("user", "A movie by the lake.")])
+    assert session.search("which movie", 1)[0].seq == 2
 
 
 def test_a_question_of_stop_words_alone_asks_for_them() -> None:
