@@ -38,7 +38,7 @@ def open_chat(words: LoopArguments) -> int:
     from nca.cli.startup import choose_model, load_settings, settings_of
     from nca.errors import UsageError
     from nca.terminal import signals
-    from nca.terminal.render.open_output import has_screen
+    from nca.terminal.open_terminal import has_screen
 
     if words.session is not None and not words.resume:
         raise UsageError(
@@ -74,7 +74,7 @@ def open_chat(words: LoopArguments) -> int:
 async def _chat(loaded: LoadedSettings, choice: Choice, wanted: WantedSession) -> int:
     from nca.cli.startup import store_path
     from nca.terminal.interrupts import Interrupts
-    from nca.terminal.render.open_output import has_screen
+    from nca.terminal.open_terminal import has_screen
 
     settings, interrupts = loaded.settings, Interrupts()
     if not has_screen(settings.terminal):

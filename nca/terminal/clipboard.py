@@ -52,7 +52,7 @@ def _programs(environment: Mapping[str, str]) -> list[list[str]]:
             found.append(["wl-copy"])
         if environment.get("DISPLAY"):
             found += [["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]]
-        if sys.platform == "win32" or environment.get("WSL_DISTRO_NAME"):
+        if environment.get("WSL_DISTRO_NAME"):
             found.append(["clip.exe"])
     path = environment.get("PATH", "")
     whole = [(shutil.which(command[0], path=path), command) for command in found]

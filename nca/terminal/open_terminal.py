@@ -1,11 +1,10 @@
-"""Open what a chat draws on and reads from: a screen with a prompt, or plain lines."""
+"""Choose and open what a chat draws on and reads from: a screen with a prompt, or plain lines."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
-
-from nca.terminal.render.open_output import open_draw, open_plain
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -14,6 +13,17 @@ if TYPE_CHECKING:
     from nca.terminal.reader import Reader
     from nca.terminal.render.output import Output
 
+_INCAPABLE = frozenset({"", "dumb", "unknown"})
+"""Values of TERM for terminals that understand no escape codes."""
+
+
+def has_screen(settings: TerminalSettings) -> bool:
+    """Whether nca draws on a screen: a person is at a terminal for input and output, and wants more than lines."""
+    if settings.plain or sys.stdin is None or sys.stdout is None:
+        return False
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return is_terminal and os.environ.get("TERM", "").lower() not in _INCAPABLE
+
 
 def open_terminal(
     settings: TerminalSettings, prompt: FirstPrompt | None, interrupts: Interrupts
@@ -21,10 +31,15 @@ def open_terminal(
     """`prompt`: None for line mode, which does without prompt_toolkit."""
     if prompt is None:
         from nca.terminal.line_reader import LineReader
+        from nca.terminal.render.plain import PlainDraw
 
-        output = open_plain(settings)
-        return output, LineReader(sys.stdin, output, interrupts)
+        plain = PlainDraw(sys.stdout, sys.stderr, os.environ)
+        plain.apply(settings)
+        return plain, LineReader(sys.stdin, plain, interrupts)
     from nca.terminal.prompt_reader import PromptReader
+    from nca.terminal.render.draw import Draw
+    from nca.terminal.render.screen import Screen
 
-    draw = open_draw(settings, prompt.prompt)
+    draw = Draw(Screen(sys.stdout), prompt.prompt)
+    draw.apply(settings)
     return draw, PromptReader(prompt, draw, interrupts)

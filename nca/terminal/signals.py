@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,11 +23,7 @@ FORCED_EXIT_SECONDS = 1.3
 _WRITE_SECONDS = 0.1
 """A terminal that takes nothing (Ctrl-S, a line that hangs) must not keep the program from ending."""
 
-EXIT_CODES = {
-    int(getattr(signal, name)): code
-    for name, code in (("SIGINT", INTERRUPTED_EXIT_CODE), ("SIGTERM", 143), ("SIGHUP", 129))
-    if hasattr(signal, name)
-}
+EXIT_CODES = {int(signal.SIGINT): INTERRUPTED_EXIT_CODE, int(signal.SIGTERM): 143, int(signal.SIGHUP): 129}
 _USUAL_MODES = "\x1b[0m\x1b[?25h\x1b[?2004l\x1b[?1l\r\n"
 """Plain colours, the cursor shown, no bracketed paste, arrow keys as usual, a line of its own for the shell."""
 
@@ -97,10 +94,8 @@ class Terminal:
 
     def __init__(self) -> None:
         self._descriptor, self._before = -1, list[Any]()
-        if sys.platform == "win32" or sys.stdin is None:
+        if sys.stdin is None:
             return
-        import termios
-
         with suppress(termios.error, OSError, ValueError):
             descriptor = sys.stdin.fileno()
             self._before = termios.tcgetattr(descriptor)
@@ -108,10 +103,8 @@ class Terminal:
 
     def restore(self, *, cleans: bool = False) -> None:
         """The modes as they were; `cleans`: whoever drew on the screen had no time to put it in order."""
-        if sys.platform == "win32" or self._descriptor < 0:
+        if self._descriptor < 0:
             return
-        import termios
-
         with suppress(termios.error, OSError):
             changed = termios.tcgetattr(self._descriptor) != self._before
             if changed:

@@ -21,9 +21,8 @@ from nca.models.model import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.open_terminal import open_terminal
+from nca.terminal.open_terminal import has_screen, open_terminal
 from nca.terminal.render.ascii_fallback import replace_unencodable
-from nca.terminal.render.open_output import has_screen
 from nca.testing.scripted import ScriptedModel
 
 

@@ -1,9 +1,10 @@
-"""/context: what is in the window, and what can be done about it."""
+"""/context: show what is in the context window, and change it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
@@ -17,25 +18,74 @@ from nca.terminal.render.sanitize import one_line
 
 PREVIEW = "--preview"
 _TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
-_WORDS = {
-    "clear": "start with an empty context; undo brings it back",
-    "all": "everything of /context: more items, by tool, by file, each compaction",
-    "compact": "make room now; a FOCUS may follow; --preview shows first what would go",
-    "compact from": "N: summarize message N and all after it; a FOCUS may follow",
-    "compact before": "N: summarize all before message N; a FOCUS may follow",
-    "collapse": "show messages in short, by their numbers",
-    "undo": "back to before the last compaction",
-    "redo": "take the undo back",
-    "history": "the compactions so far",
-    "show": "read the newest summary; or the summary, marker or message whose ID or number follows",
-    "expand": "put originals back: the ID of a summary or marker, or a message's number",
-    "pin": "protect a message by its number, or the `last` you said; alone: what is pinned",
-    "unpin": "let a pinned message go",
-    "search": "find what was said and done, compacted away or not; --all in every session",
-    "accept": "apply what /context compact --preview showed",
-    "edit": "open the preview's summary in your editor",
-    "drop": "forget the preview",
+_COMPACT_PARTS = {
+    "compact from": "N: summarize message N and everything after it; a FOCUS may follow",
+    "compact before": "N: summarize everything before message N; a FOCUS may follow",
 }
+
+
+async def _show(app: App, argument: str, *, is_all: bool = False) -> None:
+    size, context = shutil.get_terminal_size(), app.conversation.context
+    app.output.show(context_panel(context.stats(), size.columns, size.lines, records=context.history(), is_all=is_all))
+
+
+async def _show_all(app: App, argument: str) -> None:
+    await _show(app, argument, is_all=True)
+
+
+async def _clear(app: App, argument: str) -> None:
+    if app.conversation.context.clear() is None:
+        raise UsageError("The context is empty already.")
+    app.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
+
+
+async def _compact(app: App, argument: str) -> None:
+    words = argument.split()
+    if PREVIEW not in words:
+        await compact(app, argument)
+        return
+    words.remove(PREVIEW)
+    focus, only = chosen(app, " ".join(words))
+    await preview(app, focus, only)
+
+
+async def _undo(app: App, argument: str) -> None:
+    if app.conversation.context.undo() is None:
+        raise UsageError("There is no compaction to undo.")
+    app.output.show(f"Undid the compaction. {usage_line(app)} /context redo takes this back.")
+
+
+async def _redo(app: App, argument: str) -> None:
+    if app.conversation.context.redo() is None:
+        raise UsageError("There is nothing to redo.")
+    app.output.show(f"Redid the compaction. {usage_line(app)}")
+
+
+class Subcommand(NamedTuple):
+    """What stands behind `/context`: one line of help, and what it does with the text after it."""
+
+    about: str
+    run: Callable[[App, str], Awaitable[None]]
+
+
+SUBCOMMANDS = {
+    "clear": Subcommand("empty the context; undo brings it back", _clear),
+    "all": Subcommand("show everything: more items, by tool, by file, each compaction", _show_all),
+    "compact": Subcommand("make room now; a FOCUS may follow; --preview shows first what would go", _compact),
+    "collapse": Subcommand("shorten messages, by their numbers", collapse),
+    "undo": Subcommand("go back to before the last compaction", _undo),
+    "redo": Subcommand("take the undo back", _redo),
+    "history": Subcommand("list the compactions so far", show_history),
+    "show": Subcommand("print the newest summary, or the summary, marker or message with this ID or number", show_item),
+    "expand": Subcommand("restore originals, by the ID of a summary or marker or a message's number", expand),
+    "pin": Subcommand("protect a message by its number, or the `last` you sent; alone: list the pins", pin),
+    "unpin": Subcommand("unpin a message", unpin),
+    "search": Subcommand("find what was said and done, compacted or not; --all searches every session", search),
+    "accept": Subcommand("apply what /context compact --preview showed", accept),
+    "edit": Subcommand("open the preview's summary in your editor", edit),
+    "drop": Subcommand("discard the preview", drop),
+}
+_WORDS = {word: one.about for word, one in SUBCOMMANDS.items()} | _COMPACT_PARTS
 
 
 class ContextCommand(Command):
@@ -46,45 +96,14 @@ class ContextCommand(Command):
 
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
-        match word.lower():
-            case "":
-                _show(app)
-            case "all":
-                _show(app, is_all=True)
-            case "clear":
-                if app.conversation.context.clear() is None:
-                    raise UsageError("The context is empty already.")
-                app.output.show("The context is empty; the session keeps everything. /context undo brings it back.")
-            case "compact":
-                await _compact(app, rest.strip())
-            case "undo":
-                self._undo(app)
-            case "redo":
-                self._redo(app)
-            case "history":
-                show_history(app)
-            case "show":
-                show_item(app, rest.strip())
-            case "collapse":
-                collapse(app, rest.strip())
-            case "expand":
-                expand(app, rest.strip())
-            case "pin":
-                pin(app, rest.strip())
-            case "unpin":
-                unpin(app, rest.strip())
-            case "search":
-                await search(app, rest.strip())
-            case "accept":
-                accept(app)
-            case "edit":
-                await edit(app)
-            case "drop":
-                drop(app)
-            case _:
-                raise UsageError(
-                    f"/context {one_line(word, 40)} is not known.", advice=f"Valid: {', '.join(_WORDS)}, or nothing."
-                )
+        if not word:
+            await _show(app, "")
+        elif (found := SUBCOMMANDS.get(word.lower())) is not None:
+            await found.run(app, rest.strip())
+        else:
+            raise UsageError(
+                f"/context {one_line(word, 40)} is not known.", advice=f"Valid: {', '.join(_WORDS)}, or nothing."
+            )
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
@@ -96,43 +115,15 @@ class ContextCommand(Command):
         last = argument.rpartition(" ")[2].lower()
         return [Suggestion(name, about) for name, about in found.items() if name and name.startswith(last)]
 
-    def _undo(self, app: App) -> None:
-        record = app.conversation.context.undo()
-        if record is None:
-            raise UsageError("There is no compaction to undo.")
-        app.output.show(f"Undone: the context is as it was before. {usage_line(app)} /context redo takes this back.")
-
-    def _redo(self, app: App) -> None:
-        record = app.conversation.context.redo()
-        if record is None:
-            raise UsageError("There is nothing to redo.")
-        app.output.show(f"Done again. {usage_line(app)}")
-
-
-def _show(app: App, *, is_all: bool = False) -> None:
-    size = shutil.get_terminal_size()
-    stats, records = app.conversation.context.stats(), app.conversation.context.history()
-    app.output.show(context_panel(stats, size.columns, size.lines, records=records, is_all=is_all))
-
 
 def _ids(app: App, typed: str) -> list[Suggestion]:
-    """The heaviest items that the last word may mean."""
+    """The largest items whose ID begins with the last word."""
     last = typed.rpartition(" ")[2]
     return [
         Suggestion(item.id, f"{item.tokens:,} tokens · {item.label}")
         for item in app.conversation.context.stats().heaviest
         if item.id.startswith(last)
     ]
-
-
-async def _compact(app: App, argument: str) -> None:
-    words = argument.split()
-    if PREVIEW not in words:
-        await compact(app, argument)
-        return
-    words.remove(PREVIEW)
-    focus, only = chosen(app, " ".join(words))
-    await preview(app, focus, only)
 
 
 COMMAND = ContextCommand()

@@ -20,7 +20,7 @@ LISTED = 12
 """The newest messages that `/context pin` offers."""
 
 
-def expand(app: App, wanted: str) -> None:
+async def expand(app: App, wanted: str) -> None:
     if not wanted:
         raise UsageError(
             "What is to come back?", advice="/context expand ID, or a message's number; see /context show."
@@ -32,7 +32,7 @@ def expand(app: App, wanted: str) -> None:
         app.output.show(f"Put back. {usage_line(app)} /context undo hides it again.")
 
 
-def collapse(app: App, wanted: str) -> None:
+async def collapse(app: App, wanted: str) -> None:
     """Show messages in short, by their numbers; `12-15` and several at once too."""
     seqs = [seq for word in wanted.replace(",", " ").split() for seq in _run(app, word)]
     if not seqs:
@@ -52,12 +52,12 @@ def collapse(app: App, wanted: str) -> None:
     app.output.show(f"Shown in short{less}. {usage_line(app)} {back}.")
 
 
-def pin(app: App, wanted: str) -> None:
+async def pin(app: App, wanted: str) -> None:
     """Pin a message by its number or, with `last`, what the person said last; without a word, show what there is."""
     _change(app, wanted, app.conversation.context.pin, "stays whatever is compacted", "is pinned already")
 
 
-def unpin(app: App, wanted: str) -> None:
+async def unpin(app: App, wanted: str) -> None:
     _change(app, wanted, app.conversation.context.unpin, "may be compacted again", "is not pinned")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
 
 
-def show_history(app: App) -> None:
+async def show_history(app: App, argument: str) -> None:
     records = app.conversation.context.history()
     if not records:
         app.output.show("No compaction so far.")
@@ -51,7 +51,7 @@ def _row(record: CompactionRecord) -> list[Text]:
     ]
 
 
-def show_item(app: App, wanted: str) -> None:
+async def show_item(app: App, wanted: str) -> None:
     """A summary, a marker or a message, as it is in the store; the newest summary where nothing is named."""
     conversation = app.conversation
     standing = [item for item in conversation.context.view.items if isinstance(item, Summary | Marker)]

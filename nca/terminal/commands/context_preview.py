@@ -28,7 +28,7 @@ async def preview(app: App, focus: str, only: Range | None = None) -> None:
         _show(app, made)
 
 
-async def edit(app: App) -> None:
+async def edit(app: App, argument: str) -> None:
     made = _held(app)
     summary = made.summary
     if summary is None:
@@ -41,14 +41,14 @@ async def edit(app: App) -> None:
     _show(app, changed)
 
 
-def accept(app: App) -> None:
+async def accept(app: App, argument: str) -> None:
     made = _held(app)
     app.hold_preview(None)
     app.conversation.context.accept(made)
     app.output.show(f"{usage_line(app)} /context undo takes it back.")
 
 
-def drop(app: App) -> None:
+async def drop(app: App, argument: str) -> None:
     _held(app)
     app.hold_preview(None)
     app.output.show("Forgotten; nothing was changed.")

@@ -20,8 +20,6 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-assert sys.platform != "win32"
-
 PASTE_SECONDS = 1.0
 """Claude Code and others settled on a second; a paste over a slow line pauses less than that."""
 SETTLE_SECONDS = 0.03

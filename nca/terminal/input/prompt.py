@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,10 +20,9 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching, to_filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
-from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
-from prompt_toolkit.output import ColorDepth, Output, create_output
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import DynamicStyle, Style
 from rich.cells import cell_len, set_cell_size
@@ -33,9 +32,11 @@ from nca.terminal.input.completion import may_complete
 from nca.terminal.input.display import ShownText
 from nca.terminal.input.file_mentions import dropped_files
 from nca.terminal.input.history import HistorySuggestion
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.input.keys import prompt_keys
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import Interrupts, Leave
 from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
 from nca.terminal.render.ascii_fallback import encodable, is_utf8
@@ -44,10 +45,6 @@ from nca.terminal.render.theme import PALETTES, background, has_colour
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
-
-if sys.platform != "win32":
-    from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
-    from nca.terminal.input.type_ahead import TypeAhead
 
 LEAVE_SECONDS = 2.0
 """A second Ctrl-C within this time leaves."""
@@ -132,12 +129,8 @@ class Prompt:
         self._hint = ""
         self._has_stood = False
         self._editing: asyncio.Task[None] | None = None
-        if sys.platform != "win32":
-            self._keyboard: Keyboard | None = Keyboard()
-            self._type_ahead: TypeAhead | None = TypeAhead(self._keyboard, interrupts)
-        else:
-            self._keyboard = None
-            self._type_ahead = None
+        self._keyboard = Keyboard()
+        self._type_ahead = TypeAhead(self._keyboard, interrupts)
         self._session: PromptSession[str] = self._create_session()
 
     def apply(self, settings: TerminalSettings) -> None:
@@ -158,8 +151,7 @@ class Prompt:
         """What was typed, pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._hint = ""
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
-        if self._keyboard:
-            self._keyboard.forget_flush()
+        self._keyboard.forget_flush()
         self._has_stood = False
         reading = asyncio.ensure_future(
             self._session.prompt_async(
@@ -202,14 +194,14 @@ class Prompt:
 
     def quiet_terminal(self) -> AbstractContextManager[None]:
         """For the whole chat: nothing typed is echoed or changed between two prompts."""
-        return self._type_ahead.quiet(self.suspend) if self._type_ahead else nullcontext()
+        return self._type_ahead.quiet(self.suspend)
 
     @contextmanager
     def typing_ahead(self, tail: Tail) -> Iterator[None]:
         """While nca works: keys are kept for the next `read`. `tail` is cleared when Ctrl-Z stops the program."""
         self._tail = tail
         try:
-            with self._type_ahead.collecting() if self._type_ahead else nullcontext():
+            with self._type_ahead.collecting():
                 yield
         finally:
             self._tail = None
@@ -217,13 +209,11 @@ class Prompt:
     @contextmanager
     def lent_terminal(self) -> Iterator[None]:
         """While another program, such as an editor, has the terminal."""
-        with self._interrupts.lent(), self._type_ahead.lent() if self._type_ahead else nullcontext():
+        with self._interrupts.lent(), self._type_ahead.lent():
             yield
 
     def suspend(self) -> None:
         """Stop the program as Ctrl-Z does; the shell's `fg` continues it."""
-        if self._type_ahead is None:
-            return
         if self._session.app.is_running:
             run_in_terminal(self._type_ahead.suspend)
             return
@@ -233,7 +223,7 @@ class Prompt:
 
     def typed_ahead_line(self) -> str:
         """What was typed while nca works, on one line that fits the window, and what becomes of it."""
-        if not self._type_ahead or self._type_ahead.is_lent:
+        if self._type_ahead.is_lent:
             return ""
         sent, still_open = self._type_ahead.typed()
         text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
@@ -246,27 +236,22 @@ class Prompt:
 
     def take_messages(self) -> list[str]:
         """Messages typed ahead to their Enter; they go into the history as if they had been read."""
-        lines = self._type_ahead.take_messages() if self._type_ahead else []
+        lines = self._type_ahead.take_messages()
         for line in lines:
             self._history.append_string(self._pastes.fold(line))
         return [message_of(line) for line in lines]
 
     async def pause(self) -> None:
         """Wait until nobody is in the middle of a line."""
-        if self._type_ahead:
-            await self._type_ahead.pause()
+        await self._type_ahead.pause()
 
     def asking(self, answer: Callable[[KeyPress | None], None]) -> AbstractContextManager[None]:
         """While a question stands, keys go to `answer`."""
-        if self._type_ahead:
-            return self._type_ahead.asking(answer)
-        answer(None)
-        return nullcontext()
+        return self._type_ahead.asking(answer)
 
     def hold_typed_lines(self) -> None:
         """What was typed ahead is not sent by itself: it waits in the prompt."""
-        if self._type_ahead:
-            self._type_ahead.forget_enters()
+        self._type_ahead.forget_enters()
 
     def above(self, write: Callable[[], None]) -> None:
         """Write above the prompt that stands on the screen, or at once where there is none."""
@@ -287,13 +272,12 @@ class Prompt:
             search_ignore_case=True,
             style=DynamicStyle(lambda: _style(background(self._settings.theme))),
             include_default_pygments_style=False,
-            input=self._keyboard or create_input(),
+            input=self._keyboard,
             output=terminal_output(),
         )
         # Set here: PromptSession would take it for a reason not to complete while a person types.
         session.default_buffer.enable_history_search = to_filter(True)
-        if self._keyboard:
-            session.app.ttimeoutlen = ESCAPE_SECONDS
+        session.app.ttimeoutlen = ESCAPE_SECONDS
         return session
 
     def _message(self) -> StyleAndTextTuples:
@@ -313,7 +297,7 @@ class Prompt:
     @property
     def is_lone_escape(self) -> bool:
         """The Escape at hand was pressed by itself."""
-        return self._keyboard is not None and self._keyboard.is_lone_escape
+        return self._keyboard.is_lone_escape
 
     def paste(self, buffer: Buffer, pasted: str) -> None:
         before = buffer.document.text_before_cursor
@@ -400,7 +384,5 @@ def write_above(app: Application[Any], write: Callable[[], None]) -> None:
 
 def terminal_output() -> Output:
     """Where prompt_toolkit draws: a terminal that is asked for nothing, without colour where none is wanted."""
-    if sys.platform == "win32":
-        return create_output()
     depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
     return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)

@@ -6,11 +6,8 @@ import contextlib
 import os
 import signal
 import sys
+import termios
 from typing import Any
-
-assert sys.platform != "win32"
-
-import termios  # noqa: E402  # the module does not exist on Windows
 
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
 _READ_BYTES = 65_536

@@ -8,7 +8,6 @@ import contextlib
 import os
 import select
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,8 +20,6 @@ from nca.terminal.input.line_editor import Typed, first_line, typed, without_ent
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
 from nca.terminal.interrupts import Interrupts
-
-assert sys.platform != "win32"
 
 PAUSE_SECONDS = 1.0
 """Somebody in the middle of a line is not asked before they pause so long: the next key would be the answer."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
+from nca.terminal.input.terminal_modes import forget_typed
 from nca.terminal.panels.approval_panel import panel, rule_of
 from nca.terminal.render.sanitize import one_line
 
@@ -30,10 +30,7 @@ class LineApprover:
         answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
         self._output.show(panel(asked))
         rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
-        if sys.platform != "win32":
-            from nca.terminal.input.terminal_modes import forget_typed
-
-            await asyncio.to_thread(forget_typed)
+        await asyncio.to_thread(forget_typed)
         while True:
             self._output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
             try:

@@ -7,13 +7,11 @@ searched as they are typed, the full text after a pause and on a thread, and so 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, Dimension, FormattedTextControl, HSplit, Layout, Window
@@ -23,6 +21,7 @@ from prompt_toolkit.styles import Style
 from nca.errors import UsageError
 from nca.sessions.preview import SessionPreview
 from nca.sessions.session import SessionInfo
+from nca.terminal.input.keyboard import Keyboard
 from nca.terminal.input.prompt import terminal_output, write_above
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.panels.session_picker_rows import PickerRows
@@ -80,7 +79,7 @@ class SessionPicker:
             style=_STYLE,
             include_default_pygments_style=False,
             erase_when_done=True,
-            input=_keyboard(),
+            input=_PickerKeyboard(),
             output=terminal_output(),
         )
 
@@ -158,15 +157,8 @@ class SessionPicker:
         return bindings
 
 
-def _keyboard() -> Input:
-    if sys.platform == "win32":
-        return create_input()
-    from nca.terminal.input.keyboard import Keyboard
+class _PickerKeyboard(Keyboard):
+    """What was typed ahead is meant for the prompt, and never opens a session."""
 
-    class OwnKeys(Keyboard):
-        """What was typed ahead is meant for the prompt, and never opens a session."""
-
-        def typeahead_hash(self) -> str:
-            return f"{super().typeahead_hash()}-picker"
-
-    return OwnKeys()
+    def typeahead_hash(self) -> str:
+        return f"{super().typeahead_hash()}-picker"
