@@ -1,4 +1,4 @@
-"""The chat from the command line: settings, model, session; the prompt stands before most of it is loaded."""
+"""Open the chat from the command line: load the settings, choose model and session, show the prompt early."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class ChatApp:
     async def _run_shell(self, line: str) -> None:
         if not self.reader.is_interactive:
             # What comes down a pipe may be anyone's text.
-            self.output.error("!COMMAND runs only what a person types; nothing was run and nothing was sent.")
+            self.output.error("!COMMAND works only at a terminal; nothing was run and nothing was sent.")
             self._leave_with(UsageError.exit_code)
         elif not await self._do("Running", self._shell_line.run(line)):
             self.put_in_prompt(line)

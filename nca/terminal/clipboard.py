@@ -1,6 +1,6 @@
-"""The clipboard: a program of this machine where the person sits at it, else the terminal itself (OSC 52).
+"""Copy text to the clipboard, with a program of this machine or through the terminal (OSC 52).
 
-OSC 52 works through ssh too. tmux takes it from its own command, which hands it on to the terminal around it.
+OSC 52 works over ssh too. tmux has its own command, which passes the text on to the terminal around it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def copy_text(text: str, send_codes: Callable[[str], bool], environment: Mapping
             is_done=False, how=f"terminals take {OSC_52_MOST_BYTES:,} bytes at most, and this has {len(data):,}"
         )
     if send_codes(f"\x1b]52;c;{base64.b64encode(data).decode()}\x1b\\"):
-        return Copied(is_done=True, how="through the terminal, where it allows that")
-    return Copied(is_done=False, how="there is no terminal and no program for it (pbcopy, wl-copy, xclip, xsel, clip)")
+        return Copied(is_done=True, how="through the terminal, if it allows that")
+    return Copied(is_done=False, how="found no terminal and no program (pbcopy, wl-copy, xclip, xsel, clip)")
 
 
 def _programs(environment: Mapping[str, str]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a program, while a chat or a turn runs."""
+"""Stop the work of a chat or a turn when Ctrl-C or a signal arrives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt as the reader of a chat: what is drawn while it stands lands above it."""
+"""Read from the prompt; what is drawn meanwhile appears above it."""
 
 from __future__ import annotations
 

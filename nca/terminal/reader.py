@@ -1,4 +1,4 @@
-"""What a chat reads from: the base class of the prompt and of line mode."""
+"""The base class of what a chat reads from: the prompt or plain lines."""
 
 from __future__ import annotations
 

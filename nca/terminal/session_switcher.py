@@ -1,4 +1,4 @@
-"""The conversation of a chat, and switching to another session.
+"""Switch the chat to another session.
 
 Whatever needs the conversation asks for it each time. The model and the settings stay the same in the next session. The
 rules "for this session" and the MCP servers end with the old one.
@@ -39,18 +39,18 @@ class SessionSwitcher:
             # It is new already, and would leave nothing behind.
             if name:
                 before.session.rename(name)
-            self._output.notice("This session is new; nothing has been said in it.")
+            self._output.notice("This session is new: it has no messages yet.")
             return
         before_id = short_id(before.session.info.id)
         await self._switch(None, name=name)
-        self._output.notice(f"A new session. The one before is kept: /resume {before_id}")
+        self._output.notice(f"New session. The previous one is kept: /resume {before_id}")
 
     async def resume(self, wanted: str) -> None:
         """Continue a session, by id or name. Raises SessionNotFound, SessionLocked; then nothing has changed."""
         store, reader = self.conversation.store, self._reader
         info = store.find(wanted)
         if info.id == self.conversation.session.info.id:
-            self._output.notice("That is the session you are in.")
+            self._output.notice("You are in that session already.")
             return
         found = await resolve_lock(store, info, reader.choose if reader.can_choose else None)
         if found is None or found.session is None:

@@ -1,4 +1,4 @@
-"""`!command` in the chat: the person's own command, shown as it runs; what it said goes with the next message.
+"""Run `!command` in the chat: show its output as it runs, and add it to the next message.
 
 `!!command` is for the person alone. Both get the environment that the model's commands get, so no key is shown by
 mistake, and the working directory stays where the person's last command went.
@@ -37,9 +37,9 @@ class ShellLine:
         is_shared = not line.startswith("!!")
         command = line.removeprefix("!").removeprefix("!").strip()
         if not command:
-            raise UsageError("There is no command behind the !.", advice="As in !git status; !!command is not shared.")
+            raise UsageError("There is no command after the !.", advice="As in !git status; !!command is not shared.")
         if "\n" in command:
-            raise UsageError("A command behind ! is one line; nothing was run and nothing was sent.")
+            raise UsageError("A command after ! must be one line; nothing was run and nothing was sent.")
         conversation = self._sessions.conversation
         shown = _Shown(self._output)
         try:

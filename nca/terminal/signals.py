@@ -1,4 +1,4 @@
-"""How signals end the program: the terminal is restored, and every program that nca started is ended.
+"""End the program on a signal: restore the terminal and end every program that nca started.
 
 An ending that takes too long is forced. Nothing is lost by that: messages are stored as they are made.
 """

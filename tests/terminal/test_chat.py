@@ -68,7 +68,7 @@ def test_notices_a_compaction_and_the_gauge(start: Callable[..., Tty]) -> None:
     tty.line("/context")
     tty.sees("compacted")
     tty.line("/context undo")
-    tty.sees("Undone")
+    tty.sees("Undid the compaction.")
 
 
 def test_ctrl_c_keeps_the_partial_answer_and_what_was_typed(start: Callable[..., Tty], tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def test_context_shows_how_much_the_heaviest_messages_matter(tmp_path: Pat
 async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
         await a_long_chat(stage)
-        assert "No compaction so far." in await stage.command("/context history")
+        assert "No compactions yet." in await stage.command("/context history")
         before = stage.conversation.context.effective_history()
         text = await stage.command("/context compact the parser")
         (record,) = stage.conversation.context.history()
@@ -82,11 +82,13 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert numbers in await stage.command("/context history")
         after = stage.conversation.context.effective_history()
         text = await stage.command("/context undo")
-        assert text.startswith("Undone")
+        assert text.startswith("Undid the compaction.")
         assert f"{stage.conversation.context.stats().used_tokens:,}" in text
         assert stage.conversation.context.effective_history() == before
         assert "(undone)" in await stage.command("/context history")
-        assert (await stage.command("/context redo")).startswith("Done again")
+        assert (
+            await stage.command("/context redo")
+        ) == f"Redid the compaction: {stage.conversation.context.stats().used_tokens:,} tokens.\n"
         assert stage.conversation.context.effective_history() == after
         (summary,) = stage.conversation.context.summaries()
         assert summary.id in await stage.command("/context show")

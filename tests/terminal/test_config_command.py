@@ -15,7 +15,7 @@ from tests.terminal.stage import a_stage
 
 async def test_the_overview_is_one_screen_with_what_is_changed_first(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
-        assert "Nothing is changed" in await stage.command("/config")
+        assert "All settings have their defaults." in await stage.command("/config")
         await stage.command("/config context.target_ratio 0.4")
         lines = (await stage.command("/config")).splitlines()
         assert lines[0].split() == ["•", "context.target_ratio", "0.4", "set", "in", "this", "chat"]
@@ -46,7 +46,7 @@ async def test_the_default_comes_back_and_what_was_below(tmp_path: Path) -> None
         assert stage.conversation.loaded.settings.context.target_ratio == 0.5
         await stage.command("/config context.max_turns 7")
         shown = await stage.command("/config context.max_turns")
-        assert "Before: 0 turns (default); --unset goes back to it." in shown
+        assert "Before: 0 turns (default); --unset restores it." in shown
         assert "context.max_turns = 0 turns again (default)." in await stage.command(
             "/config context.max_turns --unset"
         )
@@ -77,7 +77,7 @@ async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> Non
         await stage.command("/config context.auto off --save")
         assert "keep_results = 3" in path.read_text()
         said = await stage.command("/config context.prune.keep_results default --save")
-        assert "Taken out of" in said
+        assert "Removed from" in said
         assert path.read_text() == '[context]\nauto = "off"\n'
 
 
@@ -115,7 +115,7 @@ async def test_what_a_change_does_not_reach_is_said(tmp_path: Path) -> None:
         said = await stage.command("/config model.name openai/other")
         assert "this chat stays with scripted/model (/model openai/other switches)" in " ".join(said.split())
         said = await stage.command("/config model.max_retries 2")
-        assert "once a model is opened: /model scripted/model opens this one again" in " ".join(said.split())
+        assert "for models opened from now on: /model scripted/model reopens this one" in " ".join(said.split())
         assert "for this chat; --save" in await stage.command("/config model.name scripted/model")
 
 

@@ -36,10 +36,10 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
             "/context show"
         )
         text = await stage.command(f"/context expand {summary.id[:4]}")
-        assert text.startswith("Put back. Context: ")
+        assert text.startswith("Restored. Context: ")
         assert stage.conversation.context.effective_history() == before
         assert "already" in await stage.command("/context expand 1")
-        assert "it stands in the context no longer" in await stage.command(f"/context show {summary.id}")
+        assert "no longer in the context" in await stage.command(f"/context show {summary.id}")
         assert "1 compaction." in await stage.command("/context history")
         await stage.command("/context undo")
         assert stage.conversation.context.effective_history() == hidden
@@ -50,7 +50,7 @@ async def test_one_message_comes_back_by_its_number_and_the_summary_stands_for_t
         summary = await compacted(stage)
         assert "hidden: summary" in await stage.command("/context show 3")
         await stage.command("/context expand 3")
-        assert "message 3, user; shown to the model as it is" in await stage.command("/context show 3")
+        assert "message 3, user; in the context in full" in await stage.command("/context show 3")
         assert "hidden: summary" in await stage.command("/context show 4")
         (left,) = stage.conversation.context.summaries()
         assert left.ranges == ((1, 2), (4, summary.ranges[-1][1]))
@@ -65,7 +65,7 @@ async def test_what_cannot_be_shown_says_why(tmp_path: Path) -> None:
             ("/context show zzz", summary.id),
             ("/context show 99", "1 to 12"),
             ("/context pin 99", "1 to 12"),
-            ("/context pin the rule", "no message's number"),
+            ("/context pin the rule", "is not a message number"),
             ("/context accept", "There is no preview"),
         ):
             with pytest.raises(UsageError, match=words):
@@ -85,20 +85,20 @@ async def test_expand_refuses_what_the_budget_has_no_room_for(tmp_path: Path) ->
 async def test_a_pinned_message_stays_and_the_pins_have_a_budget(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY], window_tokens=40_000) as stage:
         await compacted(stage)
-        assert "Message 3 stays" in await stage.command("/context pin 3")
+        assert "Message 3 is pinned." in await stage.command("/context pin 3")
         assert f"Question 1: {LONG}".strip() in [
             row["content"].strip() for row in stage.conversation.context.effective_history()
         ]
-        assert "pinned already" in await stage.command("/context pin 3")
+        assert "already pinned" in await stage.command("/context pin 3")
         text = await stage.command("/context pin")
         assert "● 3" in text
         tokens = stage.conversation.context.pins()[0].tokens
         assert f"Pins: {tokens:,} of {stage.conversation.context.pins_budget_tokens:,} tokens" in text
         await stage.command("/context compact")
         assert any("Question 1" in str(row["content"]) for row in stage.conversation.context.effective_history()[1:])
-        assert "may be compacted again" in await stage.command("/context unpin 3")
+        assert "is no longer pinned" in await stage.command("/context unpin 3")
         assert "is not pinned" in await stage.command("/context unpin 3")
-        assert "Message 11 stays" in await stage.command("/context pin last")
+        assert "Message 11 is pinned." in await stage.command("/context pin last")
         stage.conversation.set("context.max_tokens", 3_000)
         with pytest.raises(UsageError, match="no room for message 12"):
             await stage.command("/context pin 12")
@@ -126,7 +126,7 @@ async def test_a_preview_is_dropped_or_outdated(tmp_path: Path) -> None:
     with a_stage(tmp_path, [*replies(6), SUMMARY, SUMMARY, SUMMARY], window_tokens=40_000) as stage:
         await a_long_chat(stage)
         await stage.command("/context compact --preview")
-        assert "nothing was changed" in await stage.command("/context drop")
+        assert "Discarded the preview." in await stage.command("/context drop")
         await stage.command("/context compact --preview")
         await stage.command("/context compact")
         view = stage.conversation.context.view

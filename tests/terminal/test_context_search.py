@@ -24,7 +24,7 @@ async def test_other_sessions_on_request(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         with stage.conversation.store.create(directory="/", model="m") as other:
             other.log.append(said("the walrus"))
-        assert "--all TEXT looks into every session" in await stage.command("/context search walrus")
+        assert "--all TEXT searches every session" in await stage.command("/context search walrus")
         assert f"{other.info.id}:1  user: the walrus" in await stage.command("/context search --all walrus")
         assert (await stage.command("/context search --all seal")).strip() == "Nothing was found."
 
@@ -32,7 +32,7 @@ async def test_other_sessions_on_request(tmp_path: Path) -> None:
 async def test_nothing_to_search_for_is_said(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         for line in ("/context search", "/context search --all"):
-            with pytest.raises(UsageError, match="nothing to search for"):
+            with pytest.raises(UsageError, match="needs a text"):
                 await stage.command(line)
 
 

@@ -53,7 +53,7 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
 
     for line, said in (
         ("/context collapse 2", "Shown in short"),
-        ("/context undo", "Undone"),
+        ("/context undo", "Undid the"),
         ("/compact", "Compacted"),
     ):
         tty.line(line)

@@ -45,7 +45,7 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
         assert json.loads((tmp_path / f"nca-{name}.json").read_text())["session"]["kind"] == "chat"
         await stage.command("/export a talk.html")
         assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")
-        for wrong, about in (("--pdf", "knows no --pdf"), ("x --html --json", "exclude each other")):
+        for wrong, about in (("--pdf", "has no flag --pdf"), ("x --html --json", "exclude each other")):
             with pytest.raises(UsageError, match=about):
                 await stage.command(f"/export {wrong}")
         assert suggested(stage, "/export talk --h") == ["--html"]
@@ -76,15 +76,15 @@ async def test_sessions_are_listed_searched_and_suggested(tmp_path: Path) -> Non
 async def test_delete_asks_and_needs_somebody_to_ask(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
         name = add(stage, "the parser")
-        with pytest.raises(UsageError, match="nobody to ask"):
+        with pytest.raises(UsageError, match="Nobody can be asked"):
             await stage.command(f"/sessions delete {name}")
         reader = ScriptedReader(["", "y"])
         stage = stage.with_reader(reader)
         assert "Nothing was deleted." in await stage.command(f"/sessions delete {name}")
-        assert "is deleted." in await stage.command(f"/sessions delete {name[:6]}")
+        assert "Deleted " in await stage.command(f"/sessions delete {name[:6]}")
         assert reader.questions == [f"Delete “the parser” ({name}, 2 messages) for good?"] * 2
         assert [info.id for info in stage.conversation.store.list()] == [stage.conversation.session.info.id]
-        with pytest.raises(UsageError, match="session you are in"):
+        with pytest.raises(UsageError, match="You are in that session"):
             await stage.command(f"/sessions delete {stage.conversation.session.info.id}")
 
 

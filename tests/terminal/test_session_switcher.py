@@ -21,7 +21,7 @@ async def test_a_new_session_has_the_model_and_settings_and_nothing_else_of_the_
         before.approvals.session_rules.append(PermissionRule("shell", "git status", str(tmp_path)))
         stage.app.hold_preview(object())  # type: ignore[arg-type]  # anything
         said = await stage.command("/new  The second ")
-        assert f"The one before is kept: /resume {before.session.info.id}" in said
+        assert f"The previous one is kept: /resume {before.session.info.id}" in said
         assert "Instructions:" not in said  # told once in a chat
         after = stage.conversation
         assert after is not before
@@ -52,7 +52,7 @@ async def test_back_and_forth_between_two_sessions(tmp_path: Path) -> None:
         assert "Resuming “first question” (2 messages).\n› first question\n• One." in said
         await stage.conversation.send("third question")
         assert len(stage.conversation.context.entries) == 4
-        assert "That is the session you are in." in await stage.command(f"/resume {first}")
+        assert "You are in that session already." in await stage.command(f"/resume {first}")
         await stage.command(f"/resume {second[:6]}")
         assert len(stage.conversation.context.entries) == 2
         # An empty session that is left leaves nothing behind.
@@ -96,7 +96,7 @@ async def test_choosing_and_leaving(tmp_path: Path) -> None:
 
 async def test_a_new_session_that_is_new_already_only_gets_the_name(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
-        assert "nothing has been said" in await stage.command("/new")
+        assert "no messages yet" in await stage.command("/new")
         await stage.command("/new A name")
         assert stage.conversation.session.info.name == "A name"
         await stage.conversation.close()

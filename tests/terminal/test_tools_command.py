@@ -34,10 +34,10 @@ async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None
         assert rows["shell"][1:3] == ["execute,", "asks"]
         assert rows["shell"][4:6] == ["1", "1"]
         assert rows["write_file"][1:] == ["write,", "asks", rows["write_file"][3]]
-        weights = [int(row[3].replace(",", "")) for name, row in rows.items() if name != "Together"]
+        weights = [int(row[3].replace(",", "")) for name, row in rows.items() if name != "All"]
         parts = stage.conversation.context.stats().parts
         assert sum(weights) == parts["tool_definitions"]
-        assert f"Together {sum(weights):,} tokens of each request. Permission mode: ask" in text
+        assert f"All tools: {sum(weights):,} tokens of each request. Permission mode: ask" in text
         one = await stage.command("/tools shell")
         assert "built in · execute: asks in mode ask" in one
         assert "1 calls, 1 failed (1 not allowed)" in one
@@ -51,7 +51,7 @@ async def test_in_a_small_window_some_are_not_told(tmp_path: Path) -> None:
     with a_stage(tmp_path, window_tokens=8_000) as stage:
         text = await stage.command("/tools")
         (row,) = [line for line in text.splitlines() if line.startswith("fetch_url")]
-        assert row.endswith("not told")
+        assert row.endswith("not sent")
 
 
 async def test_cost_by_model_and_purpose(tmp_path: Path) -> None:

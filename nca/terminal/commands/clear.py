@@ -1,4 +1,4 @@
-"""/clear: an empty screen. The conversation stays as it is; /context clear is the command that empties the view."""
+"""/clear: clear the screen. The conversation stays; /context clear empties the context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/compact: make room now; of everything, or from a message on, or before one."""
+"""/compact: compact now, everything or only the messages from or before a number."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _PLACES = {"from": True, "before": False}
 class CompactCommand(Command):
     name = "compact"
     usage = "/compact\n/compact FOCUS\n/compact from NUMBER [FOCUS]\n/compact before NUMBER [FOCUS]"
-    about = "Make room now; FOCUS says what matters; from NUMBER or before NUMBER takes only that part"
+    about = "Compact now; FOCUS says what matters; from NUMBER or before NUMBER compacts only that part"
 
     async def run(self, app: App, argument: str) -> None:
         await compact(app, argument)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        words = {"from": "message N and all after it", "before": "all before message N"}
+        words = {"from": "message N and everything after it", "before": "everything before message N"}
         return [Suggestion(word, about) for word, about in words.items() if argument and word.startswith(argument)]
 
 

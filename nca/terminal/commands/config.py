@@ -1,4 +1,4 @@
-"""/config: what is changed, groups of settings, a search, one setting; a new value for this chat, and --save."""
+"""/config: find, show and change settings; --save keeps them in the project's file."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from nca.terminal.render.sanitize import one_line
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _OPTIONS = {
-    _SAVE: "keep it in the project's file",
-    _UNSET: "take back what was set in this chat",
-    _DEFAULT: "as nca has it",
+    _SAVE: "save it in the project's file",
+    _UNSET: "undo what was set in this chat",
+    _DEFAULT: "nca's default",
 }
 _OPENED_WITH = frozenset(
     f"model.{name}" for name in ("api_base", "first_token_seconds", "idle_seconds", "total_seconds", "max_retries")
@@ -37,16 +37,16 @@ class ConfigCommand(Command):
     aliases = ("settings", "set")
     usage = "\n".join(
         (
-            "/config  (what is changed, and the groups)",
-            "/config GROUP  (as in context.prune; all: every setting)",
-            "/config WORD  (the settings that speak of it)",
-            "/config KEY  (value, where it came from, what it means)",
-            "/config KEY VALUE  (for this chat; default: as nca has it)",
-            "/config KEY --unset  (take back what was set in this chat)",
-            "/config KEY [VALUE] --save  (keep it in the project's file; default takes it out)",
+            "/config  (the changed settings, and the groups)",
+            "/config GROUP  (the settings of a group, such as context.prune; all: every setting)",
+            "/config WORD  (the settings that mention it)",
+            "/config KEY  (its value, where it comes from, what it means)",
+            "/config KEY VALUE  (set it for this chat; default: nca's default)",
+            "/config KEY --unset  (undo what was set in this chat)",
+            "/config KEY [VALUE] --save  (save it in the project's file; default removes it)",
         )
     )
-    about = "Settings: find, show, change for this chat, --save to the project's file"
+    about = "Find, show and change settings; --save keeps them in the project's file"
 
     async def run(self, app: App, argument: str) -> None:
         words = argument.split()
@@ -105,8 +105,8 @@ class ConfigCommand(Command):
             raise UsageError("--unset takes no value.", advice=f"/config {one_line(words[0], 60)} --unset")
         if is_saving:
             raise UsageError(
-                "--unset takes back what was set in this chat, and that is in no file.",
-                advice=f"/config {one_line(words[0], 60)} default --save takes it out of the project's file.",
+                "--unset undoes what was set in this chat; that is in no file.",
+                advice=f"/config {one_line(words[0], 60)} default --save removes it from the project's file.",
             )
         loaded = app.conversation.loaded
         key = _known(app, words[0])
@@ -130,7 +130,7 @@ class ConfigCommand(Command):
         else:
             loaded = loaded.saved(key, str(path))
         app.conversation.file_changed(loaded)
-        app.output.show(f"Taken out of {path}." if value is UNSET else f"Saved in {path}.")
+        app.output.show(f"Removed from {path}." if value is UNSET else f"Saved in {path}.")
 
 
 def _show(app: App, word: str) -> None:
@@ -144,7 +144,7 @@ def _show(app: App, word: str) -> None:
         app.output.show(listed(loaded, of_section))
     elif found := matching(wanted):
         app.output.show(listed(loaded, found))
-        app.output.show(Text("/config KEY tells what one means and accepts.", style="quiet"))
+        app.output.show(Text("/config KEY explains one setting.", style="quiet"))
     else:
         loaded.value(word)
 
@@ -161,7 +161,7 @@ def _show_one(app: App, written: str) -> None:
     text.append(f"\nValid: {key.value_type.valid}. Default: {shown(key.default)}{unit(name)}.", style="quiet")
     below = loaded.covered.get(name)
     if below is not None:
-        text.append(f"\nBefore: {shown(below.value)}{unit(name)} ({one_line(below.origin)}); --unset goes back to it.")
+        text.append(f"\nBefore: {shown(below.value)}{unit(name)} ({one_line(below.origin)}); --unset restores it.")
     app.output.show(text)
 
 
@@ -170,7 +170,7 @@ def _reach(app: App, key: str) -> str:
     conversation = app.conversation
     model = one_line(conversation.model.facts.name)
     if key in _OPENED_WITH:
-        return f", once a model is opened: /model {model} opens this one again"
+        return f", for models opened from now on: /model {model} reopens this one"
     name = conversation.loaded.value(key)
     if key == "model.name" and name and name not in (model, model.partition("/")[2]):
         return f"; this chat stays with {model} (/model {one_line(name)} switches)"

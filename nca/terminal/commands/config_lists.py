@@ -1,4 +1,4 @@
-"""Settings in lists: what is changed, the groups, what a search finds. Every list says value and where it is from."""
+"""Lists of settings for /config: what is changed, the groups, search results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHANGED = "•"
 """Before a setting that is not as nca has it, so that it can be told without colours."""
 _VALUE_COLUMNS = 24
-_HOW = "/config GROUP lists one group · /config WORD searches · /config KEY tells what it means and accepts"
+_HOW = "/config GROUP lists one group · /config WORD searches · /config KEY explains one setting"
 
 
 def overview(loaded: LoadedSettings) -> RenderableType:
@@ -35,7 +35,7 @@ def overview(loaded: LoadedSettings) -> RenderableType:
         if section:
             count = sum(section_of(name) == section for name in KEYS)
             table.add_row(Text(section, style="accent"), f"{count}", about_section(section))
-    above = listed(loaded, changed) if changed else Text("Nothing is changed: every setting is as nca has it.")
+    above = listed(loaded, changed) if changed else Text("All settings have their defaults.")
     return Group(above, Text(""), table, Text(_HOW, style="quiet"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
@@ -13,8 +13,11 @@ from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usa
 from nca.terminal.commands.context_history import show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
 from nca.terminal.commands.context_search import search
-from nca.terminal.panels.context import context_panel
+from nca.terminal.panels.context import BY_HAND, context_panel
 from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.sessions.views import CompactionRecord
 
 PREVIEW = "--preview"
 _TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
@@ -50,15 +53,22 @@ async def _compact(app: App, argument: str) -> None:
 
 
 async def _undo(app: App, argument: str) -> None:
-    if app.conversation.context.undo() is None:
+    record = app.conversation.context.undo()
+    if record is None:
         raise UsageError("There is no compaction to undo.")
-    app.output.show(f"Undid the compaction. {usage_line(app)} /context redo takes this back.")
+    app.output.show(f"Undid the {_kind(record)}. {usage_line(app)} /context redo takes this back.")
 
 
 async def _redo(app: App, argument: str) -> None:
-    if app.conversation.context.redo() is None:
+    record = app.conversation.context.redo()
+    if record is None:
         raise UsageError("There is nothing to redo.")
-    app.output.show(f"Redid the compaction. {usage_line(app)}")
+    used_tokens = app.conversation.context.stats(with_details=False).used_tokens
+    app.output.show(f"Redid the {_kind(record)}: {used_tokens:,} tokens.")
+
+
+def _kind(record: CompactionRecord) -> str:
+    return "change" if set(record.stages) & BY_HAND else "compaction"
 
 
 class Subcommand(NamedTuple):

@@ -1,4 +1,4 @@
-"""/context collapse, expand, pin and unpin: messages in short, originals back in the view, and messages that stay."""
+"""/context collapse, expand, pin and unpin."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.messages import Message
 from nca.terminal.commands.command import App
-from nca.terminal.render.humanize import percent
+from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
 OFFERED = 5
-"""The heaviest messages that `/context collapse` names."""
+"""The largest messages that `/context collapse` suggests."""
 MOST_AT_ONCE = 1_000
 LISTED = 12
 """The newest messages that `/context pin` offers."""
@@ -23,46 +23,45 @@ LISTED = 12
 async def expand(app: App, wanted: str) -> None:
     if not wanted:
         raise UsageError(
-            "What is to come back?", advice="/context expand ID, or a message's number; see /context show."
+            "/context expand needs an ID or a message's number.", advice="/context all lists the largest items."
         )
-    record = app.conversation.context.expand(wanted)
-    if record is None:
-        app.output.show("That is shown to the model already.")
+    if app.conversation.context.expand(wanted) is None:
+        what = f"Message {wanted}" if wanted.isdecimal() else one_line(wanted, 40)
+        app.output.show(f"{what} is already in the context.")
     else:
-        app.output.show(f"Put back. {usage_line(app)} /context undo hides it again.")
+        app.output.show(f"Restored. {usage_line(app)} /context undo removes it again.")
 
 
 async def collapse(app: App, wanted: str) -> None:
-    """Show messages in short, by their numbers; `12-15` and several at once too."""
+    """Shorten messages, by their numbers: `12`, `12-15`, or several of these."""
     seqs = [seq for word in wanted.replace(",", " ").split() for seq in _run(app, word)]
     if not seqs:
         heavy = [item for item in app.conversation.context.stats().heaviest if item.id.isdecimal()][:OFFERED]
         named = ", ".join(f"{item.id} ({item.tokens:,} tokens)" for item in heavy)
-        raise UsageError(
-            "What is to be shown in short?", advice=f"/context collapse NUMBER…; the heaviest: {named or 'none'}."
-        )
+        raise UsageError("/context collapse needs the numbers of messages.", advice=f"Largest: {named or 'none'}.")
+    which = f"Message {seqs[0]} is" if len(seqs) == 1 else "These messages are"
     before = app.conversation.context.stats(with_details=False).used_tokens
     if app.conversation.context.collapse(seqs) is None:
-        app.output.show("Nothing becomes shorter by that.")
+        app.output.show(f"{which} too short to collapse.")
         return
     # After a change the count is estimated anew, until the model has reported: a small saving may not show yet.
     saved = before - app.conversation.context.stats(with_details=False).used_tokens
     less = f": {saved:,} tokens less" if saved > 0 else ""
-    back = f"/context expand {seqs[0]} or undo brings it back" if len(seqs) == 1 else "/context undo brings them back"
-    app.output.show(f"Shown in short{less}. {usage_line(app)} {back}.")
+    back = f"/context expand {seqs[0]} or undo restores it" if len(seqs) == 1 else "/context undo restores them"
+    app.output.show(f"Collapsed {counted(len(seqs), 'message')}{less}. {usage_line(app)} {back}.")
 
 
 async def pin(app: App, wanted: str) -> None:
-    """Pin a message by its number or, with `last`, what the person said last; without a word, show what there is."""
-    _change(app, wanted, app.conversation.context.pin, "stays whatever is compacted", "is pinned already")
+    """Pin a message by its number, or the `last` one that the person sent. Without an argument, list the pins."""
+    _change(app, wanted, app.conversation.context.pin, "is pinned", "is already pinned")
 
 
 async def unpin(app: App, wanted: str) -> None:
-    _change(app, wanted, app.conversation.context.unpin, "may be compacted again", "is not pinned")
+    _change(app, wanted, app.conversation.context.unpin, "is no longer pinned", "is not pinned")
 
 
 def _change(app: App, wanted: str, change: Callable[[int], bool], done: str, same: str) -> None:
-    """`change` answers whether there was something to change."""
+    """`change` returns whether it changed anything."""
     if not wanted:
         _show_pins(app)
         return
@@ -83,12 +82,10 @@ def _seq(app: App, wanted: str) -> int:
         said = (e for e in reversed(app.conversation.context.entries) if e.message.role == "user")
         newest = next((entry.seq for entry in said if not entry.message.is_synthetic), None)
         if newest is None:
-            raise UsageError("Nothing has been said yet.")
+            raise UsageError("You have not sent a message yet.")
         return newest
     if not wanted.isdecimal():
-        raise UsageError(
-            f"{one_line(wanted, 40)} is no message's number.", advice="/context pin alone shows the numbers."
-        )
+        raise UsageError(f"{one_line(wanted, 40)} is not a message number.", advice="/context pin lists the numbers.")
     return int(wanted)
 
 
@@ -99,7 +96,7 @@ def _run(app: App, word: str) -> list[int]:
         return [_seq(app, word)]
     begin, end = _seq(app, first), _seq(app, last)
     if end - begin >= MOST_AT_ONCE:
-        raise UsageError(f"{one_line(word, 40)} are too many messages; at most {MOST_AT_ONCE:,} at once.")
+        raise UsageError(f"{one_line(word, 40)} is too many messages; the limit is {MOST_AT_ONCE:,} at once.")
     return list(range(begin, end + 1))
 
 
@@ -110,7 +107,7 @@ def _pins_line(app: App) -> str:
 
 
 def _show_pins(app: App) -> None:
-    """The pins with their budget, and the newest messages with their numbers."""
+    """Show the pins and their budget, and the newest messages with their numbers."""
     conversation = app.conversation
     pins = conversation.context.pins()
     newest = conversation.context.entries[-LISTED:]
@@ -126,7 +123,7 @@ def _show_pins(app: App) -> None:
         table.add_row(f"● {entry.seq}" if entry.seq in pinned else str(entry.seq), *_described(entry.message))
     if table.row_count:
         app.output.show(table)
-    app.output.show(f"{_pins_line(app)} /context pin NUMBER protects a message, /context unpin NUMBER lets it go.")
+    app.output.show(f"{_pins_line(app)} /context pin NUMBER protects a message; /context unpin NUMBER unpins it.")
 
 
 def _described(message: Message) -> tuple[Text, Text]:

@@ -1,4 +1,4 @@
-"""/context history and /context show: what was compacted, and what stands for it."""
+"""/context history and /context show: list compactions; print summaries, markers and messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 async def show_history(app: App, argument: str) -> None:
     records = app.conversation.context.history()
     if not records:
-        app.output.show("No compaction so far.")
+        app.output.show("No compactions yet.")
         return
     turns = app.conversation.context.stats(with_details=False).turns
     table = new_table(has_header=True)
@@ -64,7 +64,7 @@ async def show_item(app: App, wanted: str) -> None:
     if not wanted:
         found = [item for item in standing if isinstance(item, Summary)]
         if not found:
-            app.output.show("No summary stands in the context.")
+            app.output.show("The context holds no summary.")
             return
     if not found:
         ids = ", ".join(item.id for item in known) or "there is none"
@@ -76,7 +76,7 @@ def _show_found(app: App, item: Summary | Marker, *, is_standing: bool) -> None:
     kind = "summary" if isinstance(item, Summary) else "marker"
     text = item.text or "(nothing is sent in their place)"
     made_by = f", written by {item.made_by}" if isinstance(item, Summary) and item.made_by else ""
-    then = f"/context expand {item.id} puts them back" if is_standing else "it stands in the context no longer"
+    then = f"/context expand {item.id} restores them" if is_standing else "no longer in the context"
     foot = f"{kind} {item.id} of messages {as_text(item.ranges)}{made_by}; {then}"
     app.output.show(Text(to_terminal(f"{text}\n\n{foot}")))
 
@@ -89,11 +89,11 @@ def _show_message(app: App, seq: int) -> None:
     stands = hidden_by(view, seq)
     if stands is not None:
         kind = "summary" if isinstance(stands, Summary) else "marker"
-        state = f"hidden: {kind} {stands.id} stands for it; /context expand {seq} puts it back"
+        state = f"hidden: {kind} {stands.id} covers it; /context expand {seq} restores it"
     elif any(isinstance(item, Stub) and item.seq == seq for item in view.items):
-        state = f"shown to the model in short; /context expand {seq} puts it back"
+        state = f"shortened in the context; /context expand {seq} restores it"
     else:
-        state = "shown to the model as it is"
+        state = "in the context in full"
     calls = "".join(f"\n→ {call.name} {call.arguments}" for call in message.tool_calls)
     app.output.show(Text(to_terminal(f"{message.text}{calls}\n\nmessage {seq}, {message.role}; {state}")))
 

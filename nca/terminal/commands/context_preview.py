@@ -1,4 +1,4 @@
-"""/context compact --preview: look first, then accept, edit or drop."""
+"""/context compact --preview: show what a compaction would do, then accept, edit or drop it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import to_terminal
 from nca.terminal.render.tables import new_table
 
-CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop forgets it"
+CHOICE = "/context accept applies it · /context edit opens its summary in your editor · /context drop discards it"
 
 
 async def preview(app: App, focus: str, only: Range | None = None) -> None:
@@ -35,7 +35,7 @@ async def edit(app: App, argument: str) -> None:
         raise UsageError("This compaction writes no summary.", advice=CHOICE)
     prose = await edited(summary.prose, app.reader.lend_terminal(), name="nca-summary")
     if not prose.strip():
-        raise UsageError("The summary is empty; the proposal is as it was.", advice=CHOICE)
+        raise UsageError("The summary is empty; the preview is unchanged.", advice=CHOICE)
     changed = made.with_prose(prose)
     app.hold_preview(changed)
     _show(app, changed)
@@ -51,7 +51,7 @@ async def accept(app: App, argument: str) -> None:
 async def drop(app: App, argument: str) -> None:
     _held(app)
     app.hold_preview(None)
-    app.output.show("Forgotten; nothing was changed.")
+    app.output.show("Discarded the preview.")
 
 
 def _held(app: App) -> Preview:

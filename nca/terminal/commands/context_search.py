@@ -1,4 +1,4 @@
-"""/context search: find what was said and done before, compacted away or not."""
+"""/context search: search everything said and done, compacted or not."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ async def search(app: App, argument: str) -> None:
     question = argument.removeprefix(ALL).strip() if argument.split(" ")[0] == ALL else argument
     if not question:
         raise UsageError(
-            "There is nothing to search for.", advice=f"/context search TEXT, or /context search {ALL} TEXT."
+            "/context search needs a text.", advice=f"/context search TEXT, or /context search {ALL} TEXT."
         )
     is_everywhere = question != argument
     conversation = app.conversation
     hits = await asyncio.to_thread(conversation.context.search, question, scope="all" if is_everywhere else "session")
     if not hits:
-        other = "" if is_everywhere else f" /context search {ALL} TEXT looks into every session."
+        other = "" if is_everywhere else f" /context search {ALL} TEXT searches every session."
         app.output.show(f"Nothing was found.{other}")
         return
     lines = [_line(hit, conversation.session.info.id) for hit in hits]

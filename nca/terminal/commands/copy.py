@@ -1,4 +1,4 @@
-"""/copy: an answer, or a block of code in it, to the clipboard."""
+"""/copy: copy an answer, or a code block of it, to the clipboard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ABOUT_CHARS = 60
 class CopyCommand(Command):
     name = "copy"
     usage = "/copy [N]\n/copy code [N]"
-    about = "The last answer to the clipboard as Markdown, the Nth latest, or its last block of code"
+    about = "Copy the last answer as Markdown, the Nth latest one, or its last code block"
 
     async def run(self, app: App, argument: str) -> None:
         words = argument.lower().split()
@@ -72,7 +72,7 @@ def _number(words: Sequence[str], argument: str) -> int:
     if len(words) == 1 and words[0].isdecimal() and 0 < len(words[0]) < 9 and int(words[0]) > 0:
         return int(words[0])
     raise UsageError(
-        f"/copy {one_line(argument, 40)} is not known.", advice="Valid: code, and 1 for the last and so on."
+        f"/copy {one_line(argument, 40)} is not known.", advice="Valid: code, or a number (1 is the last)."
     )
 
 

@@ -1,4 +1,4 @@
-"""/cost: what the session has used so far, by model and by what it was for."""
+"""/cost: show the tokens and the cost of the session, by model and purpose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CostCommand(Command):
     name = "cost"
     aliases = ("usage",)
     usage = "/cost"
-    about = "Tokens and money of this session, by model and purpose"
+    about = "Tokens and cost of this session, by model and purpose"
 
     async def run(self, app: App, argument: str) -> None:
         conversation = app.conversation
@@ -57,7 +57,7 @@ def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
         )
     app.output.show(table)
     if len(purposes) > 1:
-        app.output.show(Text("Beside the answers: summaries and tasks.", style="quiet"))
+        app.output.show(Text("Besides answers: summaries and tasks.", style="quiet"))
 
 
 def _more(app: App) -> str:

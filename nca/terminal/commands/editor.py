@@ -1,4 +1,4 @@
-"""/editor: write the next message in the editor of one's own."""
+"""/editor: write the next message in an editor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class EditorCommand(Command):
     name = "editor"
     aliases = ("edit",)
     usage = "/editor\n/editor TEXT"
-    about = "Write in your editor ($EDITOR); the text then stands in the prompt"
+    about = "Write a message in your editor ($EDITOR); the text is then in the prompt"
 
     async def run(self, app: App, argument: str) -> None:
         text = (await edited(argument, app.reader.lend_terminal())).rstrip("\n")

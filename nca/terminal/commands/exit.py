@@ -1,4 +1,4 @@
-"""/exit: leave."""
+"""/exit: leave the chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ExitCommand(Command):
     name = "exit"
     aliases = ("quit", "q")
     usage = "/exit"
-    about = "Leave; nca loop --continue goes on"
+    about = "Leave; nca loop --continue continues the session"
 
     async def run(self, app: App, argument: str) -> None:
         raise Leave(0)

@@ -1,4 +1,4 @@
-"""/export: the session as a file, to read or to import again."""
+"""/export: write the session to a file, to read or to import again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORCE = "--force"
 class ExportCommand(Command):
     name = "export"
     usage = "/export [FILE] [--html|--md|--json] [--force]"
-    about = "Write this session to a file, keys taken out"
+    about = "Write this session to a file, with keys removed"
 
     async def run(self, app: App, argument: str) -> None:
         flags, name = _parsed(argument)
@@ -37,7 +37,7 @@ class ExportCommand(Command):
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         last = argument.rpartition(" ")[2]
-        known = [*((flag, about) for flag, (_, about) in _FLAGS.items()), (_FORCE, "replace a file that exists")]
+        known = [*((flag, about) for flag, (_, about) in _FLAGS.items()), (_FORCE, "overwrite an existing file")]
         return [Suggestion(flag, about) for flag, about in known if flag.startswith(last)]
 
 
@@ -64,7 +64,9 @@ def _parsed(argument: str) -> tuple[list[str], str]:
     flags = [word for word in words if word.startswith("--")]
     for flag in flags:
         if flag not in _FLAGS and flag != _FORCE:
-            raise UsageError(f"/export knows no {one_line(flag, 40)}.", advice=f"Valid: {', '.join(_FLAGS)}, {_FORCE}.")
+            raise UsageError(
+                f"/export has no flag {one_line(flag, 40)}.", advice=f"Valid: {', '.join(_FLAGS)}, {_FORCE}."
+            )
     return flags, " ".join(word for word in words if not word.startswith("--")).strip()
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-_UNDO = "/context undo takes back the last change of the context; files: !git diff, !git checkout."
+_UNDO = "/context undo takes back the last change of the context; for files: !git diff, !git checkout."
 _MODE = "/permissions shows the mode; /permissions plan, accept-edits, auto or ask changes it."
-_USAGE = "/context shows what fills the window; /cost tokens and money; /model which model answers."
-_FILE = "@path in a message brings a file, a folder's listing or an image in."
-_SHELL = "!command runs it and shares what it says, as in !git diff."
-_NEW = "/new begins a new session; /context clear empties the context of this one."
-_KEPT = "Every session is kept by itself; /sessions finds it, /export writes it to a file."
-_INSTRUCTIONS = "AGENTS.md in the project is read at the start; /memory TEXT keeps a note."
+_USAGE = "/context shows what fills the window, /cost the tokens and cost, /model the model."
+_FILE = "@path in a message adds a file, a folder's listing or an image."
+_SHELL = "!command runs it and shares its output, as in !git diff."
+_NEW = "/new starts a new session; /context clear empties the context of this one."
+_KEPT = "Every session is saved automatically; /sessions finds it, /export writes it to a file."
+_INSTRUCTIONS = "AGENTS.md in the project is read at the start; /memory TEXT saves a note."
 
 FOREIGN_NAMES = {
     **dict.fromkeys(("undo", "rewind", "revert", "checkpoint"), _UNDO),
@@ -20,11 +20,13 @@ FOREIGN_NAMES = {
     **dict.fromkeys(("reset", "restart"), _NEW),
     **dict.fromkeys(("save", "load", "chat"), _KEPT),
     **dict.fromkeys(("init", "rules", "agents"), _INSTRUCTIONS),
-    **{word: f"/context {word} is what does that." for word in ("pin", "unpin", "expand", "collapse", "redo")},
-    **dict.fromkeys(("search", "find", "grep"), "/context search TEXT finds what was said; /sessions earlier chats."),
-    "history": "/context history has the compactions; /sessions earlier chats; Ctrl-R what was sent before.",
-    "continue": "/resume goes on with an earlier session.",
-    "vim": "/config terminal.keys vi: vi keys.",
+    **{word: f"Use /context {word}." for word in ("pin", "unpin", "expand", "collapse", "redo")},
+    **dict.fromkeys(
+        ("search", "find", "grep"), "/context search TEXT searches this session, /sessions search TEXT all."
+    ),
+    "history": "/context history lists the compactions, /sessions earlier sessions; Ctrl-R searches what you sent.",
+    "continue": "/resume continues an earlier session.",
+    "vim": "/config terminal.keys vi turns on vi keys.",
     "theme": "/config terminal.theme dark or light.",
 }
 """Names in Claude Code, aider and others, and words that a person would try."""

@@ -1,4 +1,4 @@
-"""/help: what can be typed, on one screen; a command with examples; the keys; the three ideas."""
+"""/help: list the commands and keys, and explain one command with examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HelpCommand(Command):
     name = "help"
     aliases = ("?", "h")
     usage = "/help\n/help COMMAND\n/help keys\n/help ideas"
-    about = "What can be typed; COMMAND in detail"
+    about = "Show what you can type; COMMAND in detail"
 
     async def run(self, app: App, argument: str) -> None:
         match argument.lstrip("/").lower():
@@ -70,7 +70,7 @@ class HelpCommand(Command):
                 return Group(*_detail(other))
         topics = ", ".join(TOPICS)
         raise UsageError(
-            f"There is no command /{one_line(name, 40)}.", advice=f"/help shows all; /help knows {topics} too."
+            f"There is no command /{one_line(name, 40)}.", advice=f"/help lists all commands; topics: {topics}."
         )
 
 
@@ -88,7 +88,7 @@ def _detail(command: Command) -> Iterator[RenderableType]:
     if command.aliases:
         yield Text("Also: " + ", ".join(f"/{alias}" for alias in command.aliases), style="quiet")
     if command.name in EXAMPLES:
-        yield Text("As in:", style="quiet")
+        yield Text("Examples:", style="quiet")
         yield _rows(EXAMPLES[command.name])
 
 

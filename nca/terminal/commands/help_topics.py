@@ -1,27 +1,26 @@
-"""What /help says beside the list of commands: typing, keys, the three ideas, examples."""
+"""The texts of /help beside the list of commands: typing, keys, ideas, examples."""
 
 from __future__ import annotations
 
 TYPING = (
-    ("Enter", "sends; Alt-Enter, Ctrl-J or \\ at the end: a new line"),
-    ("@path", "brings a file, folder or image in (Tab completes)"),
-    ("!command", "runs it and shares what it says; !!command does not share"),
-    ("Type on", "while it works: what you say is taken up at the next step"),
+    ("Enter", "sends; Alt-Enter, Ctrl-J or \\ at the end starts a new line"),
+    ("@path", "adds a file, folder or image (Tab completes)"),
+    ("!command", "runs it and shares its output; !!command does not share"),
+    ("Type on", "while it works: your message joins at the next step"),
     ("Ctrl-C", "stops the answer; twice at the prompt leaves"),
-    ("Paste", "long ones fold and are sent whole; Ctrl-X Ctrl-E: your editor"),
+    ("Paste", "long ones fold and are sent in full; Ctrl-X Ctrl-E: your editor"),
     ("/context", "undo · pin N · collapse N · search TEXT · compact --preview"),
     ("/permissions", "ask · accept-edits · plan (reads only) · auto"),
-    ("nca -c", "goes on with the last session (--continue)"),
+    ("nca -c", "continues the last session (--continue)"),
 )
 """On the first screen: what a new person should find by themselves."""
 
 SHORT = {
-    "memory": "Notes for later sessions",
     "sessions": "Find an earlier session",
-    "resume": "Go on with one of them",
+    "resume": "Continue one of them",
     "export": "Write it to a file",
     "permissions": "What tools may do",
-    "mcp": "Servers with more tools",
+    "mcp": "MCP servers",
     "config": "Every setting",
     "cost": "Tokens and money",
     "show": "A tool's whole output",
@@ -34,13 +33,13 @@ KEYS = (
     ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
     ("Tab", "complete a command, setting, model, session or @path"),
     ("→, Ctrl-E", "take the grey suggestion from your history"),
-    ("Up, Down", "what was sent before; begun words narrow it"),
-    ("Ctrl-R", "search what was sent before"),
+    ("Up, Down", "earlier messages that begin with what you typed"),
+    ("Ctrl-R", "search earlier messages"),
     ("Ctrl-X Ctrl-E", "write in your editor ($EDITOR); /editor too"),
-    ("Paste", "a long one folds to [pasted N lines] and is sent whole"),
-    ("Typing while it works", "Enter hands it over at the next step; commands wait"),
-    ("Ctrl-C", "stop the answer and keep what came; at the prompt: empty the line, twice: leave"),
-    ("Ctrl-D", "leave; nca -c (--continue) goes on"),
+    ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
+    ("Typing while it works", "Enter sends it at the next step; commands wait"),
+    ("Ctrl-C", "stop the answer and keep what arrived; at the prompt: clear the line, twice: leave"),
+    ("Ctrl-D", "leave; nca -c (--continue) continues"),
     ("Ctrl-Z", "to the shell; fg comes back"),
     ("//text", "send /text as it is"),
     ("/config terminal.keys vi", "vi keys instead of emacs keys"),
@@ -49,18 +48,18 @@ KEYS = (
 IDEAS = (
     (
         "The log and the view",
-        "All that is said is kept in the log, for good. What the model sees is a view of it. Compaction, collapse and"
-        " clear change the view only: /context search finds everything, the model can recall it too.",
+        "Every message is kept in the log, for good. What the model sees is a view of it. Compaction, collapse and"
+        " clear change only the view: /context search finds everything, and the model can recall it too.",
     ),
     (
         "Undo",
-        "Every change of the view can be taken back: /context undo, redo, history. Single parts come back with"
-        " /context expand; what must stay, /context pin keeps. /context compact --preview shows first what would go.",
+        "Every change of the view can be undone: /context undo, redo, history. /context expand restores single parts,"
+        " and /context pin protects them. /context compact --preview shows first what would go.",
     ),
     (
         "The gauge",
-        "One number everywhere: the tokens of the next request, of the budget (the window less the room for the"
-        " answer). A line at 60 %, preparation at 75 %, compaction at 80 %. Nothing that does not fit is sent.",
+        "One number everywhere: the tokens of the next request, out of the budget (the window less the room for the"
+        " answer). A notice at 60 %, preparation at 75 %, compaction at 80 %. Nothing that does not fit is sent.",
     ),
 )
 
@@ -81,13 +80,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "config": (
         ("/config compact", "every setting about compaction"),
         ("/config context.compact_threshold 70%", "for this chat; --save keeps it"),
-        ("/config context.compact_threshold default", "as it was before anybody changed it"),
+        ("/config context.compact_threshold default", "back to nca's default"),
     ),
-    "model": (("/model openai/gpt-4.1", "the next answers are from there"),),
-    "permissions": (("/permissions plan", "it only reads"), ("/permissions accept-edits", "it changes files unasked")),
-    "tools": (("/tools shell", "what it may do, weighs, and did"),),
+    "model": (("/model openai/gpt-4.1", "the next answers come from it"),),
+    "permissions": (
+        ("/permissions plan", "it only reads"),
+        ("/permissions accept-edits", "edits without asking"),
+    ),
+    "tools": (("/tools shell", "its permission, tokens and calls"),),
     "memory": (("/memory the tests run with make test", "every later session here knows it"),),
-    "sessions": (("/sessions search parser", "those in which it was spoken of"),),
-    "export": (("/export talk.html", "with the context as a picture"),),
+    "sessions": (("/sessions search parser", "the sessions that mention it"),),
+    "export": (("/export talk.html", "with a picture of the context"),),
     "cost": (("/config session.max_cost 2", "nothing more is sent after two dollars"),),
 }

@@ -1,4 +1,4 @@
-"""/mcp: the servers and what each offers; one is started anew."""
+"""/mcp: show the MCP servers and what each offers; restart one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLES = {"ready": "accent", "failed": "failure"}
 class McpCommand(Command):
     name = "mcp"
     usage = "/mcp\n/mcp NAME\n/mcp restart NAME"
-    about = "MCP servers: their state; NAME shows what one offers, restart starts it anew"
+    about = "MCP servers and their state; NAME shows what one offers, restart restarts it"
 
     async def run(self, app: App, argument: str) -> None:
         servers = app.conversation.servers
@@ -30,7 +30,7 @@ class McpCommand(Command):
             _show_all(app, servers.connections)
         elif word == "restart" and name.strip():
             if app.conversation.session.is_read_only:
-                raise UsageError("This session is only read here; nothing is started.")
+                raise UsageError("This session is read-only; no server is started.")
             _show_one(app, await servers.restart(name.strip()), servers.left_out)
         elif word == "restart":
             raise UsageError("/mcp restart needs a server's name.", advice="/mcp shows them.")
@@ -41,14 +41,14 @@ class McpCommand(Command):
         names = app.conversation.servers.names
         word, blank, rest = argument.partition(" ")
         if not blank:
-            words = [("restart", "start a server anew"), *((name, "what it offers") for name in names)]
+            words = [("restart", "restart a server"), *((name, "what it offers") for name in names)]
             return [Suggestion(one, about) for one, about in words if one.startswith(word)]
         return [Suggestion(name) for name in names if word == "restart" and name.startswith(rest)]
 
 
 def _show_all(app: App, connections: tuple[Connection, ...]) -> None:
     if not connections:
-        app.output.show("No MCP servers. [mcp.servers.NAME] in your config.toml makes one; docs/mcp.md tells how.")
+        app.output.show("No MCP servers. Add one as [mcp.servers.NAME] in your config.toml; see docs/mcp.md.")
         return
     table = new_table(has_header=True)
     for title in ("server", "state", "", "started with"):
@@ -68,7 +68,7 @@ def _show_one(app: App, one: Connection, left_out: Collection[str]) -> None:
     table = new_table()
     for offer in one.listing.offers:
         name = tool_name(one.server.name, offer.name)
-        about = "(no room for it in this window)" if name in left_out else one_line(offer.description, 100)
+        about = "(does not fit this window)" if name in left_out else one_line(offer.description, 100)
         table.add_row(Text(one_line(name)), Text(about, "quiet"))
     for prompt in one.listing.prompts:
         name = f"/mcp:{one.server.name}:{prompt.name}"

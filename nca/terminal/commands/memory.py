@@ -1,4 +1,4 @@
-"""/memory: notes that outlive the session, in the project's `.nca/memory.json`."""
+"""/memory: notes for later sessions, in the project's `.nca/memory.json`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class MemoryCommand(Command):
     name = "memory"
     aliases = ("notes",)
     usage = "/memory\n/memory TEXT"
-    about = "Notes that outlive the session; /memory TEXT adds one"
+    about = "Notes for later sessions; /memory TEXT adds one"
 
     async def run(self, app: App, argument: str) -> None:
         if argument.strip():

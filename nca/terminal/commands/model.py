@@ -1,4 +1,4 @@
-"""/model: which model answers, and another one."""
+"""/model: show the model, or switch to another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ModelCommand(Command):
     name = "model"
     aliases = ("models",)
     usage = "/model\n/model NAME"
-    about = "Which model answers; /model NAME switches"
+    about = "Show the model; /model NAME switches"
 
     async def run(self, app: App, argument: str) -> None:
         if not argument:

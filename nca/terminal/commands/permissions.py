@@ -1,4 +1,4 @@
-"""/permissions: the mode and the rules; another mode, one rule less."""
+"""/permissions: show and change the permission mode and rules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
 _MODES = {
-    "ask": "asks before it changes a file or runs what may do more than read",
-    "accept-edits": "changes files unasked, asks before it runs what may do more than read",
+    "ask": "asks before it changes files or runs commands that may do more than read",
+    "accept-edits": "changes files without asking, asks before it runs commands that may do more than read",
     "plan": "only reads",
-    "auto": "does everything unasked",
+    "auto": "does everything without asking",
 }
 _REMOVE = "remove"
 
@@ -38,7 +38,7 @@ class PermissionsCommand(Command):
     name = "permissions"
     aliases = ("permission", "allow")
     usage = "/permissions\n/permissions MODE\n/permissions remove NUMBER"
-    about = "What tools may do: the mode and your rules; MODE changes it, remove takes a rule away"
+    about = "What tools may do: the mode and your rules; MODE changes the mode, remove removes a rule"
 
     async def run(self, app: App, argument: str) -> None:
         word, _, rest = argument.partition(" ")
@@ -59,7 +59,7 @@ class PermissionsCommand(Command):
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
         if not blank:
-            words = [*_MODES.items(), (_REMOVE, "take a rule away, by its number")]
+            words = [*_MODES.items(), (_REMOVE, "remove a rule, by its number")]
             return [Suggestion(one, about) for one, about in words if one.startswith(word.lower())]
         if word.lower() != _REMOVE:
             return ()
@@ -81,7 +81,7 @@ def _show(app: App) -> None:
     app.output.show(f"{approvals.mode}: nca {_MODES[approvals.mode]}.")
     rules = _listed(app)
     if not rules:
-        app.output.show("No rules. They are made where you are asked, or in your own config.toml.")
+        app.output.show("No rules. Add them when nca asks you, or in your config.toml.")
         return
     table = new_table(has_header=True)
     table.add_column("", justify="right", no_wrap=True)
@@ -104,13 +104,13 @@ def _remove(app: App, wanted: str) -> None:
     rules = _listed(app)
     if not wanted.isdecimal() or not 1 <= int(wanted) <= len(rules):
         valid = f"1 to {len(rules)}; /permissions shows them" if rules else "there is none"
-        raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is no rule's number.", advice=f"Valid: {valid}.")
+        raise UsageError(f"{one_line(wanted, 40) or 'Nothing'} is not a rule number.", advice=f"Valid: {valid}.")
     gone = rules[int(wanted) - 1]
     app.conversation.approvals.saved_rules.remove(gone.name, gone.rule)
     if gone.name == ALLOW:
         session = app.conversation.approvals.session_rules
         session[:] = [one for one in session if one != gone.rule]
-    app.output.show(f"Gone: {gone.verb} {one_line(str(gone.rule), 200)}.")
+    app.output.show(f"Removed: {gone.verb} {one_line(str(gone.rule), 200)}.")
 
 
 assert set(_MODES) == set(KEYS["agent.permission"].value_type.choices)

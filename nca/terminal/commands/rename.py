@@ -1,4 +1,4 @@
-"""/rename: a name for the session, by which every command finds it too."""
+"""/rename: name the session; commands find it by that name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nca.terminal.render.sanitize import one_line
 class RenameCommand(Command):
     name = "rename"
     usage = "/rename NAME"
-    about = "Give this session a name, for /resume and the list"
+    about = "Name this session, for /resume and the list"
 
     async def run(self, app: App, argument: str) -> None:
         if not argument:

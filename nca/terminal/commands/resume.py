@@ -1,4 +1,4 @@
-"""/resume: go on with another session, in the same chat."""
+"""/resume: continue another session in the same chat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nca.terminal.commands.sessions import choose, suggestions
 class ResumeCommand(Command):
     name = "resume"
     usage = "/resume\n/resume ID or NAME"
-    about = "Go on with an earlier session; without ID, choose one"
+    about = "Continue an earlier session; without ID, choose one"
 
     async def run(self, app: App, argument: str) -> None:
         if not argument:

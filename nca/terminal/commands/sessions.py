@@ -1,4 +1,4 @@
-"""/sessions: what was talked about before; choose one and go on with it, search, delete."""
+"""/sessions: list, search, resume and delete earlier sessions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _list(app: App) -> None:
 
 async def _search(app: App, text: str) -> None:
     if not text:
-        raise UsageError("/sessions search needs what to look for, as in /sessions search the parser bug.")
+        raise UsageError("/sessions search needs a text, as in /sessions search the parser bug.")
     store = app.conversation.store
     # On a thread: a large store takes a moment, and Ctrl-C works meanwhile.
     hits = await asyncio.to_thread(store.search_sessions, text, _FOUND)
@@ -98,7 +98,7 @@ async def _search(app: App, text: str) -> None:
     for hit in hits:
         best = hit.hits[0]
         app.output.show(f"{short_id(hit.session)}  {best.role}: {one_line(best.snippet)}")
-    app.output.notice("/resume ID goes on with one of them.")
+    app.output.notice("/resume ID continues one of them.")
 
 
 async def _delete(app: App, wanted: str) -> None:
@@ -107,15 +107,17 @@ async def _delete(app: App, wanted: str) -> None:
         raise UsageError("/sessions delete needs an id or a name.", advice="/sessions list shows them.")
     info = store.find(wanted)
     if info.id == app.conversation.session.info.id:
-        raise UsageError("That is the session you are in.", advice="/new begins another one, then it can be deleted.")
+        raise UsageError(
+            "You are in that session already.", advice="Start another with /new; then this one can be deleted."
+        )
     if not app.reader.can_choose:
-        raise UsageError("There is nobody to ask here.", advice=f"nca sessions delete {info.id} --yes does not ask.")
+        raise UsageError("Nobody can be asked here.", advice=f"nca sessions delete {info.id} --yes does not ask.")
     question = f"Delete “{title(info)}” ({short_id(info.id)}, {counted(info.messages, 'message')}) for good?"
     if await app.reader.choose(question, (("y", "delete it"),)) != "y":
         app.output.notice("Nothing was deleted.")
         return
     store.delete(info.id)
-    app.output.notice(f"{short_id(info.id)} is deleted.")
+    app.output.notice(f"Deleted {short_id(info.id)}.")
 
 
 COMMAND = SessionsCommand()

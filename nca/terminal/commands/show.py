@@ -1,4 +1,4 @@
-"""/show: a tool call with its arguments and its whole output, and what the model thought."""
+"""/show: print a tool call with its arguments and its whole output, or the model's thoughts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ShowCommand(Command):
     name = "show"
     aliases = ("output",)
     usage = "/show [N]\n/show thoughts"
-    about = "The last tool call with its whole output, the Nth latest, or what the model thought"
+    about = "Show the last tool call with its whole output, the Nth latest, or the model's thoughts"
 
     async def run(self, app: App, argument: str) -> None:
         word = argument.strip().lower()
@@ -52,7 +52,7 @@ class ShowCommand(Command):
         if word and number < 1:
             raise UsageError(
                 f"/show {one_line(argument, 40)} is not known.",
-                advice="Valid: thoughts, or 1 for the last call and so on.",
+                advice="Valid: thoughts, or a number (1 is the last call).",
             )
         found = next(islice(calls_backwards(entries), max(number, 1) - 1, None), None)
         if found is None and not word and _thoughts(entries):
@@ -171,7 +171,7 @@ def _thoughts(entries: Sequence[Entry]) -> list[str]:
 def _show_thoughts(app: App, entries: Sequence[Entry]) -> None:
     thoughts = _thoughts(entries)
     if not thoughts:
-        raise UsageError("The last answer came without thoughts that the model shares.")
+        raise UsageError("The last answer came without thoughts.")
     parts = list(_bounded("\n\n".join(thoughts), "; `nca sessions export` has all of it"))
     for part in parts:
         part.style = part.style or "quiet"

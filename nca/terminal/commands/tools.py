@@ -1,4 +1,4 @@
-"""/tools: what the model can do here, what each tool may do, weighs and did; one of them in detail."""
+"""/tools: list the model's tools with their permissions, tokens and calls; show one in detail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ToolsCommand(Command):
     name = "tools"
     aliases = ("tool",)
     usage = "/tools\n/tools NAME\n/tools SERVER"
-    about = "What the model can do: each tool's permission, weight and calls; NAME shows one"
+    about = "The model's tools: permission, tokens and calls; NAME shows one"
 
     async def run(self, app: App, argument: str) -> None:
         counts = counted(app)
@@ -93,7 +93,7 @@ def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
             app.output.show(f"{name}: {len(of)} tools, {tokens:,} tokens, {calls:,} calls; /tools {name} lists them.")
     weight = sum(one.definition_tokens for one in counts)
     mode = app.conversation.approvals.mode
-    app.output.show(f"Together {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
+    app.output.show(f"All tools: {weight:,} tokens of each request. Permission mode: {mode} (/permissions).")
 
 
 def _table(app: App, counts: Sequence[ToolCount]) -> Table:
@@ -102,14 +102,14 @@ def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     table = new_table(has_header=True)
     table.add_column("tool")
     table.add_column("needs", no_wrap=True)
-    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
     table.add_column("calls", justify="right", no_wrap=True)
     table.add_column("failed", justify="right", no_wrap=True)
     table.add_column("results", justify="right", no_wrap=True)
     if has_servers:
         table.add_column("from")
     for one in counts:
-        weight = f"{one.definition_tokens:,}" if one.is_offered else "not told"
+        weight = f"{one.definition_tokens:,}" if one.is_offered else "not sent"
         row = [
             Text(one_line(one.name), "accent", no_wrap=True, overflow="ellipsis"),
             Text(f"{one.permission}, {_decision(app, one)}"),
@@ -128,7 +128,7 @@ def _decision(app: App, one: ToolCount) -> str:
 
 
 def _show_one(app: App, one: ToolCount) -> None:
-    told = f"{one.definition_tokens:,} tokens of each request" if one.is_offered else "not told to this model"
+    told = f"{one.definition_tokens:,} tokens of each request" if one.is_offered else "not sent to this model"
     refused = f" ({one.refused:,} not allowed)" if one.refused else ""
     decision, mode = _decision(app, one), app.conversation.approvals.mode
     app.output.show(

@@ -1,4 +1,4 @@
-"""What the prompt suggests: slash commands, their arguments, and files behind an @."""
+"""Completions in the prompt: slash commands, their arguments, and files after an @."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the prompt draws what is typed: folded pastes as labels, tabs as blanks, nothing that reorders or hides text."""
+"""Draw the text in the prompt: pastes as labels, tabs as blanks, and nothing that reorders or hides text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text in the person's own editor."""
+"""Edit a text in the editor that VISUAL or EDITOR names."""
 
 from __future__ import annotations
 

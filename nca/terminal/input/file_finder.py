@@ -1,4 +1,4 @@
-"""Files for what is typed behind an @: found on a thread of its own, so that no key waits for a disk.
+"""Find files for an @mention, on a thread, so that no key waits for a disk.
 
 The files of the directory are walked as `glob` and `grep` walk them (what .gitignore excludes is left out), nearest
 first, and remembered. A path outside, and one that begins like nothing in the walk (a link, an ignored folder), is

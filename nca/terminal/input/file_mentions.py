@@ -1,4 +1,4 @@
-"""How files stand behind an @ in the prompt: what is being typed, how a path is written, what a dragged file becomes.
+"""Read and write @mentions of files in the prompt, and turn dragged files into mentions.
 
 What a mention brings in is `nca.agent.mentions`.
 """

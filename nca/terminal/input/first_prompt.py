@@ -1,4 +1,4 @@
-"""The prompt before anything else: it stands, and what is typed is kept, while the conversation behind it is opened."""
+"""Show the prompt before the conversation is open, and keep what is typed meanwhile."""
 
 from __future__ import annotations
 

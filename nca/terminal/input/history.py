@@ -1,4 +1,4 @@
-"""What was typed before, kept in a file that only its owner can read; and the suggestion that it makes."""
+"""The history of typed lines, in a private file, and suggestions from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keyboard of a Unix terminal: prompt_toolkit's, with what it gets wrong mended.
+"""Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape.
 
 - A paste whose end never arrives (a lost connection, a terminal that crashed) would swallow every key from then on,
   Ctrl-C included. After PASTE_SECONDS without another byte what has come counts as the paste.

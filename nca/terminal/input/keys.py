@@ -1,4 +1,4 @@
-"""The keys of the prompt that nca adds to prompt_toolkit's, for emacs' ways and for vi's."""
+"""Key bindings that nca adds to the prompt, for emacs and vi keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keys make of a line, where no prompt stands to tell: what is typed while nca works.
+"""Apply the keys typed while nca works to a line, as the prompt would.
 
 The keys that people use to mend a line are understood. A line with any other in it waits for the prompt, which gets the
 keys as they were typed.

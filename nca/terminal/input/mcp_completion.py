@@ -1,4 +1,4 @@
-"""What MCP servers add to the prompt's suggestions: their prompts behind `/mcp:`, their resources behind `@SERVER:`.
+"""Completions from MCP servers: prompts after `/mcp:`, resources after `@SERVER:`.
 
 Only what was listed already: typing starts no server and waits for none. Names that cannot be typed are left out.
 """

@@ -1,4 +1,4 @@
-"""Long pastes are folded in the prompt to `[pasted 214 lines]` and sent whole.
+"""Fold long pastes in the prompt to `[pasted 214 lines]`; they are sent in full.
 
 In the prompt's text a folded paste is one character of Unicode's last private plane; `nca.terminal.input.display` draws
 it as its label. So every key takes it as one thing: Backspace deletes it, an arrow steps over it, no edit can leave

@@ -1,4 +1,4 @@
-"""The prompt of a terminal: history, completion, several lines, a status line below."""
+"""The prompt: history, completion, several lines, and a status line below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modes of the terminal that nca was started in: quiet while it runs, as they were found for everybody else."""
+"""Switch the terminal's modes: quiet while nca runs, as found for other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys typed while there is no prompt: they would be lost or echoed into the answer. Kept for the next prompt."""
+"""Keep the keys typed while nca works, for the next prompt. They would be lost or echoed otherwise."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_always_is_kept_and_permissions_shows_it(start: Callable[..., Tty], tmp_
     tty.line("/permissions")
     tty.sees("allow  write_file")
     tty.line("/permissions remove 1")
-    tty.sees("Gone: allow write_file")
+    tty.sees("Removed: allow write_file")
     assert "a.txt" not in (tmp_path / "nca" / "config.toml").read_text()
 
 
