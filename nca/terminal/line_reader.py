@@ -32,14 +32,14 @@ class LineReader(Reader):
     async def ask(self, asked: ApprovalAsked) -> Answer:
         if not self.can_choose:
             return await super().ask(asked)
-        from nca.terminal.panels.line_approval import LineApprover
+        from nca.terminal.panels.line_approval import approve_by_line
 
-        return await LineApprover(self._output, self._lines).ask(asked)
+        return await approve_by_line(asked, self._output, self._lines)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        from nca.terminal.panels.line_question import LineQuestion
+        from nca.terminal.panels.line_question import choose_by_line
 
-        return await LineQuestion(self._output, self._lines).ask(question, keys)
+        return await choose_by_line(question, keys, self._output, self._lines)
 
     async def read(self, conversation: Conversation, default: str = "") -> str:
         return await self._lines.next(default)

@@ -11,8 +11,8 @@ from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
 from nca.terminal.input.first_prompt import FirstPrompt
 from nca.terminal.interrupts import Interrupts
-from nca.terminal.panels.key_approval import KeyApprover
-from nca.terminal.panels.key_question import KeyQuestion
+from nca.terminal.panels.key_approval import approve_by_key
+from nca.terminal.panels.key_question import choose_by_key
 from nca.terminal.panels.toolbar import ToolbarStatus, activity_of
 from nca.terminal.reader import Completions, Reader
 from nca.terminal.render.draw import Draw
@@ -40,8 +40,7 @@ class PromptReader(Reader):
         self._first = first
         self._prompt = first.prompt
         self._draw = draw
-        self._approver = KeyApprover(draw, self._prompt, interrupts)
-        self._question = KeyQuestion(draw, self._prompt)
+        self._interrupts = interrupts
         if first.has_begun:
             draw.begin_prompt(first.above)
 
@@ -85,10 +84,10 @@ class PromptReader(Reader):
         return self._prompt.typing_ahead(self._draw.screen)
 
     async def ask(self, asked: ApprovalAsked) -> Answer:
-        return await self._approver.ask(asked)
+        return await approve_by_key(asked, self._draw, self._prompt, self._interrupts)
 
     async def choose(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        return await self._question.ask(question, keys)
+        return await choose_by_key(question, keys, self._draw, self._prompt)
 
     def typed_ahead(self) -> Sequence[str]:
         return self._prompt.take_messages()

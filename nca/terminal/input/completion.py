@@ -67,17 +67,16 @@ class PromptCompleter(Completer):
 def _command_names(typed: str) -> Iterator[Completion]:
     """Commands whose name begins as typed; then those with such an alias; then those with the letters in order."""
     word = typed.lower()
-    begun = [command for command in all_commands() if command.name.startswith(word)]
-    aliased = [
-        (command, alias)
-        for command in all_commands()
-        if command not in begun
-        for alias in [next((alias for alias in command.aliases if alias.startswith(word)), None)]
-        if alias is not None
-    ]
-    known = [*begun, *(command for command, _ in aliased)]
-    loose = [command for command in all_commands() if command not in known and _has_letters(command.name, word)]
-    for command, alias in [*((command, "") for command in begun), *aliased, *((command, "") for command in loose)]:
+    found: list[tuple[int, str, Command]] = []
+    for command in all_commands():
+        alias = next((alias for alias in command.aliases if alias.startswith(word)), "")
+        if command.name.startswith(word):
+            found.append((0, "", command))
+        elif alias:
+            found.append((1, alias, command))
+        elif _has_letters(command.name, word):
+            found.append((2, "", command))
+    for _, alias, command in sorted(found, key=lambda one: one[0]):
         shown = f"/{command.name} ({alias})" if alias else f"/{command.name}"
         text = f"{command.name} " if _takes_argument(command) else command.name
         yield Completion(text, -len(typed), display=shown, display_meta=one_line(command.about))

@@ -33,7 +33,7 @@ class FirstPrompt:
         self._waiting: list[Callable[[], None]] = []
 
     async def begin(self) -> None:
-        """Show it; returns when it is on the screen."""
+        """Show the prompt. Returns when it is on the screen."""
         self._terminal.enter_context(self.prompt.quiet_terminal())
         drawn = asyncio.create_task(self.prompt.drawn())
         self._reading = asyncio.create_task(self.prompt.read())
@@ -41,7 +41,7 @@ class FirstPrompt:
         drawn.cancel()
 
     async def during(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for `work`, once begun. Raises EOFError or Leave at once where the person leaves meanwhile."""
+        """Wait for `work`, after `begin`. Raises EOFError or Leave at once if the person leaves meanwhile."""
         assert self._reading is not None
         working, reading = asyncio.create_task(work), self._reading
         await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
@@ -50,7 +50,7 @@ class FirstPrompt:
         await working
 
     def above(self, write: Callable[[], None]) -> None:
-        """Write above it; what comes in one go is written in one, so that the prompt moves once."""
+        """Write above the prompt. Writes that come together are made together, so that the prompt moves once."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._write)
         self._waiting.append(write)
@@ -69,20 +69,20 @@ class FirstPrompt:
         return self._reading is not None
 
     async def read(self, default: str = "") -> str:
-        """What is typed into the prompt that stands, or into a new one. Raises as `Prompt.read` does."""
+        """Read from the prompt on the screen, or from a new one. Raises as `Prompt.read` does."""
         reading, self._reading = self._reading, None
         return await (reading or self.prompt.read(default))
 
     @contextmanager
     def quiet_terminal(self) -> Iterator[None]:
-        """For the whole chat, from the first prompt on where that stands already."""
+        """For the whole chat; from the first prompt on if that is on the screen already."""
         if not self.has_begun:
             self._terminal.enter_context(self.prompt.quiet_terminal())
         with self._terminal:
             yield
 
     async def close(self) -> None:
-        """Take it away, where the chat never came to it."""
+        """Remove the prompt if the chat never read from it."""
         reading, self._reading = self._reading, None
         if reading is not None:
             reading.cancel()

@@ -1,10 +1,10 @@
 """Read keys from a Unix terminal, with fixes for prompt_toolkit's handling of pastes and Escape.
 
 - A paste whose end never arrives (a lost connection, a terminal that crashed) would swallow every key from then on,
-  Ctrl-C included. After PASTE_SECONDS without another byte what has come counts as the paste.
-- A pasted text with the mark of a paste's end in it would have its rest typed, its Enters included. A paste ends with
-  the last such mark before a pause.
-- A lone Escape can be told from Alt and a key, and terminals' codes for Shift-Enter make a new line.
+  Ctrl-C included. After PASTE_SECONDS without another byte, what has arrived counts as the paste.
+- If a pasted text contains the mark that ends a paste, its rest would count as typed, Enters included. Here a paste
+  ends with the last such mark before a pause.
+- A lone Escape can be told from Alt with a key, and the codes for Shift-Enter make a new line.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 PASTE_SECONDS = 1.0
-"""Claude Code and others settled on a second; a paste over a slow line pauses less than that."""
+"""The value of Claude Code and others. A paste over a slow line pauses less than that."""
 SETTLE_SECONDS = 0.03
-"""Behind the end of a paste: a terminal writes the whole paste at once, a hand is not as quick."""
+"""After the end of a paste: a terminal writes a whole paste at once, and no hand is as quick."""
 ESCAPE_SECONDS = 0.1
-"""What begins like Escape may be an arrow key, whose other bytes come at once."""
+"""An Escape may begin an arrow key, whose other bytes follow at once."""
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _PASTE_MARK = re.compile(r"\x1b\[20[01]~")
 _SHIFT_ENTER = re.compile(r"\x1b\[(?:13;[2-8]u|27;[2-8];13~)")
-"""Enter with a modifier, as kitty's protocol and xterm's modifyOtherKeys write it."""
+"""Enter with a modifier, in kitty's protocol and xterm's modifyOtherKeys."""
 _ALT_ENTER = "\x1b\r"
 
 
 class PasteTimeoutParser(Vt100Parser):
-    """A parser whose open paste is ended from outside, by `end_paste` (or a `flush` once its end has been seen)."""
+    """A parser whose open paste the caller ends, with `end_paste` (or with `flush` once its end has been seen)."""
 
     def __init__(self, feed_key_callback: Callable[[KeyPress], None]) -> None:
         super().__init__(feed_key_callback)
@@ -44,7 +44,7 @@ class PasteTimeoutParser(Vt100Parser):
         self._has_end = False
         self._expects_late_end = False
         self.was_flushed = False
-        """The newest key came by a flush: an Escape among them was pressed by itself."""
+        """The newest keys came from a flush, so an Escape among them was pressed alone."""
 
     @property
     def is_pasting(self) -> bool:
@@ -56,7 +56,7 @@ class PasteTimeoutParser(Vt100Parser):
         return SETTLE_SECONDS if self._has_end else PASTE_SECONDS
 
     def end_paste(self) -> None:
-        """What has come of an open paste is the paste, up to the last mark of an end; what follows that was typed."""
+        """End the open paste at the last mark of an end, or at what has arrived. What follows the mark was typed."""
         whole = "".join(self._pasted)
         content, mark, typed = whole.rpartition(_PASTE_END) if self._has_end else (whole, "", "")
         self._expects_late_end = not mark
@@ -66,7 +66,7 @@ class PasteTimeoutParser(Vt100Parser):
             self.feed(typed)
 
     def take_open_paste(self) -> str:
-        """What has come of an open paste, as it came, for another parser; "" where none is open."""
+        """Remove and return what has arrived of an open paste, for another parser. "" if none is open."""
         if not self._in_bracketed_paste:
             return ""
         whole = _PASTE_START + "".join(self._pasted)
@@ -117,11 +117,11 @@ class Keyboard(Vt100Input):
 
     @property
     def is_lone_escape(self) -> bool:
-        """Whether an Escape that is being handled was pressed by itself, and not Alt with a key."""
+        """Whether the Escape that is being handled was pressed alone, without Alt and a key."""
         return self._parser.was_flushed
 
     def take_open_paste(self) -> str:
-        """What has come of a paste that is still open, as it came; nobody waits here for the rest of it."""
+        """Remove and return what has arrived of an open paste; the caller waits for the rest."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

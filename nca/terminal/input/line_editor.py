@@ -1,7 +1,7 @@
 """Apply the keys typed while nca works to a line, as the prompt would.
 
-The keys that people use to mend a line are understood. A line with any other in it waits for the prompt, which gets the
-keys as they were typed.
+Knows the keys that people use to correct a line. A line with any other key waits for the prompt, which gets the keys as
+they were typed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NEWLINE = re.compile(r"\r\n?")
 
 @dataclass(slots=True)
 class _Line:
-    """A line being edited, as in the prompt with emacs' keys. `is_shown`: as it looks there, long pastes folded."""
+    """A line being edited with emacs keys. `is_shown`: as the prompt shows it, with long pastes folded."""
 
     is_shown: bool
     before: str = ""
     after: str = ""
 
     def press(self, key: KeyPress) -> bool:
-        """Take a key; False for one that is not understood."""
+        """Apply a key. False for one that is not known."""
         line_start = self.before.rfind("\n") + 1
         line_end = self.after.find("\n") if "\n" in self.after else len(self.after)
         match key.key:
@@ -63,7 +63,7 @@ class _Line:
         return True
 
     def break_line(self) -> None:
-        """Begin a new line; the backslash that asked for it goes."""
+        """Start a new line, in place of the backslash that asked for it."""
         self.before = self.before.removesuffix("\\") + "\n"
 
     @property
@@ -77,26 +77,26 @@ class _Line:
 
 
 class SentLine(NamedTuple):
-    """A line that ended in Enter: its text, and how many keys it is, with its Enter."""
+    """A line that ended with Enter: its text, and its number of keys including Enter."""
 
     text: str
     keys: int
 
 
 class Typed(NamedTuple):
-    """What keys show in a prompt: the lines that ended in Enter, and the one being typed."""
+    """The text of typed keys: the lines that ended with Enter, and the one being typed."""
 
     sent: list[str]
     open: str
 
 
 def first_line(keys: Sequence[KeyPress]) -> SentLine | None:
-    """The first line that ends in Enter; None where there is none, or where it holds a key that is not understood."""
+    """The first line that ends with Enter. None if there is none, or if it holds an unknown key."""
     return _line_from(keys, 0, is_shown=False)[0]
 
 
 def typed(keys: Sequence[KeyPress]) -> Typed:
-    """All that was typed, as it is shown; keys that are not understood are left out."""
+    """Everything typed, as it is shown, without unknown keys."""
     sent: list[str] = []
     start = 0
     while True:
@@ -108,7 +108,7 @@ def typed(keys: Sequence[KeyPress]) -> Typed:
 
 
 def without_enters(keys: Sequence[KeyPress]) -> list[KeyPress]:
-    """The same text with nothing that sends it; where a line ended a new one begins."""
+    """The same text without an Enter that sends it; each becomes a line break."""
     kept: list[KeyPress] = []
     for number, key in enumerate(keys):
         before = keys[number - 1].key if number else ""
@@ -121,7 +121,7 @@ def without_enters(keys: Sequence[KeyPress]) -> list[KeyPress]:
 
 
 def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, str]:
-    """The line from `start` on that ends in Enter, or None; and the text so far."""
+    """The line from `start` on that ends with Enter, or None; and the text so far."""
     line = _Line(is_shown)
     for number in range(start, len(keys)):
         key = keys[number]
@@ -138,5 +138,5 @@ def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple
 
 
 def _is_new_line(keys: Sequence[KeyPress], number: int, before: str) -> bool:
-    """Whether an Enter does not send: behind Escape (Alt-Enter) or a backslash."""
+    """Whether an Enter makes a new line: after Escape (Alt-Enter) or a backslash."""
     return before.endswith("\\") or (number > 0 and keys[number - 1].key == Keys.Escape)

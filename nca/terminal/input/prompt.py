@@ -37,7 +37,7 @@ from nca.terminal.input.keys import prompt_keys
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.type_ahead import TypeAhead
-from nca.terminal.interrupts import Interrupts, Leave
+from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
 from nca.terminal.render.ascii_fallback import encodable, is_utf8
 from nca.terminal.render.sanitize import one_line
@@ -46,15 +46,12 @@ from nca.terminal.render.theme import PALETTES, background, has_colour
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
 
-LEAVE_SECONDS = 2.0
-"""A second Ctrl-C within this time leaves."""
-
 _HINT_SECONDS = 6.0
 _MENU_ROWS = 8
 _NOTE_COLUMNS = 40
-"""A narrower window has no room to say what becomes of what is typed ahead."""
+"""A narrower window has no room for the note after what is typed ahead."""
 _MAX_TEXT_CHARS = 20_000
-"""A longer text that comes from an editor is folded: the prompt would be slow with it."""
+"""A longer text from an editor is folded, since it would slow the prompt down."""
 _VI_MODES = {
     InputMode.NAVIGATION: "N",
     InputMode.INSERT: "I",
@@ -88,7 +85,7 @@ def _style(background: str) -> Style:
 
 
 class _NoQuestions(Vt100_Output):
-    """Asks the terminal for nothing: an answer that comes late (over ssh, say) would be typed into the prompt."""
+    """Sends the terminal no queries: an answer that comes late (over ssh, say) would be typed into the prompt."""
 
     @property
     def responds_to_cpr(self) -> bool:
@@ -138,17 +135,17 @@ class Prompt:
         self._settings = settings
 
     def complete_with(self, completer: Completer) -> None:
-        """Suggest what `completer` finds, also where the prompt is on the screen already."""
+        """Suggest what `completer` finds, also in a prompt that is on the screen already."""
         self._session.completer = completer
 
     def show_status(self, status: ToolbarStatus) -> None:
-        """Show it below the prompt."""
+        """Show a status below the prompt."""
         self._status = status
         if self._session.app.is_running:
             self._session.app.invalidate()
 
     async def read(self, default: str = "") -> str:
-        """What was typed, pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
+        """Return what was typed, with pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
         self._hint = ""
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         self._keyboard.forget_flush()
@@ -185,7 +182,7 @@ class Prompt:
             self._session.app.after_render -= note
 
     def interrupt(self) -> bool:
-        """A SIGINT from outside counts as the key. False: Enter was quicker, it is meant for the work that begins."""
+        """Handle a SIGINT like Ctrl-C. False: Enter was quicker, so it is meant for the work that begins."""
         app = self._session.app
         if app.is_running and not app.is_done:
             app.key_processor.send_sigint()
@@ -193,12 +190,12 @@ class Prompt:
         return not self._has_stood
 
     def quiet_terminal(self) -> AbstractContextManager[None]:
-        """For the whole chat: nothing typed is echoed or changed between two prompts."""
+        """For the whole chat: the terminal neither echoes nor changes a key between two prompts."""
         return self._type_ahead.quiet(self.suspend)
 
     @contextmanager
     def typing_ahead(self, tail: Tail) -> Iterator[None]:
-        """While nca works: keys are kept for the next `read`. `tail` is cleared when Ctrl-Z stops the program."""
+        """While nca works, keep keys for the next `read`. `tail` is cleared when Ctrl-Z suspends the program."""
         self._tail = tail
         try:
             with self._type_ahead.collecting():
@@ -213,7 +210,7 @@ class Prompt:
             yield
 
     def suspend(self) -> None:
-        """Stop the program as Ctrl-Z does; the shell's `fg` continues it."""
+        """Suspend the program as Ctrl-Z does; the shell's `fg` continues it."""
         if self._session.app.is_running:
             run_in_terminal(self._type_ahead.suspend)
             return
@@ -222,7 +219,7 @@ class Prompt:
         self._type_ahead.suspend()
 
     def typed_ahead_line(self) -> str:
-        """What was typed while nca works, on one line that fits the window, and what becomes of it."""
+        """What was typed while nca works, on one line that fits the window, with a note on what happens to it."""
         if self._type_ahead.is_lent:
             return ""
         sent, still_open = self._type_ahead.typed()
@@ -235,7 +232,7 @@ class Prompt:
         return fitted(one_line(text), note if width >= _NOTE_COLUMNS else "", width - 3)
 
     def take_messages(self) -> list[str]:
-        """Messages typed ahead to their Enter; they go into the history as if they had been read."""
+        """Remove and return the messages typed ahead. They go into the history as if they had been read."""
         lines = self._type_ahead.take_messages()
         for line in lines:
             self._history.append_string(self._pastes.fold(line))
@@ -246,15 +243,15 @@ class Prompt:
         await self._type_ahead.pause()
 
     def asking(self, answer: Callable[[KeyPress | None], None]) -> AbstractContextManager[None]:
-        """While a question stands, keys go to `answer`."""
+        """While a question is on the screen, pass keys to `answer`."""
         return self._type_ahead.asking(answer)
 
     def hold_typed_lines(self) -> None:
-        """What was typed ahead is not sent by itself: it waits in the prompt."""
+        """Leave what was typed ahead in the prompt instead of sending it."""
         self._type_ahead.forget_enters()
 
     def above(self, write: Callable[[], None]) -> None:
-        """Write above the prompt that stands on the screen, or at once where there is none."""
+        """Write above the prompt, or at once if it is not on the screen."""
         write_above(self._session.app, write)
 
     def _create_session(self) -> PromptSession[str]:
@@ -281,7 +278,7 @@ class Prompt:
         return session
 
     def _message(self) -> StyleAndTextTuples:
-        """The sign before the text; in vi's ways with the mode."""
+        """The sign before the text, with the mode for vi keys."""
         app = self._session.app
         if app.editing_mode != EditingMode.VI:
             return [("class:prompt", "› ")]
@@ -319,7 +316,7 @@ class Prompt:
             self._editing = self._session.app.create_background_task(self._edit_outside(buffer))
 
     async def _edit_outside(self, buffer: Buffer) -> None:
-        """The text in the person's editor; what comes back stands in the prompt, and undo takes it back."""
+        """Edit the text in the person's editor. The prompt's undo restores the text of before."""
         from nca.terminal.input.editor import edited
 
         try:
@@ -344,10 +341,10 @@ class Prompt:
         if self._interrupts.is_leaving():
             event.app.exit(exception=Leave(130))
             return
-        self._show_hint("Ctrl-C again leaves (Ctrl-D too)", LEAVE_SECONDS)
+        self._show_hint("Ctrl-C again leaves (Ctrl-D too)", AGAIN_SECONDS)
 
     def _show_hint(self, hint: str, seconds: float) -> None:
-        """In place of the toolbar, for a while."""
+        """Show a hint in place of the toolbar, for a while."""
         self._set_hint(hint)
         self._session.app.create_background_task(self._forget_hint(hint, seconds))
 
@@ -363,7 +360,7 @@ class Prompt:
 
 
 def fitted(text: str, note: str, cells: int) -> str:
-    """The end of a line that is being typed, and a note on it, in so many cells."""
+    """The end of a line that is being typed, and a note after it, in at most `cells` cells."""
     room = max(cells - cell_len(note), 1)
     if cell_len(text) <= room:
         return text + note
@@ -371,7 +368,7 @@ def fitted(text: str, note: str, cells: int) -> str:
 
 
 def write_above(app: Application[Any], write: Callable[[], None]) -> None:
-    """Write above what an application draws, or at once where it is not on the screen."""
+    """Write above what an application draws, or at once if it is not on the screen."""
 
     async def in_turn() -> None:
         await run_in_terminal(write)
@@ -383,6 +380,6 @@ def write_above(app: Application[Any], write: Callable[[], None]) -> None:
 
 
 def terminal_output() -> Output:
-    """Where prompt_toolkit draws: a terminal that is asked for nothing, without colour where none is wanted."""
+    """Where prompt_toolkit draws: a terminal that is sent no queries, without colour if none is wanted."""
     depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
     return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)

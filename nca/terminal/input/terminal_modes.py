@@ -14,14 +14,14 @@ _READ_BYTES = 65_536
 
 
 class TerminalModes:
-    """The terminal behind a descriptor. Every method is silent where there is none (any more)."""
+    """The terminal of a file descriptor. Without a terminal, every method does nothing."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._found: list[Any] | None = None
 
     def take(self) -> bytes | None:
-        """Be quiet from now on; what had been typed before, or None where there is no terminal."""
+        """Be quiet from now on. Returns what had been typed before, or None without a terminal."""
         try:
             found = termios.tcgetattr(self._descriptor)
             self.be_quiet(waits=False)
@@ -33,7 +33,7 @@ class TerminalModes:
         return early
 
     def give_back(self) -> None:
-        """As before `take`, for good."""
+        """Restore the modes of before `take`, for good."""
         self.be_as_found()
         self._found = None
 
@@ -43,7 +43,7 @@ class TerminalModes:
                 termios.tcsetattr(self._descriptor, termios.TCSANOW, self._found)
 
     def be_quiet(self, *, waits: bool = True) -> None:
-        """No echo, no line editing, Enter as it is typed; signals stay. Without `waits` a read returns at once."""
+        """Turn off echo and line editing; signals stay on. Without `waits`, a read returns at once."""
         with contextlib.suppress(OSError, termios.error):
             mode = termios.tcgetattr(self._descriptor)
             mode[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
@@ -54,20 +54,20 @@ class TerminalModes:
 
 
 def forget_typed() -> None:
-    """What was typed before a question appeared is no answer to it."""
+    """Discard what was typed before a question appeared: it is no answer."""
     with contextlib.suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def mark_pastes(*, on: bool) -> None:
-    """Bracketed paste: without it, every line pasted while nca works would be sent by itself."""
+    """Turn bracketed paste on or off. Without it, each line pasted while nca works would be sent separately."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.write(_PASTES_ON if on else _PASTES_OFF)
         sys.stdout.flush()
 
 
 def stop_process(*, group: bool) -> None:
-    """Stop as Ctrl-Z does; returns when the shell continues it (`fg`). `group`: with what it was started with."""
+    """Suspend this process as Ctrl-Z does; returns when the shell continues it. `group`: its process group too."""
     before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     try:
         os.kill(0 if group else os.getpid(), signal.SIGTSTP)

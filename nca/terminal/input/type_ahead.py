@@ -22,17 +22,17 @@ from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_p
 from nca.terminal.interrupts import Interrupts
 
 PAUSE_SECONDS = 1.0
-"""Somebody in the middle of a line is not asked before they pause so long: the next key would be the answer."""
+"""A question waits for a pause this long in typing; otherwise the next key would answer it."""
 _INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
 _READ_BYTES = 65_536
 _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
-"""How a terminal in line mode keeps Enter, and Ctrl-D."""
+"""How a terminal in line mode stores Enter and Ctrl-D."""
 _SHOWN_KEYS = 2_000
-"""The newest keys, of which the preview is made at every frame."""
+"""The preview is made of this many of the newest keys, at every frame."""
 
 
 class TypeAhead:
-    """Keys typed while there is no prompt: kept, not echoed, and given to the next prompt in order.
+    """Keeps the keys typed while there is no prompt, without echo, and passes them to the next prompt in order.
 
     Ctrl-C and Ctrl-Z still arrive as signals. Lines that were typed to their Enter are sent one after the other.
     """
@@ -57,7 +57,7 @@ class TypeAhead:
 
     @contextmanager
     def quiet(self, suspend: Callable[[], None]) -> Iterator[None]:
-        """For the whole chat: no key is echoed or changed by the terminal between one reader and the next.
+        """For the whole chat: the terminal neither echoes nor changes a key between two readers.
 
         What was typed before is taken over. `suspend` is called for Ctrl-Z while nca works, and for a SIGTSTP.
         """
@@ -75,7 +75,7 @@ class TypeAhead:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """While nca works: collect; on leaving, the keys wait for the next prompt."""
+        """Collect keys while nca works. Afterwards they wait for the next prompt."""
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         try:
             loop.add_reader(descriptor, self._read, descriptor)
@@ -96,7 +96,7 @@ class TypeAhead:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """While another program has the terminal: nothing is read, and its modes are as nca found them."""
+        """While another program has the terminal, read nothing and restore the modes that nca found."""
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         if self._is_collecting:
             loop.remove_reader(descriptor)
@@ -113,7 +113,7 @@ class TypeAhead:
                 mark_pastes(on=True)
 
     def suspend(self) -> None:
-        """Stop the program, with the terminal as nca found it; returns when it is continued."""
+        """Suspend the program, with the terminal as nca found it. Returns when it is continued."""
         if self.is_lent:
             # The other program has the terminal's modes in its care, and got the signal too.
             stop_process(group=False)
@@ -125,7 +125,7 @@ class TypeAhead:
         mark_pastes(on=self._is_collecting)
 
     def take_messages(self) -> list[str]:
-        """The lines that were typed to their Enter, up to the first that is no message; the rest stays."""
+        """Remove and return the lines that ended with Enter, up to the first that is not a message."""
         lines: list[str] = []
         while (line := first_line(self._keys)) is not None and line_kind(line.text) == "message":
             del self._keys[: line.keys]
@@ -144,12 +144,12 @@ class TypeAhead:
 
     @property
     def is_asking(self) -> bool:
-        """A question stands, and keys are its answer."""
+        """Keys answer a question now."""
         return self._question is not None
 
     @contextmanager
     def asking(self, answer: Callable[[KeyPress | None], None]) -> Iterator[None]:
-        """While a question stands: keys go to `answer`; None at the end of the input.
+        """While a question is on the screen, pass keys to `answer`; None at the end of the input.
 
         What was typed before, also what still lies in the terminal's queue, goes where it was meant to: to the prompt.
         """
@@ -168,13 +168,13 @@ class TypeAhead:
             self._question = None
 
     def forget_enters(self) -> None:
-        """After an interrupt nothing is sent by itself: what was typed stands in the prompt."""
+        """After an interrupt, leave what was typed in the prompt instead of sending it."""
         keys = [*get_typeahead(self._keyboard), *self._keys]
         self._keys.clear()
         store_typeahead(self._keyboard, without_enters(keys))
 
     def _read(self, descriptor: int) -> bool:
-        """Take what has come; False at the end of the input."""
+        """Read what has arrived. False at the end of the input."""
         loop = asyncio.get_running_loop()
         try:
             data = os.read(descriptor, _READ_BYTES)
@@ -204,7 +204,7 @@ class TypeAhead:
             self._keys.append(key)
 
     def _take_over(self) -> bool:
-        """Take what the last prompt had read and not used. True: Ctrl-C is in it, meant for the work that begins."""
+        """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""
         keys = get_typeahead(self._keyboard)
         self._keys += (key for key in keys if key.key not in _INTERRUPTS)
         has_interrupt = len(self._keys) < len(keys)

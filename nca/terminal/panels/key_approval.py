@@ -1,4 +1,4 @@
-"""Asking the person about a call: what it would really do, and one key for the answer."""
+"""Ask the person to approve a tool call, with one key: show what it would do."""
 
 from __future__ import annotations
 
@@ -22,27 +22,17 @@ if TYPE_CHECKING:
 _MOST_REASON_CHARS = 400
 
 
-class KeyApprover:
-    """Asks in the chat while the turn waits. Escape interrupts the turn, as Ctrl-C does."""
+async def approve_by_key(asked: ApprovalAsked, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> Answer:
+    """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn."""
+    question = Question(has_rule=bool(asked.subject), rule=rule_of(asked))
 
-    def __init__(self, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> None:
-        self._draw = draw
-        self._prompt = prompt
-        self._interrupts = interrupts
+    def take(key: KeyPress | None) -> Answer | None:
+        if key is None or key.key == Keys.Escape:
+            interrupts.stop_work()
+            return None
+        return question.take(key)
 
-    async def ask(self, asked: ApprovalAsked) -> Answer:
-        """The answer; cancelled with the turn for Escape, Ctrl-C and the end of the input."""
-        question = Question(has_rule=bool(asked.subject), rule=rule_of(asked))
-
-        def take(key: KeyPress | None) -> Answer | None:
-            if key is None or key.key == Keys.Escape:
-                self._interrupts.stop_work()
-                return None
-            return question.take(key)
-
-        return await by_key(
-            self._draw, self._prompt, show=lambda: self._draw.show(panel(asked)), line=question.line, take=take
-        )
+    return await by_key(draw, prompt, show=lambda: draw.show(panel(asked)), line=question.line, take=take)
 
 
 class Question:

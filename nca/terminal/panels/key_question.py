@@ -1,4 +1,4 @@
-"""Questions in the chat that keys answer, while the turn or a command waits."""
+"""Ask the person a question that one key answers, while a turn or a command waits."""
 
 from __future__ import annotations
 
@@ -19,27 +19,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class KeyQuestion:
-    """Asks below what is on the screen. Escape, Ctrl-C and the end of the input leave it."""
+async def choose_by_key(question: str, keys: Sequence[KeyChoice], draw: Draw, prompt: Prompt) -> str:
+    """The key that was pressed; any other means nothing. "" for Escape, Ctrl-C and the end of the input."""
 
-    def __init__(self, draw: Draw, prompt: Prompt) -> None:
-        self._draw = draw
-        self._prompt = prompt
+    def take(key: KeyPress | None) -> str | None:
+        word = "" if key is None or key.key == Keys.Escape else str(key.key).lower()
+        return word if not word or word in [one for one, _ in keys] else None
 
-    async def ask(self, question: str, keys: Sequence[KeyChoice]) -> str:
-        """The key; any other one means nothing. "" where the person leaves it."""
-
-        def take(key: KeyPress | None) -> str | None:
-            word = "" if key is None or key.key == Keys.Escape else str(key.key).lower()
-            return word if not word or word in [one for one, _ in keys] else None
-
-        return await by_key(
-            self._draw,
-            self._prompt,
-            show=lambda: self._draw.warn(question),
-            line=lambda: keys_line((*keys, ("Esc", "leave it")), Text()),
-            take=take,
-        )
+    return await by_key(
+        draw,
+        prompt,
+        show=lambda: draw.warn(question),
+        line=lambda: keys_line((*keys, ("Esc", "leave it")), Text()),
+        take=take,
+    )
 
 
 async def by_key(

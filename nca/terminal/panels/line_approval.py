@@ -1,4 +1,4 @@
-"""Asking the person about a call where there is no screen: a few lines, and one typed line for the answer."""
+"""Ask the person to approve a tool call in line mode, with one typed line."""
 
 from __future__ import annotations
 
@@ -19,26 +19,20 @@ _ONCE = {"y": Answer("once"), "yes": Answer("once")}
 _WITH_A_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
-class LineApprover:
-    """Asks with lines, while the turn waits. Cancelled with the turn for Ctrl-C; the end of the input is a no."""
-
-    def __init__(self, output: Output, lines: InputLines) -> None:
-        self._output = output
-        self._lines = lines
-
-    async def ask(self, asked: ApprovalAsked) -> Answer:
-        answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
-        self._output.show(panel(asked))
-        rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
-        await asyncio.to_thread(forget_typed)
-        while True:
-            self._output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
-            try:
-                line = (await self._lines.next()).strip()
-            except EOFError:
-                return Answer("deny")
-            word, _, reason = line.partition(" ")
-            if line.lower() in answers:
-                return answers[line.lower()]
-            if word.lower() in ("n", "no"):
-                return Answer("deny", one_line(reason, 400))
+async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLines) -> Answer:
+    """Ask about a call while the turn waits. The end of the input is a no."""
+    answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
+    output.show(panel(asked))
+    rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
+    await asyncio.to_thread(forget_typed)
+    while True:
+        output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
+        try:
+            line = (await lines.next()).strip()
+        except EOFError:
+            return Answer("deny")
+        word, _, reason = line.partition(" ")
+        if line.lower() in answers:
+            return answers[line.lower()]
+        if word.lower() in ("n", "no"):
+            return Answer("deny", one_line(reason, 400))
