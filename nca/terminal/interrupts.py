@@ -140,7 +140,7 @@ class Interrupts:
         """Handle signals inside. Afterwards the handlers and the terminal's modes are as before."""
         loop = asyncio.get_running_loop()
         terminal, before = watchdog.terminal or Terminal(), dict[int, Handler]()
-        # Outside of the main thread, or on a loop that knows no signals, they are not the chat's to handle.
+        # Outside of the main thread, or on a loop without signals, the chat does not handle them.
         with suppress(NotImplementedError, ValueError, RuntimeError):
             for number in heard():
                 before[number] = signal.getsignal(number)
@@ -157,8 +157,8 @@ class Interrupts:
             terminal.restore()
 
     def _install(self, loop: asyncio.AbstractEventLoop, number: int) -> None:
-        # The loop is woken and acts when it comes round. What must happen even if it does not, in the midst of long
-        # work or of a write that hangs, happens in Python's own handler: it runs between any two instructions.
+        # The loop handles a signal when it is next idle. What must happen even if the loop is busy, or if a write
+        # hangs, happens in Python's own handler, which runs between any two instructions.
         if number == signal.SIGINT:
             loop.add_signal_handler(number, self.interrupt)
         else:
@@ -166,7 +166,7 @@ class Interrupts:
         signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        """Have the ending forced where the loop does not come to it; for Ctrl-C, where it has not heard the first."""
+        """Force the ending if the loop does not get to it; for Ctrl-C, if it has not handled the first."""
         if number != signal.SIGINT:
             watchdog.start(EXIT_CODES[number])
         elif not self._is_lent:

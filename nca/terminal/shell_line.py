@@ -1,7 +1,7 @@
 """Run `!command` in the chat: show its output as it runs, and add it to the next message.
 
-`!!command` is for the person alone. Both get the environment that the model's commands get, so no key is shown by
-mistake, and the working directory stays where the person's last command went.
+The output of `!!command` is not shared. Both run in the same environment as the model's commands, so no key is shown by
+mistake. A `cd` lasts for the person's next command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nca.tools.shell.runner import CommandResult, CommandRunner
 
 SHOWN_CHARS, SHOWN_LINES = 65_536, 1_000
-"""As much of an output is shown while it runs; of what comes after only the end."""
+"""How much output is shown while the command runs. Of the rest, only the end is shown."""
 LAST_LINES = 20
 _NAME_CHARS = 200
 
@@ -31,7 +31,7 @@ class ShellLine:
         self._made: CommandRunner | None = None
 
     async def run(self, line: str) -> None:
-        """Run `!command` or `!!command`. Raises UsageError; StoreError where it cannot be shared."""
+        """Run `!command` or `!!command`. Raises UsageError; StoreError if the output cannot be shared."""
         from nca.tools.tool import ToolError
 
         is_shared = not line.startswith("!!")
@@ -68,7 +68,7 @@ class ShellLine:
 
 
 class _Shown:
-    """An output on its way to the screen: whole lines as they come, up to a size; then its end."""
+    """Shows output: whole lines as they arrive, up to a size, then its end."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

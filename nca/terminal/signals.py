@@ -21,20 +21,20 @@ INTERRUPTED_EXIT_CODE = 130
 FORCED_EXIT_SECONDS = 1.3
 """An ending that takes longer is forced, so that it is over within 2 s."""
 _WRITE_SECONDS = 0.1
-"""A terminal that takes nothing (Ctrl-S, a line that hangs) must not keep the program from ending."""
+"""A terminal that accepts no output (Ctrl-S, a stalled line) must not keep the program from ending."""
 
 EXIT_CODES = {int(signal.SIGINT): INTERRUPTED_EXIT_CODE, int(signal.SIGTERM): 143, int(signal.SIGHUP): 129}
 _USUAL_MODES = "\x1b[0m\x1b[?25h\x1b[?2004l\x1b[?1l\r\n"
-"""Plain colours, the cursor shown, no bracketed paste, arrow keys as usual, a line of its own for the shell."""
+"""Default colours, visible cursor, no bracketed paste, normal arrow keys, and a new line for the shell."""
 
 Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """A signal ends the program on the spot: for the time before the chat is open and after it is closed.
+    """End the program at once on a signal, before the chat is open and after it is closed.
 
-    An ending that `Interrupts` began has its time limit until here. Where handlers cannot be set, nothing changes.
+    The time limit of an ending that `Interrupts` began lasts until here. If handlers cannot be set, nothing changes.
     """
     with _handled(dict.fromkeys(EXIT_CODES, _leave_at_once)):
         yield
@@ -42,9 +42,9 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
+    """Have SIGTERM and SIGHUP raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
 
-    For work that has something to clear away.
+    For work that has to clean up.
     """
     with _handled(dict.fromkeys(EXIT_CODES, _raise) | {int(signal.SIGINT): signal.default_int_handler}):
         yield
@@ -74,7 +74,7 @@ def set_handler(number: int, handler: Handler) -> None:
 
 
 def give_up(exit_code: int) -> NoReturn:
-    """End the process now: its programs, the terminal's modes, and then itself."""
+    """End the process now, after its child programs, and restore the terminal."""
     end_all(children=True)
     if watchdog.terminal is not None:
         watchdog.terminal.restore(cleans=True)
@@ -90,7 +90,7 @@ def _raise(number: int, frame: FrameType | None) -> NoReturn:
 
 
 class Terminal:
-    """The modes of the terminal as they are now."""
+    """The terminal's modes at the time of construction."""
 
     def __init__(self) -> None:
         self._descriptor, self._before = -1, list[Any]()
@@ -102,7 +102,7 @@ class Terminal:
             self._descriptor = descriptor
 
     def restore(self, *, cleans: bool = False) -> None:
-        """The modes as they were; `cleans`: whoever drew on the screen had no time to put it in order."""
+        """Restore the modes. `cleans`: also reset colours and cursor, which nobody else will do."""
         if self._descriptor < 0:
             return
         with suppress(termios.error, OSError):
@@ -114,7 +114,7 @@ class Terminal:
 
 
 class Watchdog:
-    """Forces the process's ending, once it is due. `terminal` is what has to be restored then."""
+    """Ends the process by force if it does not end in time, and restores `terminal`."""
 
     def __init__(self) -> None:
         self.terminal: Terminal | None = None
@@ -123,7 +123,7 @@ class Watchdog:
 
     @contextmanager
     def over(self, terminal: Terminal) -> Iterator[None]:
-        """What is inside may be ended by force; the outermost of these is the whole of what is."""
+        """Allow a forced ending inside. These can be nested."""
         if not self._depth:
             self.terminal = terminal
         self._depth += 1
@@ -151,7 +151,7 @@ watchdog = Watchdog()
 
 
 def _write(code: str) -> None:
-    """To the terminal of standard output, if it takes it soon."""
+    """Write to the terminal of standard output, if it accepts that soon."""
     import select
 
     with suppress(OSError, ValueError):

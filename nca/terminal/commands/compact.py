@@ -8,7 +8,7 @@ from nca.context.view import Range
 from nca.terminal.commands.command import App, Command, Suggestion
 
 _PLACES = {"from": True, "before": False}
-"""The word before a message's number, and whether it means the later messages."""
+"""The word before a message number, and whether it means the later messages."""
 
 
 class CompactCommand(Command):
@@ -25,15 +25,15 @@ class CompactCommand(Command):
 
 
 async def compact(app: App, argument: str) -> None:
-    """The conversation's events say how it went, as they do for every other compaction."""
+    """Compact. The conversation's events report the result, as for every compaction."""
     focus, only = chosen(app, argument)
     await app.conversation.context.compact(focus, only)
 
 
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:
-    """The focus, and the messages that alone are to be summarized: `from 12 the parser`, `before 12`.
+    """The focus and the only messages to summarize: `from 12 the parser`, `before 12`.
 
-    Without a number behind it, the word is the focus's. Raises UsageError for a message that is not there.
+    Without a number after it, the word belongs to the focus. Raises UsageError for a message that does not exist.
     """
     word, _, rest = argument.partition(" ")
     number, _, focus = rest.strip().partition(" ")

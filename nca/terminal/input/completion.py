@@ -25,7 +25,7 @@ class PromptCompleter(Completer):
         self._files = files
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """At once, for Tab; files as far as they are found in a moment."""
+        """For Tab: at once, with the files that are found within `TAB_SECONDS`."""
         text = document.text_before_cursor
         if is_command(text):
             yield from self._commands(text)
@@ -35,7 +35,7 @@ class PromptCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """While a person types."""
+        """For typing: files follow when they are found."""
         text = document.text_before_cursor
         mention = None if is_command(text) else mention_before(text)
         if mention is None:
@@ -65,7 +65,7 @@ class PromptCompleter(Completer):
 
 
 def _command_names(typed: str) -> Iterator[Completion]:
-    """Commands whose name begins as typed; then those with such an alias; then those with the letters in order."""
+    """Commands whose name begins with the typed text, then by alias, then those with its letters in order."""
     word = typed.lower()
     found: list[tuple[int, str, Command]] = []
     for command in all_commands():
@@ -92,5 +92,5 @@ def _has_letters(name: str, word: str) -> bool:
 
 
 def may_complete(text: str) -> bool:
-    """Whether completions should open by themselves while a person types."""
+    """Whether completions open without Tab."""
     return is_command(text) or mention_before(text) is not None

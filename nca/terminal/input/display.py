@@ -37,7 +37,7 @@ class ShownText(Processor):
             position += len(text)
         if all(width == 1 for width in widths):
             return Transformation(shown)
-        # The cursor may stand one behind the line's end.
+        # The cursor may be one cell after the end of the line.
         starts = list(accumulate([*widths, 1], initial=0))
         return Transformation(
             shown,

@@ -23,7 +23,7 @@ _END_SECONDS = 1.0
 
 
 async def edited(text: str, lent_terminal: AbstractContextManager[object], *, name: str = "nca") -> str:
-    """What the person made of `text`, in the program that VISUAL or EDITOR names.
+    """Let the person edit `text` in the program that VISUAL or EDITOR names, and return the result.
 
     `lent_terminal` is entered while that program has the terminal.
 
@@ -32,7 +32,7 @@ async def edited(text: str, lent_terminal: AbstractContextManager[object], *, na
     if not sys.stdin.isatty():
         raise UsageError("An editor needs a terminal.")
     command = _command()
-    # A folder of its own, for its owner only: the text may hold what nobody else is to read.
+    # A private folder: the text may be confidential.
     with tempfile.TemporaryDirectory(prefix=f"{name}-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / f"{name}.md"
         path.write_bytes(clean_text(text).encode())
@@ -60,7 +60,7 @@ def _command() -> Sequence[str]:
 
 @asynccontextmanager
 async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
-    """A program that has the terminal; ended with what waits for it, or it would go on reading the keyboard."""
+    """Run a program that has the terminal. On leaving it is ended, or it would go on reading the keyboard."""
     try:
         process = await asyncio.create_subprocess_exec(*command)
     except (OSError, ValueError) as error:
@@ -82,7 +82,7 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
 
 
 def _end(code: int) -> str:
-    """How a program ended, where it was not well."""
+    """How a program failed, in words."""
     if code > 0:
         return f"ended with exit code {code}"
     try:

@@ -1,8 +1,8 @@
 """Find files for an @mention, on a thread, so that no key waits for a disk.
 
-The files of the directory are walked as `glob` and `grep` walk them (what .gitignore excludes is left out), nearest
-first, and remembered. A path outside, and one that begins like nothing in the walk (a link, an ignored folder), is
-completed folder by folder, as a shell does. A name that begins with a dot is shown to who types the dot.
+The files of the directory are walked as `glob` and `grep` walk them (without what .gitignore excludes), nearest first,
+and cached. A path outside, or one that the walk does not have (a link, an ignored folder), is completed folder by
+folder, as in a shell. Hidden names are suggested only after a dot.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from nca.terminal.input.file_mentions import MAX_SUGGESTIONS, can_be_typed, writ
 
 MAX_FILES = 100_000
 KEEP_SECONDS = 5.0
-"""So long a walk is taken as true; a long walk for ten times what it took."""
+"""How long a walk stays valid; a long walk stays valid for ten times its duration."""
 FIRST_WALK_SECONDS = 0.3
-"""So long suggestions wait for the first walk; then they come from what it has found so far."""
+"""How long suggestions wait for the first walk. After that they come from what it has found so far."""
 TAB_SECONDS = 0.2
-"""So long Tab waits, with the keys behind it: what it puts in has to stand before them."""
+"""How long Tab waits. The keys after it wait too, since its completion comes before them."""
 _AGAIN_SECONDS = 0.1
 _MAX_ENTRIES = 10_000
 _MAX_WORD_CHARS = 200
@@ -37,7 +37,7 @@ _NO_MATCH = 9
 
 
 class _Entry(NamedTuple):
-    """A file, or a folder with its slash; `folded` is what is compared."""
+    """A file, or a folder with a final slash. Comparisons use `folded`."""
 
     folded: str
     depth: int
@@ -45,7 +45,7 @@ class _Entry(NamedTuple):
 
 
 class FileFinder:
-    """Suggests files under (and, by folder, outside) a directory. `max_files`: as many of the nearest are known."""
+    """Suggests files under a directory, and outside by folder. `max_files`: the most that are cached, nearest first."""
 
     def __init__(self, directory: Path, max_files: int = MAX_FILES) -> None:
         self._directory = directory
@@ -55,14 +55,14 @@ class FileFinder:
         self._last: tuple[list[_Entry], str, list[_Entry]] | None = None
 
     def find(self, wanted: str, wait_seconds: float | None = None) -> list[str]:
-        """The paths, best first, as they are written behind an @; none where that takes longer than `wait_seconds`."""
+        """The paths as written after an @, best first. None if that takes longer than `wait_seconds`."""
         try:
             return self._ask(wanted).result(wait_seconds)
         except TimeoutError:
             return []
 
     async def find_soon(self, wanted: str) -> list[str]:
-        """As `find`, while keys go on being read; where nothing is found yet, once the first walk is done."""
+        """Like `find`, without blocking. If nothing is found yet, it waits for the end of the first walk."""
         while True:
             found = await asyncio.shield(asyncio.wrap_future(self._ask(wanted)))
             if found or self._walk.finished_count >= 0:
@@ -70,12 +70,12 @@ class FileFinder:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     def _ask(self, wanted: str) -> Future[list[str]]:
-        """The newest question again gets the same answer, while the walk that it comes from is whole and true."""
+        """Start a search. The same question gets the same answer while the walk is complete and valid."""
         if self._asked is not None and self._asked[0] == wanted and not self._walk.is_old:
             return self._asked[1]
         answer: Future[list[str]] = Future()
         self._asked = None if self._walk.is_old else (wanted, answer)
-        # Not from a pool, whose threads keep the program from ending: a folder may be on a disk that hangs.
+        # Not a pool: its threads keep the program from ending, and a folder may be on a disk that hangs.
         threading.Thread(target=self._answer, args=(wanted, answer), daemon=True, name="nca-files").start()
         return answer
 
@@ -94,7 +94,7 @@ class FileFinder:
         ranked = self._ranked(word)
         found = [entry.path for entry in ranked]
         if not any(entry.folded.startswith(word) for entry in ranked):
-            # A link, or what is ignored, for who begins to write its name.
+            # A link or an ignored file, once its name is begun.
             found = [*islice(_in_folder(wanted, self._directory), MAX_SUGGESTIONS), *found]
         return [written(path) for path in found[:MAX_SUGGESTIONS]]
 
@@ -102,7 +102,7 @@ class FileFinder:
         with self._ranking:
             entries = self._walk.entries()
             candidates: Iterable[_Entry] = entries
-            # Who types on looks among what fitted before. The list only ever grows, until it is another.
+            # A longer word can only match what matched before. The list only grows, until it is replaced.
             if self._last is not None and self._last[0] is entries and len(entries) == self._walk.finished_count:
                 _, before, matched = self._last
                 if word.startswith(before) and _wants_hidden(word) == _wants_hidden(before):
@@ -121,7 +121,7 @@ class FileFinder:
 
 
 class _Walk:
-    """The files of a directory, walked again when they are old; meanwhile the old ones are there."""
+    """The files of a directory. When they are old they are walked again; meanwhile the old ones are used."""
 
     def __init__(self, directory: Path, max_files: int) -> None:
         self._directory = directory
@@ -130,7 +130,7 @@ class _Walk:
         self._valid_until = 0.0
         self._walking: threading.Thread | None = None
         self.finished_count = -1
-        """How many entries the list has, once it is whole."""
+        """The number of entries once the walk is complete, -1 before."""
 
     @property
     def is_old(self) -> bool:
@@ -174,7 +174,7 @@ def _entries_below(directory: Path, max_files: int) -> Iterator[_Entry]:
 
 
 def _folded(text: str) -> str:
-    """For comparing: in any case, and with accents composed as keyboards write them."""
+    """Lower case with composed accents, for comparisons."""
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
 
@@ -187,7 +187,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _rank(path: str, word: str) -> int:
-    """How well a path that has the letters fits, 0 best: it begins so, its name does, contains it, has the letters."""
+    """How well a path with these letters matches: 0 is best (prefix), then prefix of its name, part of it, letters."""
     if path == word and path.endswith("/"):
         return _NO_MATCH
     if path.startswith(word):
@@ -204,12 +204,12 @@ def _rank(path: str, word: str) -> int:
 
 @lru_cache(maxsize=8)
 def _letters(word: str) -> re.Pattern[str]:
-    """What has the letters of a word in order. Each step ends at the first such letter, so nothing is tried twice."""
+    """Matches the letters of a word in order. Each step ends at the first such letter, so there is no backtracking."""
     return re.compile("".join(f"[^{re.escape(letter)}]*{re.escape(letter)}" for letter in word[:_MAX_WORD_CHARS]), re.S)
 
 
 def _in_folder(wanted: str, top: Path) -> Iterator[str]:
-    """Completions of a path by the entries of its folder, as in a shell: links too, names with a dot if asked for."""
+    """Complete a path from the entries of its folder, as a shell does: links too, hidden names only after a dot."""
     if wanted in ("~", ".", ".."):
         yield f"{wanted}/"
         return
@@ -219,7 +219,7 @@ def _in_folder(wanted: str, top: Path) -> Iterator[str]:
         with os.scandir(folder) as scan:
             entries = sorted(islice(scan, _MAX_ENTRIES), key=lambda entry: entry.name)
     except (OSError, ValueError, RuntimeError):
-        # Not there, may not be read, or ~somebody who does not exist.
+        # The folder does not exist or cannot be read, or the user after ~ does not exist.
         return
     for entry in entries:
         if entry.name.startswith(beginning) and can_be_typed(entry.name):

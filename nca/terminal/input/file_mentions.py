@@ -1,6 +1,6 @@
 """Read and write @mentions of files in the prompt, and turn dragged files into mentions.
 
-What a mention brings in is `nca.agent.mentions`.
+`nca.agent.mentions` adds the files to the message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 MAX_SUGGESTIONS = 50
 
 _SHOWN_CHARS = 8_192
-"""A mention that is being typed is looked for so far back."""
+"""How far back a mention that is being typed is searched for."""
 _DROPPED_CHARS = 16_384
 _MAX_DROPPED = 20
 
@@ -22,18 +22,18 @@ _NEEDS_QUOTES = re.compile(r"[\s'`()<>{}|;,]|[.:!?]$")
 
 
 def mention_before(text: str) -> str | None:
-    """What stands behind an @ that begins a word at the end of `text`, or None."""
+    """The text after an @ that begins the last word of `text`, or None."""
     found = _MENTION.search(text[-_SHOWN_CHARS:])
     return found[1] if found else None
 
 
 def can_be_typed(name: str) -> bool:
-    """Whether a name can stand behind an @: on one line, with nothing in it that is not seen."""
+    """Whether a name can be typed after an @: one line without invisible characters."""
     return name.isprintable() and '"' not in name
 
 
 def written(path: str) -> str:
-    """A path as it is written behind an @. A folder that needs quotes keeps them open: one types on."""
+    """A path as written after an @. Quotes around a folder stay open, so that one can type on."""
     if path.startswith("~") and not path.startswith("~/"):
         path = f"./{path}"
     if not _NEEDS_QUOTES.search(path):
@@ -42,7 +42,7 @@ def written(path: str) -> str:
 
 
 def dropped_files(pasted: str, directory: Path) -> str | None:
-    """The mentions for files that were dragged into the terminal; None where a paste is anything else.
+    """The mentions for files that were dragged into the terminal; None if the paste is anything else.
 
     Terminals paste a dragged file as its absolute path, quoted or escaped for a shell, or as a file: address; several
     with blanks between them.
@@ -61,7 +61,7 @@ def dropped_files(pasted: str, directory: Path) -> str | None:
 
 
 def _inside(path: str, directory: Path) -> str:
-    """Relative to the directory where it is in there."""
+    """Relative to the directory if it is inside."""
     return str(Path(path).relative_to(directory)) if Path(path).is_relative_to(directory) else path
 
 

@@ -17,21 +17,21 @@ from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import to_terminal
 
 SUGGESTED_ENTRIES = 2_000
-"""As many of the newest entries are looked through for a suggestion, at every key."""
+"""How many of the newest entries are searched for a suggestion, at every key."""
 
 
 class PrivateHistory(FileHistory):
-    """prompt_toolkit's file of history with mode 0600. Where it cannot be written, the history ends with the program.
+    """prompt_toolkit's history file with mode 0600. If it cannot be written, the history ends with the program.
 
     The file gets the text that was sent, with folded `pastes` unfolded. While the program runs, an entry comes back as
     it was in the prompt.
     """
 
     MAX_KEPT_CHARS = 20_000
-    """A longer entry (a pasted log) is remembered while the program runs, not on disk."""
+    """A longer entry (a pasted log) is kept in memory only."""
 
     READ_BYTES = 4 << 20
-    """As much of the file's end is read at the start: some ten thousand entries."""
+    """How much of the end of the file is read at the start: some ten thousand entries."""
 
     def __init__(self, path: Path, pastes: FoldedPastes) -> None:
         super().__init__(os.fspath(path))
@@ -47,7 +47,7 @@ class PrivateHistory(FileHistory):
             super().append_string(clean_text(string))
 
     def load_history_strings(self) -> Iterable[str]:
-        """The newest first. In the file a line of an entry begins with `+`, what parts entries with anything else."""
+        """The newest first. In the file, lines of an entry begin with `+`; other lines separate entries."""
         try:
             with self._path.open("rb") as file:
                 start = max(0, os.fstat(file.fileno()).st_size - self.READ_BYTES)
@@ -61,7 +61,7 @@ class PrivateHistory(FileHistory):
                 entries[-1].append(line[1:])
             elif entries[-1]:
                 entries.append([])
-        # The first of a part of the file may be the rest of an entry.
+        # The first entry may be cut off.
         return ["\n".join(entry) for entry in reversed(entries[1:] if start else entries) if entry]
 
     def store_string(self, string: str) -> None:
@@ -72,7 +72,7 @@ class PrivateHistory(FileHistory):
 
 
 class HistorySuggestion(AutoSuggest):
-    """Behind the cursor, dimmed: how the newest entry that begins like the line went on, to the end of its line."""
+    """Suggests the rest of the newest entry that begins with the typed line, dimmed, after the cursor."""
 
     def __init__(self, pastes: FoldedPastes) -> None:
         self._pastes = pastes

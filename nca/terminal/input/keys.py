@@ -27,7 +27,7 @@ class KeyActions(Protocol):
 
     @property
     def is_lone_escape(self) -> bool:
-        """The Escape at hand was pressed by itself."""
+        """Whether the Escape that is being handled was pressed alone."""
 
     def paste(self, buffer: Buffer, pasted: str) -> None: ...
 
@@ -46,7 +46,7 @@ def prompt_keys(actions: KeyActions) -> KeyBindings:
 
 
 def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None:
-    """What sends, begins a new line, or takes a completion."""
+    """Keys that send, start a new line, or accept a completion."""
 
     @bindings.add("enter", filter=~is_searching)
     def send(event: KeyPressEvent) -> None:
@@ -59,7 +59,7 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
 
     @bindings.add("enter", filter=completion_is_selected & ~is_searching)
     def take(event: KeyPressEvent) -> None:
-        """A chosen file is taken, and one writes on; a chosen command stands in the line and is sent."""
+        """Accept a completion. A file completion stays in the line to type on; a command is sent."""
         buffer = event.current_buffer
         if is_command(buffer.text):
             send(event)
@@ -68,7 +68,7 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
             if buffer.text.endswith("/"):
                 buffer.start_completion()
 
-    # A lone Escape is waited for in emacs' ways, where it may begin Alt and a key; for vi it is a key of its own.
+    # With emacs keys an Escape may begin Alt with a key, so the next key is waited for. In vi it is a key of its own.
     @bindings.add("escape", "enter", filter=~is_searching & (emacs_mode | ~is_lone_escape))
     @bindings.add("c-j", filter=~is_searching)
     def new_line(event: KeyPressEvent) -> None:
@@ -84,11 +84,11 @@ def _add_enter_and_tab(bindings: KeyBindings, is_lone_escape: Condition) -> None
 
     @bindings.add(" ", filter=Condition(_has_blank_after_command))
     def blank(event: KeyPressEvent) -> None:
-        """A completed command has its blank already."""
+        """Ignore a blank after a completed command, which has one already."""
 
 
 def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
-    """What the prompt does, and undo."""
+    """Keys for paste, editor, undo, suspend and interrupt."""
 
     @bindings.add(Keys.BracketedPaste)
     def paste(event: KeyPressEvent) -> None:
@@ -120,7 +120,7 @@ def _has_blank_after_command() -> bool:
 
 
 def _undo(buffer: Buffer) -> None:
-    """The last change; of what was typed the last word, where prompt_toolkit takes each letter for a change."""
+    """Undo the last change. Typed text is undone by words; prompt_toolkit undoes it by letters."""
     is_first = True
     while True:
         before = buffer.text
@@ -138,7 +138,7 @@ def _undo(buffer: Buffer) -> None:
 
 
 def _complete(buffer: Buffer) -> None:
-    """The only completion at once, else the next one; computed here, for who presses Tab before the menu is open."""
+    """Accept the only completion, else go to the next. Computed here, since the menu may not be open yet."""
     state = buffer.complete_state
     if state is not None and len(state.completions) > 1:
         buffer.complete_next()
@@ -148,6 +148,6 @@ def _complete(buffer: Buffer) -> None:
         buffer.cancel_completion()
         buffer.apply_completion(found[0])
     elif found:
-        # At once too: what is typed behind the Tab belongs behind what it puts in.
+        # At once too, so that what is typed after the Tab comes after the completion.
         buffer.complete_state = CompletionState(buffer.document, found)
         buffer.go_to_completion(0)

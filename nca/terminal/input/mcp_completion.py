@@ -1,6 +1,7 @@
 """Completions from MCP servers: prompts after `/mcp:`, resources after `@SERVER:`.
 
-Only what was listed already: typing starts no server and waits for none. Names that cannot be typed are left out.
+Only what the servers have listed already: typing starts no server and waits for none. Names that cannot be typed are
+left out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NOT_IN_URIS = frozenset("\"'`<>")
 
 
 def prompt_completions(servers: Servers, text: str) -> Iterator[Completion]:
-    """For a command line that begins with `/mcp`: each prompt with its arguments and what it is for."""
+    """For a line that begins with `/mcp`: each prompt with its arguments and description."""
     name = text[1:]
     if not name.lower().startswith(_COMMAND) or " " in name:
         return
@@ -41,11 +42,11 @@ def prompt_completions(servers: Servers, text: str) -> Iterator[Completion]:
 
 
 def resource_completions(servers: Servers, mention: str) -> Iterator[Completion]:
-    """For what stands behind an @: the servers that have resources, and behind `SERVER:` each resource.
+    """For the text after an @: the servers that have resources, and after `SERVER:` each resource.
 
     A resource is found by the beginning of its URI and by any part of its URI or name.
     """
-    # Imported here: the first prompt needs no words for numbers.
+    # Imported here: the first prompt does not need it.
     from nca.terminal.render.humanize import counted
 
     named, colon, wanted = mention.partition(":")

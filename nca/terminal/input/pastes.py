@@ -1,8 +1,7 @@
 """Fold long pastes in the prompt to `[pasted 214 lines]`; they are sent in full.
 
-In the prompt's text a folded paste is one character of Unicode's last private plane; `nca.terminal.input.display` draws
-it as its label. So every key takes it as one thing: Backspace deletes it, an arrow steps over it, no edit can leave
-half of it behind.
+In the text of the prompt a folded paste is one character of Unicode's last private plane; `nca.terminal.input.display`
+draws its label. So each key treats it as one: Backspace deletes it, an arrow moves past it, and no edit splits it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _NEWLINE = re.compile(r"\r\n?")
 
 
 def paste_label(text: str) -> str:
-    """What stands for a long text: `[pasted 214 lines]`."""
+    """The label of a long text: `[pasted 214 lines]`."""
     lines = text.removesuffix("\n").count("\n") + 1
     return f"[pasted {lines} lines]" if lines > 1 else f"[pasted {len(text):,} characters]"
 
@@ -29,7 +28,7 @@ def is_long(text: str) -> bool:
 
 
 class FoldedPastes:
-    """Remembers what each folded paste stands for while the program runs."""
+    """Keeps the text of each folded paste while the program runs."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -38,31 +37,31 @@ class FoldedPastes:
         self._alike: Counter[str] = Counter()
 
     def fold(self, pasted: str) -> str:
-        """What to put into the prompt for a pasted text: itself, or the character that stands for it."""
+        """The text to insert for a paste: itself, or the character that represents it."""
         text = _NEWLINE.sub("\n", pasted)
-        # What looks like a mark is folded too: it must not be taken for another paste.
+        # A text with such a character is folded too, or the character would be taken for another paste.
         return self._mark(text) if is_long(text) or _RESERVED.search(text) else text
 
     def unfold(self, text: str) -> str:
-        """The text with everything in it that was pasted."""
+        """The text with its pastes in full."""
         return _RESERVED.sub(lambda found: self._texts.get(found[0], found[0]), text)
 
     def refold(self, text: str) -> str:
-        """A text that comes back into the prompt (it failed, or an editor had it) as it stood there."""
+        """Fold the pastes of a text that returns to the prompt, after a failure or from an editor."""
         known = sorted((one for one in self._marks if one in text), key=len, reverse=True)
         if not known:
             return text
         return re.sub("|".join(map(re.escape, known)), lambda found: self._marks[found[0]], text)
 
     def label(self, character: str) -> str | None:
-        """What is drawn for a character of the prompt's text; None for one that stands for itself."""
+        """The label of a character that represents a paste; None for any other."""
         return self._labels.get(character)
 
     def has_folded(self, text: str) -> bool:
         return _RESERVED.search(text) is not None
 
     def _mark(self, text: str) -> str:
-        """The character for a text; the text itself when there are thousands already."""
+        """The character for a text; the text itself once all characters are in use."""
         if text in self._marks:
             return self._marks[text]
         if _FIRST + len(self._texts) > _LAST:
