@@ -39,7 +39,7 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
         tty.sees(f"Answer {number}.")
     tty.settle()
     tty.line("/context")
-    tty.sees("Do: /context")
+    tty.sees("Try: /context")
     tty.settle()
     (headline, *_) = re.findall(r"Context: (\S+)% used", tty.text())
     assert share(tty) == headline
@@ -59,9 +59,9 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
         tty.line(line)
         tty.sees(said)
         tty.settle()
-        panels = tty.text().count("Do: /context")
+        panels = tty.text().count("Try: /context")
         tty.line("/context")
-        tty.sees("Do: /context", times=panels + 1)
+        tty.sees("Try: /context", times=panels + 1)
         tty.settle()
         last = re.findall(r"Context: (\S+)% used", tty.text())[-1]
         assert share(tty) == last, line
