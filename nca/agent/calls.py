@@ -1,7 +1,7 @@
-"""The tool calls of one answer: asked for, run, cut to size, and on disk in the order in which they were made.
+"""Run the tool calls of one answer: approve, run, cut to size, and append the results in order.
 
-Calls that only read run together, a few at a time; one that writes or runs something waits for all before it, and all
-behind it wait for it.
+Calls that only read run together, a few at a time. A call that writes or executes waits for all before it, and
+all after it wait for it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
 
 MOST_AT_ONCE = 4
-"""Readers that run at the same time: enough to hide waiting, few enough for a small machine."""
+"""Reading calls that run at the same time: enough to hide waiting, few enough for a small machine."""
 
 
 class Calls:
-    """Runs calls for the turns of one conversation. `not_begun` says of an interrupted turn what never ran."""
+    """Runs the calls of one turn."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Calls:
         outputs: Path | None,
         within: str = "",
     ) -> None:
-        """within: stands before the calls' ids in events, where others have calls with the same ids."""
+        """within: a prefix for the calls' ids in events, so that a subtask's ids differ from the conversation's."""
         self._within = within
         self._window = window
         self._toolbox = toolbox
@@ -55,7 +55,7 @@ class Calls:
         self.repeats = Repeats()
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
-        """Run all calls of one answer; each result is in the log before this returns, in the calls' order."""
+        """Run all calls of one answer. On return every result is in the log, in the order of the calls."""
         step: list[tuple[str, str, str]] = []
         self._begun.clear()
         for group in self._groups(calls):
@@ -73,7 +73,7 @@ class Calls:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     def not_begun(self, call: ToolCall) -> str:
-        """What stands in the place of a result for a call that an interrupt kept from running; "" where it ran."""
+        """The result of a call that an interrupt kept from running; "" if it ran."""
         return "" if call.id in self._begun else STOPPED
 
     def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
@@ -98,7 +98,7 @@ class Calls:
             return await asyncio.to_thread(self._cleaned, outcome), time.monotonic() - started
 
     def _cleaned(self, outcome: ToolOutcome) -> ToolOutcome:
-        """Keys that a file or a command showed stop here: before the log, the folder of outputs, and the model."""
+        """Redact keys, before the log, the output files and the model see them."""
         return replace(
             outcome,
             text=self._redactor.text(clean_text(outcome.text)),
@@ -115,7 +115,7 @@ class Calls:
         self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, outcome.diff))
 
     def _admit(self, text: str) -> str:
-        """The output within its limits; the whole is kept in the session's folder and named."""
+        """The output within its limits; the whole is saved in the session's folder and named."""
         limits = self._window.context.admission
         admitted = admit_output(
             text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from nca.agent.context_notices import context_warning, does_not_fit
 from nca.agent.fallbacks import Fallbacks
@@ -188,13 +188,13 @@ class Compactor:
         return self.take(proposal, "provider", seconds, cost).compacted
 
     def take(self, proposal: Proposal, trigger: Trigger, seconds: float, cost: float | None) -> CompactionOutcome:
-        """Put in force what was proposed elsewhere, for so many US dollars. Raises StoreError as `finish`."""
+        """Put a finished proposal in force that cost so many US dollars. Raises StoreError as `finish` does."""
         self.summarizer.start(cost)
         self.say_starting(trigger)
         return self.finish(proposal, trigger, seconds)
 
     def finish(self, proposal: Proposal, trigger: Trigger, seconds: float) -> CompactionOutcome:
-        """Commit what was proposed and close its `starting`. Raises StoreError, and nothing has changed."""
+        """Commit a proposal and send the event that ends it. Raises StoreError; then nothing has changed."""
         if proposal.compacted:
             self._commit(proposal, trigger, seconds)
         return self._close(proposal, trigger, "real", seconds)
@@ -214,10 +214,7 @@ class Compactor:
         record = CompactionRecord(
             trigger=trigger,
             stages=proposal.stages_used,
-            tokens_before=proposal.tokens_before,
-            tokens_after=proposal.tokens_after,
-            kept_facts=proposal.kept_facts,
-            total_facts=proposal.total_facts,
+            **_numbers(proposal),
             seconds=seconds,
             cost=self.summarizer.cost,
         )
@@ -228,32 +225,22 @@ class Compactor:
                 self._emit(Notice(problem))
 
     def _close(self, proposal: Proposal, trigger: Trigger, mode: str, seconds: float) -> CompactionOutcome:
-        """The closing event of every `starting`, and the outcome with the same numbers."""
+        """Send the event that ends a compaction, and return the outcome with the same numbers."""
         phase, verdict = self._verdict(proposal, trigger, mode)
         message = " ".join([verdict, *proposal.notices])
         self._say(
             phase,
             trigger,
             stages=proposal.stages_used,
-            tokens_before=proposal.tokens_before,
-            tokens_after=proposal.tokens_after,
-            kept_facts=proposal.kept_facts,
-            total_facts=proposal.total_facts,
+            **_numbers(proposal),
             seconds=seconds,
             cost=self.summarizer.cost,
             saves=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after),
             saves_cached=saved_cost(self.window.facts, proposal.tokens_before, proposal.tokens_after, is_cached=True),
             message=message,
         )
-        return CompactionOutcome(
-            proposal.compacted and mode == "real",
-            proposal.tokens_before,
-            proposal.tokens_after,
-            proposal.stages_used,
-            proposal.kept_facts,
-            proposal.total_facts,
-            message,
-        )
+        is_real = proposal.compacted and mode == "real"
+        return CompactionOutcome(is_real, stages_used=proposal.stages_used, message=message, **_numbers(proposal))
 
     def _verdict(self, proposal: Proposal, trigger: Trigger, mode: str) -> tuple[str, str]:
         numbers = f"{proposal.tokens_before:,} → {proposal.tokens_after:,} tokens"
@@ -272,3 +259,9 @@ class Compactor:
 
     def _say(self, phase: str, trigger: Trigger, **values: object) -> None:
         self._emit(ContextCompaction(phase=phase, trigger=trigger, **values))  # type: ignore[arg-type]
+
+
+def _numbers(proposal: Proposal) -> dict[str, Any]:
+    """The fields that a record, an event and an outcome share."""
+    names = ("tokens_before", "tokens_after", "kept_facts", "total_facts")
+    return {name: getattr(proposal, name) for name in names}

@@ -195,10 +195,6 @@ class Context:
         """The summaries that the model sees now, oldest first."""
         return [item for item in self.view.items if isinstance(item, Summary)]
 
-    def all_summaries(self) -> list[Summary]:
-        """Every summary there ever was, oldest first, those that later ones replaced too."""
-        return self._views.summaries()
-
     def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
         """What of the whole log answers a question, best first, compacted away or not; notes come last.
 

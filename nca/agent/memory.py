@@ -1,7 +1,7 @@
-"""What outlives a session: notes in `memory.file_path`, and a file for each day's trimmed turns beside it.
+"""Keep notes for later sessions in `memory.file_path`, and a daily file of trimmed turns beside it.
 
-The notes are one JSON object, {"notes": [{"text", "at"}]}, oldest first. A file that is anything else is not nca's, or
-was broken: it is left as it is, and said.
+The notes are one JSON object, {"notes": [{"text", "at"}]}, oldest first. A file with anything else is not nca's, or
+damaged: it is left alone, and the person is told.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from nca.messages import clean_text
 from nca.tools.files.workspace import shown
 
 MAX_FILE_BYTES = 8 << 20
-"""More than any number of notes that a person would read; larger files are left alone."""
+"""Larger files are left alone."""
 MAX_NOTE_CHARS = 20_000
 MAX_DAYS = 60
-"""Days that a search looks back."""
+"""How many daily files a search reads, newest first."""
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -43,7 +43,7 @@ class _Notes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Memory:
-    """The notes and the day's file of one project, where its settings say now."""
+    """The notes and daily files of one project."""
 
     def __init__(self, state: SessionState, directory: Path) -> None:
         self._state = state
@@ -51,19 +51,19 @@ class Memory:
 
     @property
     def file(self) -> Path:
-        """Where the notes are. Raises ConfigError."""
+        """The file of notes, by the settings in force. Raises ConfigError."""
         return notes_file(self._state.settings.memory, self._directory)
 
     def notes(self) -> list[Note]:
-        """What was noted for later sessions, oldest first. Raises ConfigError where the file cannot be used."""
+        """The notes, oldest first. Raises ConfigError if the file cannot be used."""
         return load_notes(self.file)
 
     def note(self, text: str) -> list[Note]:
-        """Keep a note beyond this session, of all the newest `memory.max_notes`. Raises ConfigError."""
+        """Add a note and keep the newest `memory.max_notes`. Returns what is kept. Raises ConfigError."""
         return add_note(self.file, text, at=time.time(), max_notes=self._state.settings.memory.max_notes)
 
     def keep_trimmed(self, text: str, heading: str) -> str:
-        """Add trimmed turns to today's file, which is only good to have; what is wrong as one line, or ""."""
+        """Add trimmed turns to today's file. Returns what went wrong, as one line, or ""."""
         try:
             append_day(self.file, text, date.today(), heading=heading)
         except ConfigError as error:
@@ -72,7 +72,7 @@ class Memory:
 
 
 def notes_file(settings: MemorySettings, directory: Path) -> Path:
-    """Where the notes are. Raises ConfigError for a relative path that leads out of the directory through a link."""
+    """The file of notes. Raises ConfigError for a relative path that leaves the directory through a link."""
     try:
         path = Path(settings.file_path).expanduser()
     except RuntimeError as error:
@@ -86,13 +86,13 @@ def notes_file(settings: MemorySettings, directory: Path) -> Path:
 
 
 def day_file(notes: Path, day: date) -> Path:
-    """The day's memory file: `.nca/memory/2031-05-09.md` beside `.nca/memory.json`."""
+    """The memory file of a day: `.nca/memory/2031-05-09.md` beside `.nca/memory.json`."""
     folder = notes.with_suffix("") if notes.suffix else notes.with_name(notes.name + ".days")
     return folder / f"{day.isoformat()}.md"
 
 
 def load_notes(notes: Path) -> list[Note]:
-    """The notes, oldest first; none where there is no file. Raises ConfigError for one that cannot be used."""
+    """The notes, oldest first; empty if there is no file. Raises ConfigError if it cannot be used."""
     raw = _read(notes)
     if raw is None:
         return []
@@ -104,10 +104,10 @@ def load_notes(notes: Path) -> list[Note]:
 
 
 def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]:
-    """Keep one more note, and of all only the newest `max_notes`. Returns what is kept.
+    """Add a note and keep only the newest `max_notes`. Returns what is kept.
 
-    A text that is there already moves to the end. Raises ConfigError where the file cannot be read or written; it is
-    as it was then.
+    A text that is there already moves to the end. Raises ConfigError if the file cannot be read or written; then it is
+    unchanged.
     """
     note = Note(clean_text(text).strip()[:MAX_NOTE_CHARS], at)
     before = load_notes(notes)
@@ -124,9 +124,9 @@ def add_note(notes: Path, text: str, *, at: float, max_notes: int) -> list[Note]
 
 
 def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Path | None:
-    """Add what was trimmed to the day's memory file; returns the file, None where there is nothing to say.
+    """Add a summary of trimmed turns to the day's memory file. Returns the file; None if the summary is empty.
 
-    Raises ConfigError where it cannot be written.
+    Raises ConfigError if it cannot be written.
     """
     text = clean_text(summary).strip()
     if not text:
@@ -144,7 +144,7 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
         with os.fdopen(handle, "ab") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise _left(path, "is not an ordinary file")
-            # One write, so that two sessions of the same day do not mix within an entry.
+            # One write, so that the entries of two sessions do not mix.
             file.write(f"## {title}\n\n{text}\n\n".encode())
             file.flush()
             os.fsync(handle)
@@ -154,13 +154,13 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
 
 
 def day_entries(notes: Path, newest: int = MAX_DAYS) -> list[tuple[date, int, str]]:
-    """What the newest days' files hold, oldest first: the day, the place in its file from 1, the text with its heading.
+    """The entries of the newest daily files, oldest first: day, place in the file from 1, text with its heading.
 
-    A file that cannot be used is left out. Raises nothing.
+    A file that cannot be used is skipped. Raises nothing.
     """
     folder = day_file(notes, date.min).parent
     try:
-        # A link is left out: a project could lay one that leads anywhere.
+        # Links are skipped, because a project's link could lead anywhere.
         paths = [] if folder.is_symlink() else [path for path in folder.iterdir() if not path.is_symlink()]
     except OSError:  # no day was kept yet
         return []
@@ -206,7 +206,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _private_folder(folder: Path) -> None:
-    """A folder that is made here is the person's alone; one that is there stays as it is."""
+    """Create the folder for the owner only; an existing folder keeps its mode."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 

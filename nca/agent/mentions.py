@@ -1,6 +1,6 @@
-"""`@path` in what a person types: a file's text comes along, a directory's listing, an image where the model sees.
+"""Attach what a person names with `@path`: the text of a file, the listing of a directory, or an image.
 
-Texts and listings share the budget for files. What cannot come along is said in one line, and nothing is sent.
+Texts and listings share the budget for files. If something cannot be attached, one line says why and nothing is sent.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
 
 
 def mentioned(text: str, directory: Path, servers: Collection[str] = ()) -> list[Path]:
-    """The files and directories that the text names with `@`, each once. Raises UsageError where there is none.
+    """The files and directories that the text names with `@`, each once. Raises UsageError for a missing file.
 
-    servers  `@NAME:…` with one of these names is a resource of that server
+    servers  MCP servers: `@NAME:…` is a resource of that server
     """
     found: list[Path] = []
     for match in _MENTION.finditer(text):
         whole = match[1] or match[2]
-        # Behind a name without quotes a sentence may end.
+        # A sentence may end after a name without quotes.
         name = whole if match[1] else whole.rstrip(".:!?") or whole
         if name.partition(":")[0] in servers and ":" in name:
             continue
@@ -54,7 +54,7 @@ def _existing(name: str, directory: Path) -> Path | None:
         path = (directory / written).resolve()
         return path if path.exists() else None
     except (OSError, RuntimeError, ValueError):
-        # Too long for a name, links in a circle, the home of nobody: no file.
+        # No file: a name that is too long, a loop of links, or an unknown user's home.
         return None
 
 
@@ -68,9 +68,9 @@ def with_attachments(
     can_see: bool = False,
     files_read: FilesRead | None = None,
 ) -> Message:
-    """The person's message with its files, cut to the budget where they must be; images only whole. Raises UsageError.
+    """The person's message with its files, cut to fit the budget; images are attached whole. Raises UsageError.
 
-    shared   names and texts that come along like files, such as what a command said
+    shared   names and texts that are attached like files, such as a command's output
     can_see  the model takes images
     files_read  learns which files came along in whole: the model may change those without reading them again
     """
@@ -92,14 +92,14 @@ def with_attachments(
     for file, admitted in zip(files, fitted, strict=True):
         if files_read is not None and file.source is not None and not admitted.is_cut:
             files_read.note(*file.source)
-    # Behind its name: the request has no other place for that.
+    # The name comes first, because the request has no other place for it.
     shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", is_synthetic=True), one.part))
     return Message("user", (TextPart(clean_text(text)), *attached, *shown_images))
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A file's text as far as it was read, of `size` bytes; or a directory's listing. `source`: file and bytes."""
+    """What was read of a file of `size` bytes, or a directory's listing. `source`: the file and its bytes."""
 
     name: str
     text: str
@@ -147,7 +147,7 @@ def _shown(path: Path, directory: Path) -> str:
 
 
 def cut_notices(message: Message) -> Iterator[str]:
-    """One line for each attached file that is not there in whole."""
+    """One line for each attached file that was cut or left out."""
     for part in message.attachments:
         if part.is_cut and not part.text:
             yield f"{part.path} was left out: there is no room for its {part.original_bytes:,} bytes."

@@ -30,7 +30,7 @@ from nca.sessions.views import CompactionRecord
 from nca.tools.toolbox import Toolbox
 
 MOST_TAKEN_UP = 500
-"""The newest reports that a resumed session takes up: more than enough for a fit, in a few thousandths of a second."""
+"""A resumed session learns from so many of its newest reports: enough for a fit, within a few milliseconds."""
 
 
 class Window:
@@ -106,36 +106,36 @@ class Window:
         return self.meter.measure(self.history, self.budget)
 
     def decide(self, moment: Moment) -> Decision:
-        """What is to be done now; the notice that goes with it counts as shown."""
+        """What to do now. A notice in the decision counts as shown."""
         decision = self._decided(moment)
         self._policy = decision.state
         return decision
 
     def due(self) -> Action:
-        """What is to be done before the next request, if nothing is added to it."""
+        """What happens before the next request, if nothing is added to it."""
         return self._decided("before request").action
 
     def rearm(self) -> None:
-        """From here, usage must grow before the next automatic compaction."""
+        """Wait until usage has grown before the next automatic compaction."""
         self._policy = self._policy.rearmed(self.measure())
 
     def compacted_in_vain(self) -> bool:
-        """An automatic compaction saved nothing. True where it was the one after which no further one is tried."""
+        """Note that an automatic compaction saved nothing. True if no further one will be tried."""
         self._policy = self._policy.compacted_in_vain(self.measure())
         return self._policy.gives_up_now
 
     def take_pins(self) -> None:
-        """Take up the session's pins, after they have changed."""
+        """Read the session's pins again after a change."""
         self.history.pins = self.session.views.pins()
         self._policy = self._policy.reconfigured()
 
     def rungs_ahead(self, *, prepares: bool) -> list[Rung]:
-        """What happens by itself as the context fills from here, lowest first."""
+        """What happens automatically as the context fills, lowest threshold first."""
         by_provider = self.provider_compacts_at > 0
         return rungs_ahead(self.measure(), self._policy, self.context, prepares=prepares, by_provider=by_provider)
 
     def append(self, *messages: Message) -> list[Entry]:
-        """Durable on return, then in the view's tail."""
+        """Append messages to the log, and so to the view. Durable on return."""
         entries = self.session.log.append(messages)
         for entry in entries:
             self.history.append(entry)
@@ -152,7 +152,7 @@ class Window:
         )
 
     def next_messages(self) -> list[dict[str, Any]]:
-        """How the next request begins: what is there of it before the person has typed."""
+        """The messages of the next request without what the person has yet to type."""
         messages = self.request_messages() if self.history.head else []
         if not messages and self.prompt.text:
             messages = [{"role": "system", "content": self.prompt.text}]
@@ -160,21 +160,21 @@ class Window:
 
     @property
     def provider_compacts_at(self) -> int:
-        """Tokens of a request from which on the provider compacts by itself; 0: it is not asked to."""
+        """The request size in tokens from which the provider compacts; 0: it is not asked to."""
         if not self.context.provider_side or self.provider_side_refusal:
             return 0
         return thresholds(self.budget, self.context, self._policy).compact
 
     @property
     def provider_side_refusal(self) -> str:
-        """Why `context.provider_side` has no effect with this model; "" where it has, or is not wanted."""
+        """Why `context.provider_side` has no effect with this model; "" if it has, or is off."""
         wanted = self.context.provider_side
         if not wanted:
             return ""
         return provider_compaction.refusal(self.facts, thresholds(self.budget, self.context).compact)
 
     def notices(self) -> Iterator[str]:
-        """What a person should know of this model's window, one line each."""
+        """What a person should know about this model's window, one line each."""
         if self.facts.window_is_assumed and not self.settings.model.context_window:
             tokens = f"{self.budget.window_tokens:,}"
             yield (
@@ -186,20 +186,20 @@ class Window:
 
     @property
     def spent(self) -> float:
-        """US dollars for all that was asked in this session, as far as prices are known."""
-        # Ten calls at 0.1 are 0.9999999999999999, and they have cost a dollar.
+        """US dollars for all requests of this session, as far as prices are known."""
+        # Rounded, because ten times 0.1 is 0.9999999999999999.
         return round(self.session.usage.totals().cost or 0.0, 9)
 
     def answer_tokens(self) -> int:
-        """What the answer may cost: the reserve, within the model's own cap."""
+        """The most tokens of the answer: the reserve, within the model's own limit."""
         caps = (self.budget.reserve_tokens, self.facts.max_output_tokens, self._most_answer_tokens)
         return min(cap for cap in caps if cap)
 
     def shorten_answer(self, failure: ProviderFailure) -> bool:
-        """Ask for less room after it was refused; False where no less can be asked for.
+        """Ask for a shorter answer after its length was refused; False if it cannot be shorter.
 
-        Where it exceeds the window, the window is learned; else the answer keeps to the limit that the provider told,
-        or to a quarter where it told none.
+        If the length exceeds the window, the window is learned. Else the answer keeps to the limit that the provider
+        named, or to a quarter if it named none.
         """
         before = self.answer_tokens()
         limit, asked = failure.limit_tokens or 0, failure.asked_tokens or 0
@@ -210,13 +210,13 @@ class Window:
         return 0 < self.answer_tokens() < before
 
     def record_beside(self, model: str, usage: Usage) -> None:
-        """Keep what was used for something else than one request of this view: it is paid for, and measures nothing."""
+        """Record usage that is not about a request of this view: it costs, but teaches nothing about counts."""
         self.session.usage.record(BESIDE, model, usage, self.session.views.current_id)
 
     def learn(self, raw_tokens: int, calls: int, head: int, usage: Usage, prompt_tokens: int | None = None) -> None:
         """Take a provider's report of the request that counted `raw_tokens` raw when the log ended at `head`.
 
-        prompt_tokens: what its last sampling read, where the answer took several and `usage` is their sum.
+        prompt_tokens: what the last sampling read, if the answer took several and `usage` is their sum.
         """
         if prompt_tokens is None:
             self.session.usage.record(head, self.facts.name, usage, self.session.views.current_id)
@@ -249,12 +249,12 @@ class Window:
         return is_first
 
     def take_tools(self) -> None:
-        """Take up what the toolbox offers now; between two turns only, as it changes every request's beginning."""
+        """Offer the tools that the toolbox has now. Only between turns: it changes the beginning of every request."""
         self.tools = offered(self._toolbox, self.facts, self.budget)
         self.meter.take_tools(self.tools)
 
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:
-        """Put a proposed view in force, on disk first."""
+        """Put a proposed view in force: in the store, then here."""
         committed = self.session.views.commit(proposal.view, record, expected_head=proposal.head)
         self.meter.forget(proposal.view)
         self.history.view = proposal.view
@@ -262,7 +262,7 @@ class Window:
         return committed
 
     def show(self, view: View) -> None:
-        """Take up a view that a person put in force in the store. Raises StoreError if it cannot be read."""
+        """Show a view that is in force in the store. Raises StoreError if its messages cannot be read."""
         self.history.tokens_of(view)
         self.history.view = view
         self._policy = self._policy.edited(self.measure())
@@ -272,7 +272,7 @@ class Window:
         return decide(self.measure(), self._policy, self.context, moment, by_provider=by_provider)
 
     def _take_up_reports(self) -> None:
-        """A resumed session shows the number that it ended with, and has learned what its reports taught."""
+        """Learn again from the reports of a resumed session, so that it shows the usage that it ended with."""
         rows = self.session.usage.reports(MOST_TAKEN_UP)
         ours = [row for row in rows if row.model == self.facts.name and row.seq <= self.history.head]
         reports: dict[int, tuple[int, int, int]] = {}
@@ -288,12 +288,12 @@ class Window:
         self._restore_anchor(next(of_view, None))
 
     def _count_answer(self, head: int, usage: Usage) -> None:
-        """The answer to the request that ended at `head` was counted too, where it follows it in the log."""
+        """Take the counted answer to the request that ended at `head`, if it follows in the log."""
         if self.history.head > head and self.history.message(head + 1).role == "assistant":
             self.meter.answered(self.history, self.history.message(head + 1), usage)
 
     def _restore_anchor(self, last: UsageRow | None) -> None:
-        """The last report of the view in force is the anchor, if it still fits."""
+        """Anchor the count at the last report of the view in force, if it still fits."""
         if last is None or last.model != self.facts.name:
             return
         if last.seq > self.history.head or last.seq < self.history.view.tail - 1:

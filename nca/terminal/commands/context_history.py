@@ -55,7 +55,7 @@ async def show_item(app: App, wanted: str) -> None:
     """A summary, a marker or a message, as it is in the store; the newest summary where nothing is named."""
     conversation = app.conversation
     standing = [item for item in conversation.context.view.items if isinstance(item, Summary | Marker)]
-    earlier = [item for item in conversation.context.all_summaries() if item.id not in {item.id for item in standing}]
+    earlier = [item for item in conversation.session.views.summaries() if item.id not in {item.id for item in standing}]
     known = [*earlier, *standing]
     found = [item for item in known if item.id.startswith(wanted)]
     if wanted.isdecimal() and wanted not in {item.id for item in known}:
