@@ -172,10 +172,8 @@ def _show_thoughts(app: App, entries: Sequence[Entry]) -> None:
     thoughts = _thoughts(entries)
     if not thoughts:
         raise UsageError("The last answer came without thoughts.")
-    parts = list(_bounded("\n\n".join(thoughts), "; `nca sessions export` has all of it"))
-    for part in parts:
-        part.style = part.style or "quiet"
-    app.output.show(Group(*parts))
+    parts = _bounded("\n\n".join(thoughts), "; `nca sessions export` has all of it")
+    app.output.show(Group(*(part if part.style else Text(part.plain, "quiet") for part in parts)))
 
 
 COMMAND = ShowCommand()

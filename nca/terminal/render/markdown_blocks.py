@@ -250,9 +250,10 @@ class BlockSplitter:
         is_long = len(self._lines) >= LIST_PIECE_LINES or bool(self._indent)
         if (is_long or not is_next) if before is not None else self._after_blank:
             self._emit(joined=is_next)
-        item = _Item(len(found[1]) + len(found[2]) + len(found[4] or " "), written, written or 0)
+        drawn = written or 0
         if is_next and before is not None and before.written == written:
-            item.drawn = before.drawn + 1  # 1. 1. 1. counts
+            drawn = before.drawn + 1  # 1. 1. 1. counts
+        item = _Item(len(found[1]) + len(found[2]) + len(found[4] or " "), written, drawn)
         self._item, self._indent = item, 0
         if not self._lines:
             self._number = item.drawn

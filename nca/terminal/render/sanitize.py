@@ -2,7 +2,7 @@
 
 Everything that a model, a tool, a file, a provider or a user's own data wrote passes `to_terminal` before it reaches
 the terminal. Rich and prompt_toolkit do not do this: a raw ESC in a text may set the clipboard, the title or the
-keyboard's next input (reliability section 0, point 3).
+keyboard's next input.
 """
 
 from __future__ import annotations
