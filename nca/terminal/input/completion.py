@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -13,8 +14,10 @@ from nca.terminal.input.file_finder import TAB_SECONDS, FileFinder
 from nca.terminal.input.file_mentions import mention_before
 from nca.terminal.input.line_kind import is_command
 from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
-from nca.terminal.reader import Completions
 from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.terminal.reader import Completions
 
 
 class PromptCompleter(Completer):
