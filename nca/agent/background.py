@@ -64,7 +64,7 @@ class Background:
             return
         proposal, seconds = task.result()
         if proposal.compacted and not is_worth_it(proposal.tokens_saved, self._window.budget):
-            # What fills the window may not be touched yet. The threshold decides later.
+            # Most of the window may not be touched yet. The compaction threshold decides later.
             self._compactor.say_skipped("idle", "")
             self._window.rearm()
             return

@@ -30,7 +30,7 @@ Trigger = str
 
 @dataclass(frozen=True, slots=True)
 class CompactionOutcome:
-    """What a compaction did, or would do. Counts in tokens; `message` is one line for a person."""
+    """What a compaction did. Counts in tokens; `message` is one line for a person."""
 
     compacted: bool
     tokens_before: int
@@ -67,13 +67,13 @@ class Compactor:
             self._emit(context_warning(self.window, notice, follows))
 
     async def before_turn(self) -> None:
-        """Trim where there are more turns than `context.max_turns`; what is too full is the next check's matter."""
+        """Trim if there are more complete turns than `context.max_turns`."""
         context = self.window.context
         if context.auto != "off" and has_too_many_turns(self.window.history, context.max_turns):
             await self.compact("turns", target_tokens=self.window.budget.budget_tokens)
 
     async def before_request(self) -> None:
-        """Warn, compact where it is due, and refuse what does not fit. Raises ContextDoesNotFit."""
+        """Do what the policy decides: warn, compact, or refuse. Raises ContextDoesNotFit."""
         decision = self.window.decide("before request")
         if decision.notice:
             self._emit(context_warning(self.window, decision.notice, "Compacting now."))
@@ -84,26 +84,26 @@ class Compactor:
             raise does_not_fit(self.window.measure(), self.window.context.auto)
 
     async def recover(self, failure: ProviderFailure, *, share: float) -> bool:
-        """After an overflow that the provider reported: learn its limit, aim below it.
+        """Recover from an overflow that the provider reported: learn its limit and compact below it.
 
-        False where the next request would be the same again.
+        False if the next request would be the same again.
         """
         is_news = self.window.learn_window(failure.limit_tokens or 0)
         measured = self.window.measure()
         if not failure.limit_tokens:
             self.window.note_refused()
         if failure.action == "lower_max_tokens_then_compact" and is_news and measured.fits:
-            # The answer's share was what did not fit; it has become smaller with the window.
+            # The room for the answer was too large; it has shrunk with the window.
             return True
         limit = min(self.window.budget.budget_tokens, measured.used_tokens)
-        # Where the provider counted more than we did, aim lower by as much.
+        # If the provider counted more than we did, aim lower by as much.
         counted = failure.asked_tokens if failure.action == "compact" and failure.asked_tokens else 0
         target = int(share * limit * min(1.0, measured.used_tokens / counted if counted else 1.0))
         outcome = await self.compact("overflow", target_tokens=target)
         return outcome.compacted or is_news
 
     async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
-        """What a manual compaction would do, said as an event; nothing changes. Raises ContextDoesNotFit."""
+        """What a manual compaction would do, also as an event. Nothing changes. Raises ContextDoesNotFit."""
         started = time.monotonic()
         proposal = await self.plan("manual", focus=focus, only=only)
         seconds = time.monotonic() - started
@@ -112,7 +112,7 @@ class Compactor:
         return Preview(proposal, self.window.history.view, message, seconds, self.summarizer.cost, price)
 
     def accept(self, preview: Preview) -> CompactionOutcome:
-        """Put what was previewed in force. Raises UsageError where the view has changed since or nothing is saved."""
+        """Apply a preview. Raises UsageError if the view has changed since, or nothing would be saved."""
         window, proposal = self.window, preview.proposal
         if window.history.view != preview.view_before:
             raise UsageError("The context has changed since the preview.", advice="Ask for a new one.")
@@ -125,9 +125,9 @@ class Compactor:
     async def compact(
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
     ) -> CompactionOutcome:
-        """Plan, summarize, commit. Raises ContextDoesNotFit; anything else that fails leaves the view as it was.
+        """Plan, summarize and commit. Raises ContextDoesNotFit; any other failure leaves the view as it was.
 
-        only  the messages, first to last, that a person wants to go to one summary
+        only  the messages, first to last, that a person wants summarized
         """
         started = time.monotonic()
         if self.window.context.auto == "preview" and trigger != "manual":
@@ -145,7 +145,7 @@ class Compactor:
     async def plan(
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
     ) -> Proposal:
-        """A proposal, with its summary where it needs one: all that the summarizer is asked within one deadline."""
+        """A proposal, with its summary. All questions to the summarizer share one deadline."""
         self.summarizer.start()
         planning = compact(
             self.window.history,

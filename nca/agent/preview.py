@@ -13,7 +13,7 @@ from nca.messages import clean_text
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a compaction would do; nothing has changed. Counts in tokens, costs in USD (None: no price is known).
+    """What a compaction would do. Counts in tokens, costs in US dollars (None: no price is known).
 
     message         one line for a person
     seconds, cost   what making the proposal took: its summary
@@ -29,19 +29,19 @@ class Preview:
 
     @property
     def summary(self) -> Summary | None:
-        """The summary that it would write, None where it needs none."""
+        """The new summary, or None."""
         old = {item.id for item in self.view_before.items if isinstance(item, Summary)}
         new = [item for item in self.proposal.view.items if isinstance(item, Summary) and item.id not in old]
         return new[-1] if new else None
 
     @property
     def goes(self) -> tuple[Range, ...]:
-        """The messages that would be hidden and are shown now."""
+        """The messages that would be hidden."""
         return without_ranges(_hidden(self.proposal.view), _hidden(self.view_before))
 
     @property
     def stubbed(self) -> int:
-        """How many messages would keep their place with a shorter content."""
+        """How many messages would be shortened."""
         old = {item for item in self.view_before.items if isinstance(item, Stub)}
         return sum(isinstance(item, Stub) and item not in old for item in self.proposal.view.items)
 
@@ -50,7 +50,7 @@ class Preview:
         return tokens * self.input_cost if self.input_cost is not None else None
 
     def with_prose(self, prose: str) -> Preview:
-        """The same with another text of the summary; what code keeps beside it stays."""
+        """The preview with another text of the summary. The ledger and the person's words stay."""
         summary = self.summary
         prose = clean_text(prose).strip()
         if summary is None or prose == summary.prose.strip():

@@ -46,7 +46,7 @@ class Summarizer:
         return own if self._named in ("", "none") else min(own, describe(self._named).window_tokens)
 
     async def ask(self, request: SummaryRequest, seconds: float) -> SummaryReply | SummaryFailure:
-        """One summary within so many seconds; whatever goes wrong is a failure with its reason."""
+        """Ask for one summary within so many seconds. Whatever goes wrong becomes a failure with its reason."""
         if self._named == "none":
             return SummaryFailure("no summarizer is set", is_final=True)
         if seconds <= 0:
@@ -68,9 +68,9 @@ class Summarizer:
         return SummaryReply(reply.message.text, model.facts.name, bool(reply.message.tool_calls), is_live)
 
     async def consult_stage(self, request: StageRequest) -> StageReply:
-        """Ask a stage of another package, on a thread: it may take its time, and the chat goes on meanwhile.
+        """Ask a stage of another package on a thread, so that the chat goes on meanwhile.
 
-        One that takes longer than a summary may is left behind, since a thread cannot be ended.
+        After the deadline of a summary it is abandoned, since a thread cannot be stopped.
         """
         seconds = self._window.context.summarize.deadline_seconds
         try:
@@ -93,7 +93,7 @@ class Summarizer:
             return self._models.active
 
     def _question(self, request: SummaryRequest, model: Model, *, is_live: bool) -> ModelRequest:
-        """Behind the unchanged turns for a model that keeps its evaluated prefix; else as one flattened text."""
+        """The question after the unchanged turns, for a model that reuses its evaluated prefix; else as one text."""
         if is_live:
             prompt = self._window.prompt.text
             system = [{"role": "system", "content": prompt}] if prompt else []

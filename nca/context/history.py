@@ -27,9 +27,9 @@ class History:
         self._list: list[Entry] = []
         self.pins = frozenset(pins)
         self.facts: KnownFacts = {}
-        """What the ledger found in each message, by identity: looked for once in a session."""
+        """The ledger's facts of each message, by its identity, so that each is searched once in a session."""
         self.call_raw = 0
-        """Raw tokens of each tool call beside its text: what a model's reports teach about its call syntax."""
+        """Raw tokens of each tool call beside its text, learned from the model's reports."""
         self._sums = [0]
         self._calls = [0]
         if self._log is None:
@@ -42,7 +42,7 @@ class History:
             self.view = view
 
     def _load(self, entries: Iterable[Entry]) -> None:
-        """Append many: there may be a hundred thousand, so nothing is looked up twice."""
+        """Load many messages at once: there may be a hundred thousand."""
         self._list = loaded = list(entries)
         for position, entry in enumerate(loaded, 1):
             if entry.seq != position:
@@ -76,7 +76,7 @@ class History:
         self._items = self._count(view)
         self._view = view
         if self._log is not None and self._log.release(self._shown_ranges()):
-            # What the ledger found goes with its messages; it is found again where they are read again.
+            # Facts go with their messages. They are found again when the messages are read again.
             held = {id(entry.message) for entry in self._log.in_memory()}
             self.facts = {key: known for key, known in self.facts.items() if key in held}
 

@@ -42,7 +42,7 @@ Stage = Callable[["Planning"], Asking[None]]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a compaction would do. `view` is the unchanged one where `compacted` is False. All counts in tokens."""
+    """What a compaction would do. `view` is unchanged if `compacted` is False. All counts in tokens."""
 
     view: View
     compacted: bool
@@ -56,13 +56,13 @@ class Proposal:
     saved_by_stage: dict[str, int] = field(default_factory=dict)
     facts: KeptFacts | None = field(default=None, compare=False, repr=False)
     made_by: str = ""
-    """Who wrote the summary, where there is one: a model's name, "extract", or both where code went on."""
+    """Who wrote the summary: a model's name, "extract" for code, both if code finished it, or "" for none."""
     failures: tuple[str, ...] = ()
     """Why a model's summary could not be used."""
     stage_failures: tuple[str, ...] = ()
-    """Why a stage that is not built in did nothing; each names its stage."""
+    """Why a stage of a package did nothing; each names its stage."""
     trimmed_text: str = ""
-    """What the summary of trimmed turns says, for the day's memory file."""
+    """The summary of trimmed turns, for the day's memory file."""
 
     @property
     def tokens_saved(self) -> int:
@@ -70,7 +70,7 @@ class Proposal:
 
     @property
     def kept_facts(self) -> int:
-        """Facts of the messages that are shown no longer which can still be read in the new view."""
+        """Facts of the hidden messages that can still be read in the new view."""
         return self.facts.count()[0] if self.facts else 0
 
     @property
@@ -79,12 +79,12 @@ class Proposal:
 
     @property
     def stage_notices(self) -> tuple[str, ...]:
-        """Which stages that are not built in did nothing, and why: one sentence, where there are any."""
+        """Which stages of packages did nothing, and why, in one sentence."""
         return (f"Not used: {'; '.join(self.stage_failures).rstrip('.')}.",) if self.stage_failures else ()
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What did not go as it was asked for, a sentence each."""
+        """What did not go as asked, a sentence each."""
         if not self.failures or not self.made_by.endswith(BY_CODE):
             return self.stage_notices
         how = "written" if self.made_by == BY_CODE else "finished"
@@ -106,14 +106,14 @@ def compact(
     only: Range | None = None,
     more_stages: Mapping[str, Stage] = MappingProxyType({}),
 ) -> Asking[Proposal]:
-    """Plan a compaction. Raises ContextDoesNotFit where what may not be touched is larger than the budget.
+    """Plan a compaction. Raises ContextDoesNotFit if what may not be touched is larger than the budget.
 
-    target_tokens      0: what follows from the ratio
+    target_tokens      0: the ratio decides
     target_ratio       0: the settings'
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
-    has_summarizer     False: no question is put together, summaries are extracts made by code
-    only               a person chose: messages first … last go to one summary, all others stay as they are
+    has_summarizer     False: summaries are extracts made by code
+    only               summarize these messages alone, first to last, because a person chose them
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
     ratio = target_ratio or settings.target_ratio
@@ -154,7 +154,7 @@ class Planning:
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
-        # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
+        # If the anchor shows that the request is larger than the count of its parts, aim lower by as much.
         share = min(1.0, self.draft.tokens / self.before)
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(int(share * target), self.limit)
@@ -232,7 +232,7 @@ class Planning:
                 self.stage_failures += filter(None, [(yield from act(draft, stage))])
 
     def _summarize_only(self, first: int, last: int) -> Asking[None]:
-        """A block goes where its last message lies between the two: a call goes with its results."""
+        """A block is summarized if its last message is in the range, so a call stays with its results."""
         chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
         # Room is not the point: the summary may be as long as its settings allow.
         self._take((yield from summarize(self.draft, self.job, target_tokens=self.budget.budget_tokens, older=chosen)))

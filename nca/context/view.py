@@ -91,7 +91,7 @@ def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def without_ranges(ranges: Iterable[Range], gone: Iterable[Range]) -> tuple[Range, ...]:
-    """What is left of `ranges` when all messages in `gone` are taken out; sorted, neighbours joined."""
+    """`ranges` without the messages in `gone`; sorted, neighbours joined."""
     left = list(merge_ranges(ranges))
     for gone_first, gone_last in gone:
         cut: list[Range] = []
@@ -124,7 +124,7 @@ def check_partition(view: View) -> None:
 
 
 def hidden_by(view: View, seq: int) -> Summary | Marker | None:
-    """The summary or marker that stands for a message, None where the message is shown (or stubbed)."""
+    """The summary or marker that hides a message; None if the message is shown or stubbed."""
     for item in view.items:
         if isinstance(item, Summary | Marker) and any(first <= seq <= last for first, last in item.ranges):
             return item

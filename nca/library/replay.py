@@ -37,7 +37,7 @@ from nca.wire import message_from_dict
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCompaction:
-    """One that would have happened before the request that follows message `after_message`. Counts in tokens.
+    """A compaction that would have happened before the request after message `after_message`. Counts in tokens.
 
     made_by   who wrote its summary: "extract" is code; "" where there is none
     """
@@ -163,7 +163,7 @@ class _Replaying:
         self._history = History()
         self._raw = self._without_before = self._with_before = 0
         self._repairs_raw = 0
-        """What the repair of a log that came broken adds to a request that shows all of it."""
+        """Raw tokens that the repair of a broken log adds to a request that shows all of it."""
         self._policy = FRESH
         self._kept_prefix: int | None = None
         """Tokens that the next request begins with as the last did, where a compaction has come between them."""
