@@ -127,10 +127,10 @@ class _Watch:
                 self._stop(error)
         else:
             self._draw.on_event(event)
-            if self._draw.is_gone:
+            if self._draw.failure is not None:
                 self._stop(self._draw.failure, is_told=True)
 
-    def _stop(self, failure: OSError | None, *, is_told: bool = False) -> None:
+    def _stop(self, failure: Exception, *, is_told: bool = False) -> None:
         """Standard output takes nothing more."""
         import sys
 
@@ -143,7 +143,7 @@ class _Watch:
         if self._is_stopped:
             return
         self._is_stopped = True
-        if failure is not None and not is_broken_pipe(failure) and not is_told:
+        if not is_broken_pipe(failure) and not is_told:
             print(f"nca: {write_error_line(failure)}", file=sys.stderr)
         # What nobody reads, nobody is to pay for.
         self._interrupts.end(write_error_exit_code(failure))

@@ -88,7 +88,7 @@ class ChatApp:
         try:
             with self.interrupts.handled(), self.reader.chatting(self):
                 try:
-                    while self.interrupts.exit_code is None and not self.output.is_gone:
+                    while self.interrupts.exit_code is None and self.output.failure is None:
                         await self._round()
                 except Leave as leave:
                     return leave.exit_code or self._exit_code

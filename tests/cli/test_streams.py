@@ -21,7 +21,7 @@ from tests.testing.forks import Child, shared
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 FULL = "The output cannot be written (no space left on device)."
 RUN = "run hello -m openai/any"
-UNREAD = "Interrupted; what came so far is kept.\n"
+UNREAD = "Interrupted. The answer so far is kept.\n"
 
 
 @pytest.fixture(scope="module")

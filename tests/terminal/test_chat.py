@@ -78,7 +78,7 @@ def test_ctrl_c_keeps_the_partial_answer_and_what_was_typed(start: Callable[...,
     tty.send("the next one")
     tty.sees("› the next one")
     tty.send(CTRL_C)
-    tty.sees("Interrupted; what came so far is kept.")
+    tty.sees("Interrupted. The answer so far is kept.")
     tty.settle()
     assert "› the next one" in tty.shown()[-8:] or "› the next one" in tty.text()
     tty.send("\r")

@@ -25,7 +25,7 @@ from nca.events import (
     TurnFinished,
 )
 from nca.terminal.panels.approval_panel import panel
-from nca.terminal.panels.key_approval import Question
+from nca.terminal.panels.key_approval import ApprovalKeys
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.screen import Screen
@@ -130,7 +130,7 @@ SAID: dict[str, Callable[[Draw | PlainDraw, str], None]] = {
     "warn": lambda draw, payload: draw.warn(payload),
     "error": lambda draw, payload: draw.error(payload, payload),
     "approval panel": lambda draw, payload: draw.show(panel(asked(payload))),
-    "approval question": lambda draw, payload: draw.show(Question(has_rule=True, rule=payload).line()),
+    "approval question": lambda draw, payload: draw.show(ApprovalKeys(has_rule=True, rule=payload).line()),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a call that waits for the person's word would do, as far as a screen can hold it."""
+"""Show what a tool call that needs approval would do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND_LINES = 60
 
 
 def panel(asked: ApprovalAsked) -> RenderableType:
-    """What the call would do, as far as a screen can hold it; what is left out is said."""
+    """The command, path or diff. Long ones are cut, with a line that says so."""
     verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
     parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
     if asked.path:
@@ -36,7 +36,7 @@ def panel(asked: ApprovalAsked) -> RenderableType:
 
 
 def rule_of(asked: ApprovalAsked) -> str:
-    """What a rule would name; a path below this directory as it is seen from here."""
+    """The tool and subject of a rule that allows the call; a path in this directory is shown relative to it."""
     here = f"{Path.cwd()}{os.sep}"
     return f"{one_line(asked.name)} {one_line(asked.subject.removeprefix(here), 80)}"
 

@@ -1,4 +1,4 @@
-"""Ask the person to approve a tool call, with one key: show what it would do."""
+"""Ask for approval of a tool call, answered with one key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
 from nca.terminal.panels.approval_panel import panel, rule_of
-from nca.terminal.panels.key_question import by_key, keys_line
+from nca.terminal.panels.key_question import ask_by_key, keys_line
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -24,19 +24,19 @@ _MOST_REASON_CHARS = 400
 
 async def approve_by_key(asked: ApprovalAsked, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> Answer:
     """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn."""
-    question = Question(has_rule=bool(asked.subject), rule=rule_of(asked))
+    keys = ApprovalKeys(has_rule=bool(asked.subject), rule=rule_of(asked))
 
     def take(key: KeyPress | None) -> Answer | None:
         if key is None or key.key == Keys.Escape:
             interrupts.stop_work()
             return None
-        return question.take(key)
+        return keys.take(key)
 
-    return await by_key(draw, prompt, show=lambda: draw.show(panel(asked)), line=question.line, take=take)
+    return await ask_by_key(draw, prompt, show=lambda: draw.show(panel(asked)), line=keys.line, take=take)
 
 
-class Question:
-    """The keys of one question: y, s, a, n; behind n a reason may follow, up to Enter."""
+class ApprovalKeys:
+    """The keys that answer: y, s, a, n. After n the person may type a reason, up to Enter."""
 
     def __init__(self, *, has_rule: bool, rule: str = "") -> None:
         self._has_rule = has_rule
@@ -44,7 +44,7 @@ class Question:
         self._reason: str | None = None
 
     def take(self, key: KeyPress) -> Answer | None:
-        """One key; the answer once it is whole. Any other key means nothing."""
+        """Take one key; returns the answer once it is complete. Other keys are ignored."""
         if self._reason is not None:
             return self._take_reason(key)
         match str(key.key).lower():
@@ -59,9 +59,9 @@ class Question:
         return None
 
     def line(self) -> Text:
-        """What can be pressed now."""
+        """The keys that can be pressed now."""
         if self._reason is not None:
-            return Text(f"No. Why, for the model? Enter sends: {one_line(self._reason)}▏", style="notice")
+            return Text(f"No. Reason for the model (Enter sends it): {one_line(self._reason)}▏", style="notice")
         keys = [("y", "once")]
         if self._has_rule:
             keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 160)}")]

@@ -1,4 +1,4 @@
-"""Ask the person a question that one key answers, while a turn or a command waits."""
+"""Ask a question, answered with one key, while a turn or a command waits."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ T = TypeVar("T")
 
 
 async def choose_by_key(question: str, keys: Sequence[KeyChoice], draw: Draw, prompt: Prompt) -> str:
-    """The key that was pressed; any other means nothing. "" for Escape, Ctrl-C and the end of the input."""
+    """The chosen key; "" for Escape, Ctrl-C and the end of the input. Other keys are ignored."""
 
     def take(key: KeyPress | None) -> str | None:
         word = "" if key is None or key.key == Keys.Escape else str(key.key).lower()
         return word if not word or word in [one for one, _ in keys] else None
 
-    return await by_key(
+    return await ask_by_key(
         draw,
         prompt,
         show=lambda: draw.warn(question),
-        line=lambda: keys_line((*keys, ("Esc", "leave it")), Text()),
+        line=lambda: keys_line((*keys, ("Esc", "cancel")), Text()),
         take=take,
     )
 
 
-async def by_key(
+async def ask_by_key(
     draw: Draw,
     prompt: Prompt,
     *,
@@ -43,11 +43,11 @@ async def by_key(
     line: Callable[[], Text],
     take: Callable[[KeyPress | None], T | None],
 ) -> T:
-    """The answer to a question, which the first key gives that `take` makes one of.
+    """Ask a question and wait until `take` returns an answer.
 
-    show  what the question is about, once nobody is in the middle of a line
-    line  what can be pressed now; asked for again after each key
-    take  None for a key that is no answer yet; its key is None at the end of the input
+    show  prints what the question is about; called once the prompt is paused
+    line  the keys that can be pressed now; called again after each key
+    take  turns a key into the answer, or None if more keys are needed; the key is None at the end of the input
     """
     await prompt.pause()
     given: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -69,7 +69,7 @@ async def by_key(
 
 
 def keys_line(keys: Sequence[KeyChoice], line: Text) -> Text:
-    """`line` with the keys and what each does behind it."""
+    """Append each key, and what it does, to `line`."""
     for key, about in keys:
         line.append("  " if line else "").append(key, style="bold").append(f" {about}")
     return line

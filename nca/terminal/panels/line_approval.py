@@ -1,4 +1,4 @@
-"""Ask the person to approve a tool call in line mode, with one typed line."""
+"""Ask for approval of a tool call in line mode, answered with a typed line."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from nca.terminal.render.output import Output
 
 _ONCE = {"y": Answer("once"), "yes": Answer("once")}
-_WITH_A_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
+_BY_RULE = {"s": Answer("session"), "session": Answer("session"), "a": Answer("always"), "always": Answer("always")}
 
 
 async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLines) -> Answer:
-    """Ask about a call while the turn waits. The end of the input is a no."""
-    answers = {**_ONCE, **(_WITH_A_RULE if asked.subject else {})}
+    """Ask about a call while the turn waits. The end of the input means no."""
+    answers = {**_ONCE, **(_BY_RULE if asked.subject else {})}
     output.show(panel(asked))
     rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
     await asyncio.to_thread(forget_typed)
     while True:
-        output.show(f"Allow it? y once,{rules} n no; n and words tell the model why. Ctrl-C stops.")
+        output.show(f"Allow it? y once,{rules} n no (n REASON tells the model why). Ctrl-C stops the turn.")
         try:
             line = (await lines.next()).strip()
         except EOFError:

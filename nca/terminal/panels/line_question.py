@@ -1,4 +1,4 @@
-"""Ask the person a question in line mode, with one typed line."""
+"""Ask a question in line mode, answered with a letter and Enter."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 async def choose_by_line(question: str, keys: Sequence[KeyChoice], output: Output, lines: InputLines) -> str:
-    """The key that was typed before Enter. "" for Enter alone and the end of the input."""
+    """The chosen key; "" for Enter alone and the end of the input."""
     output.warn(question)
     while True:
-        output.notice(f"{choices_line(keys)}, Enter to leave it:")
+        output.notice(f"{choices_line(keys)}, Enter to cancel:")
         try:
             word = (await lines.next()).strip().lower()
         except EOFError:

@@ -1,7 +1,6 @@
-"""The stored sessions for a list that a person moves through: every look into the store happens on one thread.
+"""Load and search stored sessions on a thread, so that keys and the chat's own writes never wait for a search.
 
-A store on disk is read through a connection of its own, so that neither a key nor the chat's own writes ever wait for
-a search.
+A store on disk is read through a connection of its own.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from nca.sessions.store import Store
 T = TypeVar("T")
 
 FOUND = 30
-"""Sessions that a search of the full text brings in: more are not looked through, the words get another one."""
+"""Most sessions that a full-text search returns. Nobody reads more; they refine the search instead."""
 
 
 class SessionLoader:
-    """Opened when first asked, closed with `close`, which waits for nothing."""
+    """Opens its connection on first use. `close` does not wait."""
 
     def __init__(self, store: Store) -> None:
-        self._given = store
+        self._store_of_chat = store
         self._own: Store | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="nca-shelf")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="nca-sessions")
 
     async def sessions(self) -> list[SessionInfo]:
-        """All of them, the one used last first. Raises StoreError."""
+        """All sessions, most recently used first. Raises StoreError."""
         return await self._do(lambda store: store.list(None))
 
     async def preview(self, session_id: str) -> SessionPreview | None:
-        """None where it is gone or cannot be read: opening it says why."""
+        """A preview of the session; None if it is gone or unreadable, which opening it will explain."""
         with suppress(NcaError):
             return await self._do(lambda store: store.preview(session_id))
         return None
 
     async def search(self, text: str) -> list[SessionHit]:
-        """The sessions whose messages answer best; none where the store cannot be searched."""
+        """The best matching sessions; none if the store cannot be searched."""
         with suppress(NcaError):
             return await self._do(lambda store: store.search_sessions(text, FOUND))
         return []
@@ -53,13 +52,13 @@ class SessionLoader:
         self._thread.shutdown(wait=False)
 
     async def _do(self, look: Callable[[Store], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: look(self._store()))
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: look(self._connection()))
 
-    def _store(self) -> Store:
-        if self._given.path is None:
-            return self._given
+    def _connection(self) -> Store:
+        if self._store_of_chat.path is None:
+            return self._store_of_chat
         if self._own is None:
-            self._own = Store.open(self._given.path, read_only=True)
+            self._own = Store.open(self._store_of_chat.path, read_only=True)
         return self._own
 
     def _close(self) -> None:

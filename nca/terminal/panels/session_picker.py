@@ -1,7 +1,7 @@
-"""The picker: type to search, choose one of the stored sessions, below the text that is on the screen already.
+"""Pick a stored session with the keys; typing searches. Drawn below the text on the screen, and erased at the end.
 
-It draws a few lines and takes them away again; nothing of it stays in the scrollback. Keys never wait: names are
-searched as they are typed, the full text after a pause and on a thread, and so is the preview.
+Keys never wait: titles are filtered as the person types. The full-text search and the preview run on a thread, after a
+pause.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from nca.terminal.input.prompt import terminal_output, write_above
 from nca.terminal.panels.session_loader import SessionLoader
 from nca.terminal.panels.session_picker_rows import PickerRows
 
-PAUSE_SECONDS = 0.25
-"""Without a key for so long, the full text is searched."""
-_REST_SECONDS = 0.06
-"""On one row for so long, its preview is read."""
+SEARCH_SECONDS = 0.25
+"""After this long without a key, the full text is searched."""
+_PREVIEW_SECONDS = 0.06
+"""After this long on one row, its preview is loaded."""
 _ESCAPE_SECONDS = 0.1
 _PAGE = 10
 _STYLE = Style.from_dict({"picker.chosen": "reverse", "picker.quiet": "dim", "picker.search": "ansicyan bold"})
 
 
 class SessionPicker:
-    """One choice. `directory`: whose sessions come first; `current`: the id of the session that is open."""
+    """Picks once. `directory`: its sessions come first; `current`: the id of the open session."""
 
-    def __init__(self, shelf: SessionLoader, directory: str, current: str = "") -> None:
-        self._shelf = shelf
+    def __init__(self, loader: SessionLoader, directory: str, current: str = "") -> None:
+        self._loader = loader
         self._directory = directory
         self._current = current
         self._rows = PickerRows((), directory)
@@ -50,17 +50,17 @@ class SessionPicker:
         self._app: Application[SessionInfo | None] = self._application()
 
     async def pick(self) -> SessionInfo | None:
-        """The chosen session, None where the person leaves. Raises UsageError where there is none to choose."""
-        infos = await self._shelf.sessions()
+        """The chosen session, or None if the person cancels. Raises UsageError if there are no sessions."""
+        infos = await self._loader.sessions()
         if not infos:
-            raise UsageError("There is no session to go on with.")
+            raise UsageError("There is no session to resume.")
         self._rows = PickerRows(infos, self._directory, self._current)
         self._app.ttimeoutlen = _ESCAPE_SECONDS
-        # handle_sigint: the chat has a handler of its own.
+        # The chat handles SIGINT itself.
         return await self._app.run_async(pre_run=self._look, handle_sigint=False)
 
     def above(self, write: Callable[[], None]) -> None:
-        """Write above the picker while it stands on the screen."""
+        """Run a write so that it appears above the picker."""
         write_above(self._app, write)
 
     def _application(self) -> Application[SessionInfo | None]:
@@ -84,7 +84,7 @@ class SessionPicker:
         )
 
     def _room(self) -> int:
-        """Lines below the search line; the last row of the screen stays free."""
+        """Rows below the search line. The last row of the screen stays free."""
         return max(0, self._app.output.get_size().rows - 2)
 
     def _height(self) -> Dimension:
@@ -104,22 +104,22 @@ class SessionPicker:
         self._look()
 
     async def _search(self, text: str) -> None:
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(SEARCH_SECONDS)
         if text.strip():
-            self._rows.take(text, await self._shelf.search(text))
+            self._rows.take(text, await self._loader.search(text))
             self._look()
             self._app.invalidate()
 
     def _look(self) -> None:
-        """Read the preview of the chosen one, unless it is known or being read."""
+        """Load the preview of the chosen session, unless it is loaded or loading."""
         if self._looking is None or self._looking.done():
             self._looking = self._app.create_background_task(self._read_previews())
 
     async def _read_previews(self) -> None:
         while (chosen := self._rows.chosen) is not None and chosen.id not in self._previews:
-            await asyncio.sleep(_REST_SECONDS)
+            await asyncio.sleep(_PREVIEW_SECONDS)
             if self._rows.chosen is chosen:
-                self._previews[chosen.id] = await self._shelf.preview(chosen.id)
+                self._previews[chosen.id] = await self._loader.preview(chosen.id)
                 self._app.invalidate()
 
     def _bindings(self) -> KeyBindings:
@@ -158,7 +158,7 @@ class SessionPicker:
 
 
 class _PickerKeyboard(Keyboard):
-    """What was typed ahead is meant for the prompt, and never opens a session."""
+    """Keys typed ahead are meant for the prompt; they must not open a session."""
 
     def typeahead_hash(self) -> str:
         return f"{super().typeahead_hash()}-picker"

@@ -1,4 +1,4 @@
-"""The rows of the picker: which sessions a text leaves, which one is chosen, and how it all is drawn."""
+"""The rows of the session picker: which sessions match, which one is chosen, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import place, short_id, title
 
 MOST_LINES = 18
-"""Of the picker below its search line: a list is scrolled, it need not fill a large screen."""
+"""Most lines below the search line. The list scrolls, so it need not fill a large screen."""
 _PREVIEW_LINES = 5
 _LEAST_WITH_PREVIEW = 11
 _LEAST_WITH_HELP = 4
 _LEAST_OF_ID = 4
-"""Fewer characters are a word: many an id begins with a 0."""
+"""Fewer characters are not taken for the start of an id, because many ids start with the same one."""
 _NARROW = 56
 _SHOWN_CHARS = 400
 _PLACE_CELLS = 18
-_HELP = "↑↓ choose · Enter opens · Tab {other} · Esc leaves"
+_HELP = "↑↓ choose · Enter opens · Tab shows {other} · Esc cancels"
 _SHORT_HELP = "↑↓ · Enter · Tab · Esc"
 
 
 class _Known(NamedTuple):
-    """In small letters, what the search looks through at once."""
+    """What the search filters as the person types, in lower case."""
 
     info: SessionInfo
     words: str
@@ -43,7 +43,7 @@ class _Known(NamedTuple):
 
 
 class PickerRows:
-    """The state of the list. `shown` are the sessions, `selected` the place of the one that Enter opens."""
+    """The state of the list: `shown` has the matching sessions, `selected` the index of the one that Enter opens."""
 
     def __init__(self, infos: Sequence[SessionInfo], directory: str, current: str = "") -> None:
         self._known = [
@@ -55,13 +55,13 @@ class PickerRows:
         self._current = current
         self._text = ""
         self._found: dict[str, str] = {}
-        """Sessions of a full-text search, best first, with the stretch that answers."""
+        """The snippet of each session that the full-text search found, best first."""
         self.is_here = bool(self._here)
-        """Only this directory's."""
+        """Whether only sessions of this directory are shown."""
         self.shown: list[SessionInfo] = []
         self.selected = 0
         self._filter()
-        # Nobody comes here for the session they are in.
+        # Nobody picks the session that is already open.
         self.selected = 1 if len(self.shown) > 1 and self.shown[0].id == current else 0
 
     @property
@@ -69,19 +69,19 @@ class PickerRows:
         return self.shown[self.selected] if self.shown else None
 
     def search(self, text: str) -> None:
-        """Names and first words at once; what is found inside follows with `take`."""
+        """Filter titles now. The results of the full-text search follow with `take`."""
         self._text, self._found, self.selected = text, {}, 0
         self._filter()
 
     def take(self, text: str, hits: Sequence[SessionHit]) -> None:
-        """The answer of a full-text search, unless the person has typed on. The chosen one stays chosen."""
+        """Add the results of a full-text search, unless the text has changed. The chosen session stays chosen."""
         if text != self._text:
             return
         self._found = {hit.session: hit.hits[0].snippet for hit in hits if hit.hits}
         self._refill()
 
     def turn(self) -> None:
-        """From this directory to all, and back."""
+        """Switch between this directory and all."""
         self.is_here = not self.is_here
         self._refill()
 
@@ -92,7 +92,7 @@ class PickerRows:
         return self._found.get(session_id, "")
 
     def lines(self, preview: SessionPreview | None, columns: int, height: int) -> StyleAndTextTuples:
-        """At most `height` lines of at most `columns` cells: list, preview of the chosen one, keys."""
+        """At most `height` lines of at most `columns` cells: the list, a preview of the chosen session, the keys."""
         height = min(height, MOST_LINES)
         has_help = height >= _LEAST_WITH_HELP
         preview_lines = self._preview_lines(preview) if height >= _LEAST_WITH_PREVIEW else []
@@ -128,7 +128,7 @@ class PickerRows:
     def _list(self, columns: int, room: int) -> list[tuple[str, str]]:
         if not self.shown:
             said = "nothing found" if self._text.strip() else "no sessions"
-            where = " in this directory; Tab looks in all" if self.is_here else ""
+            where = " in this directory; Tab shows all" if self.is_here else ""
             return [("class:picker.quiet", set_cell_size(f"  {said}{where}", columns))][:room]
         top = max(0, min(self.selected - room // 2, len(self.shown) - room))
         parts = []
@@ -151,7 +151,7 @@ class PickerRows:
             return []
         facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
         facts += [byte_size(preview.size_bytes)] if preview else []
-        facts += [f"began {local_time(info.created_at)}", *(["by nca run"] if info.kind == "run" else [])]
+        facts += [f"began {local_time(info.created_at)}", *(["from nca run"] if info.kind == "run" else [])]
         found = self.snippet(info.id)
         lines = [
             ("class:picker.quiet", " · ".join(facts)),
@@ -171,7 +171,7 @@ class PickerRows:
 
 
 def _end(text: str) -> str:
-    """The end of a path says more than its beginning."""
+    """The end of a path, which says more than its start."""
     return text if len(text) <= _PLACE_CELLS else f"…{text[1 - _PLACE_CELLS :]}"
 
 

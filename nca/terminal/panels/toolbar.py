@@ -1,7 +1,4 @@
-"""The line below the prompt: model, gauge, permission mode, cost, session, what is going on.
-
-The gauge shows the one usage that everything shows.
-"""
+"""The toolbar below the prompt: model, context gauge, permission mode, cost, session, background activity."""
 
 from __future__ import annotations
 
@@ -17,15 +14,15 @@ if TYPE_CHECKING:
 
 GAUGE_CELLS = 6
 USUAL_PERMISSION = "ask"
-"""It gives way first: a mode that asks less, or nothing, is what a person must see."""
+"""The default mode is dropped first in a narrow window. A mode that asks less must stay visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolbarStatus:
-    """What the toolbar says.
+    """What the toolbar shows.
 
     permission  the mode, as `agent.permission` names it
-    activity    what goes on in the background
+    activity    what is happening in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
     """
 
@@ -41,7 +38,7 @@ class ToolbarStatus:
 
 
 def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
-    """▓▓▓▓░░ — at least one filled for anything above nothing, all only when it is full."""
+    """▓▓▓▓░░ — at least one cell is filled for any usage above zero, and all only at 100 %."""
     filled = min(cells, max(round(ratio * cells), 1 if ratio > 0 else 0))
     if filled == cells and ratio < 1:
         filled = cells - 1
@@ -49,8 +46,8 @@ def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
 
 
 def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
-    """Styled parts that fit `width` cells; the gauge stays longest, names give way first."""
-    # Imported here: the first prompt stands before there is a status.
+    """Styled parts that fit `width` cells. In a narrow window names are dropped first and the gauge last."""
+    # Imported here because the first prompt is shown before there is a status.
     from nca.models.costs import money
     from nca.terminal.render.humanize import percent, short_tokens
 
@@ -95,7 +92,7 @@ def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def activity_of(conversation: Conversation) -> str:
-    """What goes on while the prompt stands, in a few words; "" where nothing does."""
+    """What is happening in the background, in a few words; "" if nothing is."""
     starting = [one.server.name for one in conversation.servers.connections if one.state == "starting"]
     parts = ["compacting in the background"] if conversation.context.is_preparing else []
     parts += [f"starting {', '.join(starting)}"] if starting else []

@@ -1,7 +1,7 @@
-"""Code that is still being written, in colours, line by line: a finished line leaves for good while the block grows.
+"""Highlight code line by line while it streams.
 
-Pygments cannot go on where it stopped, so each piece is coloured together with what stands before it, back to a place
-where no string and no comment is open. That context is bounded, and so the cost is linear in the code.
+Pygments cannot resume where it stopped, so each piece is highlighted together with the code before it, back to a line
+where no string and no comment is open. That context is bounded, so the cost is linear in the code.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from rich.syntax import Syntax, SyntaxTheme
 from rich.text import Text
 
 MAX_LINE_CHARS = 2_000
-"""Code with a longer line is drawn without colours: lexers with lookahead are not linear on long lines."""
+"""Code with a longer line is not highlighted: lexers with lookahead are not linear on long lines."""
 
 CONTEXT_CHARS = 3_000
-"""From here on a place is looked for where the context can be cut."""
+"""A longer context is cut at the next good place."""
 
 MOST_CONTEXT_CHARS = 8_000
-"""Where there is no such place for so long (a string of many pages), colours start anew."""
+"""If there is no good place for this long (a string of many pages), highlighting starts afresh."""
 
 PIECE_CHARS = 8_000
-"""More code than this at once is coloured in pieces."""
+"""More code than this at once is highlighted in pieces."""
 
 _CLOSERS = {"/*": "*/", "<!--": "-->"}
-"""Comments that many lexers know only whole: while one is open, its end is added for the lexer."""
+"""Comments that many lexers recognize only when closed: while one is open, its end is added for the lexer."""
 
 _Tokens = list[tuple[tuple[str, ...], str]]
-"""Pygments' kinds of token, which are tuples of names, and their texts."""
+"""Pygments' token types, which are tuples of names, and their texts."""
 
 
 class CodeHighlighter:
-    """The lines of one code block. `add` takes them as they are finished, `open_line` shows what is not."""
+    """Highlights one code block. `add` takes finished lines, `open_line` the unfinished one."""
 
     def __init__(self, language: str, theme: SyntaxTheme) -> None:
         self._theme = theme
-        # Without a size, tabs stay tabs.
+        # A tab size of 0 keeps tabs.
         self._lexer = Syntax("", language, tab_size=0).lexer if language else None
         self._context = ""
 
     def add(self, code: str) -> Text:
-        """Whole lines, joined by newlines and without the last one, in colours."""
+        """Highlight whole lines, joined by newlines, without a newline at the end."""
         coloured = Text()
         for piece in _pieces(code):
             coloured.append_text(self._coloured(f"{piece}\n"))
@@ -48,7 +48,7 @@ class CodeHighlighter:
         return coloured
 
     def open_line(self, code: str) -> Text:
-        """What comes after all lines so far, in colours; nothing is remembered of it."""
+        """Highlight the text after all lines so far, without remembering it."""
         tokens = self._tokens(self._context + code)
         return self._styled(tokens, len(self._context), len(code)) if tokens else Text(code)
 
@@ -63,17 +63,17 @@ class CodeHighlighter:
         return text
 
     def _tokens(self, code: str) -> _Tokens | None:
-        """None where there is no lexer, or this is not for one."""
+        """The tokens; None if there is no lexer, or a line is too long for one."""
         if self._lexer is None or max(map(len, code.split("\n"))) > MAX_LINE_CHARS:
             return None
         closer = next((end for start, end in _CLOSERS.items() if code.rfind(start) > code.rfind(end)), "")
         tokens = list(self._lexer.get_tokens(code + closer))
         joined = "".join(text for _, text in tokens)
-        # A lexer that changes the text is of no use: the text is what counts.
+        # The result of a lexer that changes the text is not used.
         return tokens if joined.startswith(code) and len(joined) <= len(code) + len(closer) + 1 else None
 
     def _styled(self, tokens: _Tokens, start: int, length: int) -> Text:
-        """The `length` characters from `start` on; what stands around them was for the lexer only."""
+        """The styled `length` characters from `start` on. The rest was context for the lexer."""
         parts = []
         at = -start
         for kind, text in tokens:
@@ -84,7 +84,7 @@ class CodeHighlighter:
 
 
 def _pieces(code: str) -> Iterator[str]:
-    """The code in pieces of whole lines."""
+    """Split the code into pieces of whole lines."""
     start = 0
     while len(code) - start > PIECE_CHARS:
         end = code.rfind("\n", start, start + PIECE_CHARS)
@@ -96,7 +96,7 @@ def _pieces(code: str) -> Iterator[str]:
 
 
 def _good_cut(tokens: _Tokens, code: str) -> int:
-    """Where the context for what follows may begin: a line at the margin, outside of strings and comments."""
+    """Where the context for the next piece may start: an unindented line outside of strings and comments."""
     if len(code) <= CONTEXT_CHARS:
         return 0
     at, found = 0, 0

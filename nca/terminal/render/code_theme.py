@@ -1,4 +1,4 @@
-"""The colours of code, for dark, light and unknown backgrounds."""
+"""The colours for highlighted code, on dark, light and unknown backgrounds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nca.terminal.render.theme import PALETTES, background
 
 
 def code_theme(theme: str, environment: Mapping[str, str] = os.environ) -> SyntaxTheme:
-    """The colours of code for the setting terminal.theme: auto, dark or light."""
+    """The colours for the setting terminal.theme: auto, dark or light."""
     colours = PALETTES[background(theme, environment)]
-    # Keys are Pygments' token types, which are tuples of names.
+    # The keys are Pygments' token types, which are tuples of names.
     styles = {
         (): Style(),
         ("Comment",): Style(dim=True, italic=True),

@@ -1,4 +1,4 @@
-"""A unified diff as a person reads it: what goes in red, what comes in green, in bold what differs within a line."""
+"""Unified diffs in colour: removed lines red, added lines green, changes within a line bold."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LONGEST_LINE_CHARS = 1_000
 _STYLES = {"+": "added", "-": "removed", "@": "accent"}
 
 
-def diff_lines(diff: str, most: int, more: str = "that are not shown here") -> list[Text]:
-    """The first `most` lines, indented; what is left out is said, and `more` is where it is or why."""
+def diff_lines(diff: str, most: int, more: str = "not shown") -> list[Text]:
+    """The first `most` lines, indented, and a line about the rest; `more` says why it is not shown."""
     lines = to_terminal(diff).rstrip("\n").split("\n")
     shown = _coloured(lines[:most])
     return [*shown, *left_out(len(lines) - most, more)]
 
 
-def left_out(count: int, more: str = "that are not shown here") -> list[Text]:
-    """The line for what is not shown, where there is any."""
+def left_out(count: int, more: str = "not shown") -> list[Text]:
+    """The line that says how many lines are not shown; none if all are."""
     return [Text(f"  … and {counted(count, 'more line')} {more}", style="notice")] if count > 0 else []
 
 
 def _coloured(lines: Sequence[str]) -> Iterator[Text]:
-    """Line by line; lines taken out that are followed by as many put in are compared with them."""
+    """The lines in colour. Removed lines that are followed by as many added ones are compared with them."""
     start = _title_lines(lines)
     yield from (_line(line, "quiet") for line in lines[:start])
     while start < len(lines):
@@ -44,7 +44,7 @@ def _coloured(lines: Sequence[str]) -> Iterator[Text]:
 
 
 def _title_lines(lines: Sequence[str]) -> int:
-    """How many lines name the files: those before the first hunk."""
+    """How many lines before the first hunk name the files."""
     return len(list(takewhile(lambda line: line.startswith(("--- ", "+++ ")), lines[:2])))
 
 
@@ -61,7 +61,7 @@ def _line(line: str, style: str) -> Text:
 
 
 def _compared(old: str, new: str) -> tuple[Text, Text]:
-    """Both lines, with what is between their common beginning and end in bold, where they have enough in common."""
+    """Both lines; if they are similar, what differs between their common start and end is bold."""
     shown = _line(old, "removed"), _line(new, "added")
     before = _common(old[1:], new[1:]) + 1
     behind = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - before)

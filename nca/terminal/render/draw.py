@@ -1,4 +1,4 @@
-"""Events become what a person sees: the listener for a terminal."""
+"""Draw a conversation's events on a screen: the answer as it streams, tool calls, notices, a status line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from rich.text import Text
 from nca.events import (
     ApprovalAsked,
     ContextCompaction,
-    ContextWarning,
     ErrorRaised,
     Event,
     MessageTaken,
-    Notice,
     ReasoningDelta,
     RequestStarted,
-    RetryScheduled,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -44,10 +41,10 @@ if TYPE_CHECKING:
     from nca.terminal.render.markdown_stream import MarkdownStream
 
 FRAME_SECONDS = 0.08
-"""At most this often the tail is drawn again."""
+"""The shortest time between two drawings of the tail."""
 
 DIFF_LINES = 40
-"""Of a change that was made without asking; /show has the whole."""
+"""Lines shown of a change that was made without asking; /show has all of it."""
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -56,7 +53,7 @@ class TypedAhead(Protocol):
     """What the person types while nca works."""
 
     def typed_ahead_line(self) -> str:
-        """For one line below everything; "" for none."""
+        """The text to show on one line below everything else; "" for none."""
 
 
 class Draw:
@@ -67,28 +64,25 @@ class Draw:
         screen: Screen,
         typed_ahead: TypedAhead | None = None,
         *,
-        theme: str = "auto",
         show_reasoning: bool = False,
-        notify_seconds: float = 0,
     ) -> None:
         self.screen = screen
         self.recent = RecentCalls()
         self._typed_ahead = typed_ahead
         self._question: Text | None = None
-        """While the person is asked something: what they may answer, in place of the status."""
         self._show_reasoning = show_reasoning
-        self._theme = theme
-        self._notifier = Notifier(lambda message: screen.send_codes(codes(message, os.environ)), notify_seconds)
+        self._theme = "auto"
+        self._notifier = Notifier(lambda message: screen.send_codes(codes(message, os.environ)))
         self._answer: MarkdownStream | None = None
         self._unfed: list[str] = []
-        """Text of the answer that came since the last frame."""
-        self._thoughts: ReasoningLines | ReasoningCounter | None = None
+        """The answer's text since the last frame."""
+        self._reasoning_stream: ReasoningLines | ReasoningCounter | None = None
         self._section = ""
         self._status = ""
         self._status_since = 0.0
         self._running = RunningCalls()
         self._asked: set[str] = set()
-        """Calls that the person was asked about: they have seen the change."""
+        """Calls that the person was asked about. They have seen the change."""
         self._last_frame = 0.0
         self._is_at_work = False
 
@@ -100,12 +94,8 @@ class Draw:
         self._notifier.notify_after(settings.notify_seconds)
 
     @property
-    def failure(self) -> OSError | None:
+    def failure(self) -> Exception | None:
         return self.screen.failure
-
-    @property
-    def is_gone(self) -> bool:
-        return self.screen.is_gone
 
     def on_event(self, event: Event) -> None:
         self.recent.on_event(event)
@@ -123,28 +113,24 @@ class Draw:
                 self._set_status(self._running.line(), goes_on=is_nested(event.call_id))
             case ToolFinished():
                 self._on_tool_finished(event)
-            case ContextWarning():
-                self._line(event.message, "notice" if event.level == "warning" else "quiet")
             case ContextCompaction() if not event_lines.is_silent(event):
                 self._on_compaction(event)
             case ApprovalAsked():
                 self._asked.add(event.call_id)
             case MessageTaken():
                 self._line(f"› {event.text}", "none")
-            case RetryScheduled():
-                self._line(event_lines.retry_line(event), "quiet")
-            case Notice():
-                self.notice(event.message)
             case ErrorRaised():
                 self.error(event.message, event.advice)
             case TurnFinished():
-                self._on_turn_finished(event)
-            case _:
-                pass
+                self._end_stream()
+                self._status = ""
+        if line := event_lines.notice_line(event):
+            is_interrupted = isinstance(event, TurnFinished) and event.reason == "interrupted"
+            self._line(f"{line[0]} Ctrl-C again leaves." if is_interrupted else line[0], line[1])
 
     def send_codes(self, codes: str) -> bool:
         self.screen.send_codes(codes)
-        return not self.screen.is_gone
+        return self.screen.failure is None
 
     def show(self, answer: RenderableType | str) -> None:
         self._end_stream()
@@ -166,7 +152,7 @@ class Draw:
         self.screen.clear()
 
     def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
-        """A prompt is about to stand on the screen; `above` runs a write so that it lands above it."""
+        """A prompt is about to be shown. `above` runs a write so that it appears above the prompt."""
         if self._section:
             self.screen.print(Text(""))
         self._section = ""
@@ -176,7 +162,7 @@ class Draw:
         self.screen.end_prompt()
 
     def show_question(self, line: Text | None) -> None:
-        """In place of the status: what the person may answer; None once it is answered."""
+        """Show the possible answers in place of the status; None ends the question."""
         self._question = line
 
     @asynccontextmanager
@@ -204,7 +190,7 @@ class Draw:
             self._notifier.look()
 
     def _on_text(self, text: str) -> None:
-        if self._thoughts is not None:
+        if self._reasoning_stream is not None:
             self._end_stream()
         if self._answer is None:
             if not text.strip():
@@ -216,7 +202,7 @@ class Draw:
         self._frame(only_when_due=True)
 
     def _new_answer(self) -> MarkdownStream:
-        # Imported here: parser and lexers are not needed before the first answer.
+        # Imported here because the parser and the lexers are not needed before the first answer.
         from nca.terminal.render.code_theme import code_theme
         from nca.terminal.render.markdown_stream import MarkdownStream
 
@@ -225,23 +211,23 @@ class Draw:
     def _on_reasoning(self, text: str) -> None:
         if self._answer is not None:
             self._end_stream()
-        if self._thoughts is None:
+        if self._reasoning_stream is None:
             if not text.strip():
                 return
             if self._show_reasoning:
                 self._begin("reasoning")
-            self._thoughts = ReasoningLines() if self._show_reasoning else ReasoningCounter()
-        self._frame(self._thoughts.feed(text), only_when_due=True)
+            self._reasoning_stream = ReasoningLines() if self._show_reasoning else ReasoningCounter()
+        self._frame(self._reasoning_stream.feed(text), only_when_due=True)
 
     def _on_tool_finished(self, event: ToolFinished) -> None:
         started = self._running.end(event.call_id)
         is_change = bool(event.diff) and event.call_id not in self._asked
-        # What a task does on its way is told while it does it; what it changed is told for good.
+        # A task's own calls show in the status line only; its changes are printed.
         if is_change or not is_nested(event.call_id):
             mark, style = ("✗", "failure") if event.is_error else ("•", "quiet")
             self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
         if is_change:
-            self.screen.print(*diff_lines(event.diff, DIFF_LINES, "· /show has the whole"))
+            self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has all of it)"))
         self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:
@@ -253,27 +239,14 @@ class Draw:
         self._line(event_lines.compaction_line(event), style)
         self._set_status("Thinking")
 
-    def _on_turn_finished(self, event: TurnFinished) -> None:
-        self._end_stream()
-        self._status = ""
-        match event.reason:
-            case "interrupted":
-                self._line("Interrupted; what came so far is kept. Ctrl-C again leaves.", "notice")
-            case "max_steps":
-                self._line(f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice")
-            case "stuck":
-                self._line(event_lines.STUCK, "notice")
-            case _:
-                pass
-
     def _line(self, text: str, style: str, *, section: str = "lines") -> None:
-        """One line for good, apart from the answer's text."""
+        """Print one line, apart from the answer's text."""
         self._end_stream()
         self._begin(section)
         self.screen.print(Text(one_line(text, event_lines.ERROR_CHARS), style=style))
 
     def _begin(self, section: str) -> None:
-        """An empty line between what is of different kinds."""
+        """Print an empty line between sections of different kinds."""
         if self._section != section and self._section:
             self.screen.print(Text(""))
         self._section = section
@@ -281,15 +254,15 @@ class Draw:
     def _end_stream(self) -> None:
         fed = self._fed()
         stream, self._answer = self._answer, None
-        thoughts, self._thoughts = self._thoughts, None
-        if isinstance(thoughts, ReasoningCounter):
+        reasoning, self._reasoning_stream = self._reasoning_stream, None
+        if isinstance(reasoning, ReasoningCounter):
             self._begin("tools")
-        finished = stream.finish() if stream else thoughts.finish() if thoughts else []
+        finished = stream.finish() if stream else reasoning.finish() if reasoning else []
         if fed or finished:
             self._frame([*fed, *finished])
 
     def _set_status(self, status: str, *, goes_on: bool = False) -> None:
-        """goes_on: the work that it is about began earlier, under other words."""
+        """Change the status. `goes_on`: the same work continues, so its time keeps counting."""
         if status != self._status:
             self._status_since = self._status_since if goes_on else time.monotonic()
             self._status = status
@@ -297,7 +270,7 @@ class Draw:
             self._frame(only_when_due=True)
 
     def _frame(self, finished: list[RenderableType] | None = None, *, only_when_due: bool = False) -> None:
-        """Draw: what is finished for good, the tail when a frame is due."""
+        """Print what is finished, and draw the tail if a frame is due."""
         now = time.monotonic()
         is_due = now - self._last_frame >= FRAME_SECONDS
         if only_when_due and not is_due and not finished:
@@ -306,7 +279,7 @@ class Draw:
         self.screen.draw([*self._fed(), *(finished or [])], self._tail(now) if self._is_at_work else None)
 
     def _fed(self) -> list[RenderableType]:
-        """What has become finished by the text since the last frame: many small pieces are taken at once."""
+        """Feed the text since the last frame in one piece; returns what it finished."""
         if self._answer is None or not self._unfed:
             return []
         text = "".join(self._unfed)
@@ -315,8 +288,8 @@ class Draw:
 
     def _tail(self, now: float) -> RenderableType | None:
         parts: list[RenderableType] = []
-        stream = self._answer or self._thoughts
-        if stream is not None and not isinstance(stream, ReasoningCounter) and stream.tail is not None:
+        stream = self._answer or self._reasoning_stream
+        if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
         elif self._question is not None:
             parts.append(self._question)

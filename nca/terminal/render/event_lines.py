@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from nca.errors import NcaError
-from nca.events import ContextCompaction, RetryScheduled, ToolFinished, ToolStarted
+from nca.events import (
+    ContextCompaction,
+    ContextWarning,
+    Event,
+    Notice,
+    RetryScheduled,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
 from nca.models.costs import money
 from nca.terminal.render.humanize import counted, duration
 from nca.terminal.render.sanitize import one_line
 
-STUCK = "Stopped: the same call returned the same result again and again. Say what to do differently."
 TOOL_CHARS = 160
 ERROR_CHARS = 600
+
+
+def notice_line(event: Event) -> tuple[str, str] | None:
+    """The text and style of an event that is a line of its own; None for other events."""
+    match event:
+        case ContextWarning(level=level, message=message):
+            return message, "notice" if level == "warning" else "quiet"
+        case Notice(message=message):
+            return message, "quiet"
+        case RetryScheduled():
+            return retry_line(event), "quiet"
+        case TurnFinished(reason="interrupted"):
+            return "Interrupted. The answer so far is kept.", "notice"
+        case TurnFinished(reason="max_steps"):
+            return f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice"
+        case TurnFinished(reason="stuck"):
+            text = "Stopped: the same call returned the same result again and again. Say what to do differently."
+            return text, "notice"
+        case _:
+            return None
 
 
 def tool_started_line(event: ToolStarted) -> str:

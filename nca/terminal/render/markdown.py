@@ -1,8 +1,8 @@
-"""One block of a model's Markdown as a Rich renderable: nothing hidden, nothing clickable, nothing unsafe.
+"""Render one block of a model's Markdown with Rich: nothing hidden, nothing clickable, nothing unsafe.
 
-What differs from Rich's own: link targets stand in clear instead of in an escape code; HTML and references are shown,
-not dropped; so is what is nested too deep, and all text of a table's cells; characters that Markdown's entities bring
-in (`&#x202e;`) pass the sanitizer too; code has no padding, so that it can be selected and copied.
+It differs from Rich's own Markdown: link targets are shown as text instead of in an escape code. HTML, references,
+deeply nested text and all text of table cells are shown, not dropped. Characters from entities (`&#x202e;`) are
+sanitized too. Code has no padding, so that it can be selected and copied.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from nca.terminal.render.markdown_blocks import Block
 from nca.terminal.render.sanitize import to_terminal
 
 MAX_DEPTH = 12
-"""Lists and quotes nested deeper than this are shown as they are written."""
+"""Lists and quotes nested deeper than this are shown as source text."""
 
 LEAST_COLUMNS = 12
-"""So much room is left for text in what is nested; where there is less, the text is shown as it is written."""
+"""Nested text needs at least this much room; otherwise it is shown as source text."""
 
 MOST_CELL_CHARS = 12
-"""Of a cell's longest word a table must hold so much in one line; where it cannot, its rows become lines."""
+"""A table column must fit this much of its longest word; otherwise the rows are shown as lines."""
 
-# References would hide their targets, and name what another block defines. Text deeper than maxNesting is dropped: it
-# must be over two levels of tokens for each of MAX_DEPTH; the cost of many open brackets grows with it.
+# References would hide their targets, and may be defined in another block. The parser drops text deeper than
+# maxNesting, so that must be over two token levels for each of MAX_DEPTH. The cost of many open brackets grows with it.
 _parser = (
     MarkdownIt("commonmark", {"html": False, "maxNesting": 2 * MAX_DEPTH + 4})
     .enable("strikethrough")
@@ -46,7 +46,7 @@ _parser = (
 
 
 def render_block(block: Block, theme: SyntaxTheme) -> RenderableType:
-    """What draws one block; its text is already safe for the terminal."""
+    """The renderable for one block. Its text is already safe for the terminal."""
     match block.kind:
         case "code":
             drawn: RenderableType = CodeHighlighter(block.language, theme).add(block.text)
@@ -58,8 +58,8 @@ def render_block(block: Block, theme: SyntaxTheme) -> RenderableType:
 
 
 def indented(drawn: RenderableType, block: Block) -> RenderableType:
-    """Below the text of the list item that it belongs to."""
-    # A list's bullets stand one column further in than they are written.
+    """The renderable, indented to the list item that the block belongs to."""
+    # Rich draws bullets one column further to the right than they are written.
     return _Indented(drawn, block.indent + 1) if block.indent else drawn
 
 
@@ -79,7 +79,7 @@ class _Indented:
 
 
 class _Markdown:
-    """Markdown without the empty lines around it and the blanks that fill its lines up."""
+    """Markdown without the empty lines around it and without padding at the ends of lines."""
 
     def __init__(self, text: str, theme: SyntaxTheme, number: int) -> None:
         self._text = text
@@ -134,7 +134,7 @@ class _Heading(Heading):
 
 
 class _List(ListElement):
-    """Numbers stand in a column of their own that is the same for every item, as items are drawn one by one."""
+    """Numbers have a column of fixed width, because items are drawn one by one."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.list_type == "bullet_list_open":
@@ -151,7 +151,7 @@ class _List(ListElement):
 
 
 class _Table(TableElement):
-    """A table whose cells lose nothing; where the window is too narrow for it, each row is a few lines."""
+    """A table that never cuts its cells. In a window too narrow for it, each row is shown as lines."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         heads = [cell.content for cell in self.header.row.cells] if self.header and self.header.row else []
@@ -176,7 +176,7 @@ def _least_width(cell: Text) -> int:
 
 
 def _as_lines(heads: list[Text], rows: list[list[Text]]) -> Iterator[RenderableType]:
-    """Each cell behind its column's name; an empty line between rows."""
+    """Each cell after its column's name, with an empty line between rows."""
     for index, row in enumerate(rows or [[]]):
         if index:
             yield Text()
@@ -187,7 +187,7 @@ def _as_lines(heads: list[Text], rows: list[list[Text]]) -> Iterator[RenderableT
 
 
 class ClearMarkdown(Markdown):
-    """Markdown with everything in clear. `depth`: how deep its lists and quotes are nested."""
+    """Markdown that shows everything as text. `depth` is how deeply lists and quotes are nested."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -200,7 +200,7 @@ class ClearMarkdown(Markdown):
     inlines: ClassVar[set[str]] = {*Markdown.inlines, "link", "link_url"}  # type: ignore[misc]  # Rich's is not annotated
 
     def __init__(self, markup: str, syntax_theme: SyntaxTheme, number: int = 0) -> None:
-        """number: of the first list's first item, where it is not the one that is written."""
+        """`number`: the number of the first list item, if it is not the written one."""
         super().__init__("", hyperlinks=False)
         self.markup = markup
         self.syntax_theme = syntax_theme
@@ -224,7 +224,7 @@ def _depth(tokens: Iterable[Token]) -> int:
 
 
 def _in_clear(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The same tokens, with safe text, and with links and images as text and target."""
+    """The same tokens with safe text, and with links and images as text and target."""
     open_links: list[tuple[str, list[str]]] = []
     for token in tokens:
         token.content = to_terminal(token.content)

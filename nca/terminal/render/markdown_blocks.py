@@ -1,9 +1,8 @@
-"""Cuts Markdown that is still being written into blocks that will not change any more.
+"""Split streaming Markdown into blocks that will not change any more.
 
-The cut depends on the text alone, never on how it was chunked. Each character is looked at a fixed number of times,
-so the cost is linear in the text, and no block is larger than a fixed size, so that no answer freezes the terminal.
-Code leaves line by line as it comes, a list a few items at a time, so that no answer is longer unfinished than it must
-be; a table leaves as a whole, because its last row may widen its first column.
+The result depends on the text only, not on how it was chunked. The cost is linear in the text, and blocks have a
+maximum size, so that no answer freezes the terminal. Code is returned line by line and a list a few items at a time,
+so that as little as possible stays unfinished. A table is returned whole, because its last row may widen a column.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 MAX_BLOCK_CHARS = 24_000
-"""A block that grows larger is drawn in pieces, as plain text from there on."""
+"""A larger block is split; the rest of it is plain text."""
 
 MAX_LINE_CHARS = 8_000
-"""A line that grows longer (one line of base64, say) is drawn in pieces, as plain text."""
+"""A longer line (base64, for example) is split, and is plain text."""
 
 LIST_PIECE_LINES = 8
-"""A list leaves with the first item that begins after so many lines: to draw each alone takes four times as long."""
+"""A list is split before the first item after this many lines. To draw each item alone takes four times as long."""
 
 MOST_TABLE_PIECES = 4
-"""A table too large for one block is drawn in so many under the same heading; what comes then is plain text."""
+"""A large table is split into at most this many blocks with the same heading; the rest is plain text."""
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _ITEM = re.compile(r"( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=[^ ])|[ \t]|$)")
@@ -31,19 +30,19 @@ _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
 _CONTINUES_FROM = 2
-"""Columns before a line that still belongs to a list item after an empty line."""
+"""After an empty line, a line indented this far still belongs to the list item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of Markdown that can be drawn by itself.
+    """A piece of Markdown that can be drawn by itself.
 
-    language   of code
-    is_joined  it goes on from the block before, with no empty line between
-    indent     the columns of the list item that it belongs to, taken off its lines already
-    fence      counts code blocks from 1: the pieces of one have the same number
-    number     the number of the list item that it begins with; 0: what is written
-    head       the first two lines of a table, for who shows only the end of it
+    language   of a code block
+    is_joined  continues the previous block, without an empty line between them
+    indent     the columns of its list item, already removed from its lines
+    fence      numbers the code blocks from 1; all pieces of a block have the same number
+    number     the number of its first list item; 0 is the written one
+    head       the first two lines of a table, for a caller that shows only its end
     """
 
     kind: Literal["markdown", "code", "plain"]
@@ -66,7 +65,7 @@ class _Fence:
 
 @dataclass(slots=True)
 class _Item:
-    """The list item at the margin that is being written: where its text begins, and its number if it has one."""
+    """The current top-level list item: the column of its text, and its number if it has one."""
 
     content_indent: int
     written: int | None
@@ -74,7 +73,7 @@ class _Item:
 
 
 class BlockSplitter:
-    """Feed it text as it comes; `feed` returns the blocks that are finished, `tail` is what still may change."""
+    """Takes text as it streams. `feed` returns finished blocks; `tail` is what may still change."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -95,7 +94,7 @@ class BlockSplitter:
         self._done: list[Block] = []
 
     def feed(self, text: str) -> list[Block]:
-        """Finished blocks, in order. `text` is already safe for the terminal."""
+        """The blocks that `text` finishes, in order. It must be safe for the terminal already."""
         first, *rest = text.split("\n")
         self._add_partial(first)
         for piece in rest:
@@ -107,7 +106,7 @@ class BlockSplitter:
         return self._take()
 
     def finish(self) -> list[Block]:
-        """The rest, at the end of the text."""
+        """The remaining blocks, at the end of the text."""
         if self._partial:
             self._end_line()
         self._emit()
@@ -116,12 +115,12 @@ class BlockSplitter:
 
     @property
     def tail(self) -> Block | None:
-        """What is not finished yet, at most about MAX_BLOCK_CHARS long."""
+        """The unfinished block, at most about MAX_BLOCK_CHARS long."""
         partial = "".join(self._partial)
         if self._fence:
             partial = _dedented(partial, self._fence.indent)
             mark = partial.strip()
-            # What may become the closing fence is no code yet.
+            # This may become the closing fence, so it is not shown as code yet.
             return self._code(partial) if mark and not _closes(self._fence.marker, mark) else None
         text = "\n".join([*self._lines, _dedented(partial, self._indent)])
         return self._text(text) if text.strip() else None
@@ -149,7 +148,7 @@ class BlockSplitter:
             self._partial_chars += len(text)
 
     def _end_block_early(self) -> None:
-        """A new paragraph's first character tells that the block before it is finished; its end may be far off."""
+        """Finish the previous block at the first character of a new paragraph, whose end may be far off."""
         if not self._after_blank or not self._partial or self._fence or self._inner_fence or self._is_overlong:
             return
         first = self._partial[0][0]
@@ -159,7 +158,7 @@ class BlockSplitter:
             self._after_blank = False
 
     def _flush_overlong(self, line: str) -> None:
-        """A line that is too long leaves in pieces; what stood before it leaves first."""
+        """Emit a piece of a line that is too long, after what came before it."""
         self._partial, self._partial_chars = [], 0
         if self._fence is None and not self._is_overlong:
             self._emit()
@@ -182,7 +181,7 @@ class BlockSplitter:
             self._text_line(line)
 
     def _end_overlong(self, line: str) -> None:
-        """Plain text goes on to the next empty line: what is a paragraph too large for Markdown."""
+        """Plain text continues to the next empty line: a paragraph that is too large for Markdown."""
         if line.strip():
             self._add_line(line)
             if self._chars > MAX_LINE_CHARS:
@@ -235,13 +234,13 @@ class BlockSplitter:
         self._fence = _Fence(fence[2], language, indent if is_inner else 0, self._fences)
 
     def _begins_item(self, line: str, indent: int) -> re.Match[str] | None:
-        """An item at the margin; what is further in belongs to the one that is being written."""
+        """The match if the line begins a top-level item. A line further in belongs to the current item."""
         found = _ITEM.match(line)
         if found is None or _RULE.match(line) or (self._item and indent >= self._item.content_indent):
             return None
         is_in_paragraph = self._item is None and bool(self._lines) and not self._after_blank
         if is_in_paragraph and (not line[found.end() :].strip() or found[3] not in (None, "1")):
-            return None  # what Markdown does not let interrupt a paragraph
+            return None  # Markdown does not let these interrupt a paragraph
         return found
 
     def _begin_item(self, found: re.Match[str]) -> None:
@@ -252,7 +251,7 @@ class BlockSplitter:
             self._emit(joined=is_next)
         drawn = written or 0
         if is_next and before is not None and before.written == written:
-            drawn = before.drawn + 1  # 1. 1. 1. counts
+            drawn = before.drawn + 1  # 1. 1. 1. is drawn as 1. 2. 3.
         item = _Item(len(found[1]) + len(found[2]) + len(found[4] or " "), written, drawn)
         self._item, self._indent = item, 0
         if not self._lines:
@@ -270,7 +269,7 @@ class BlockSplitter:
         head = self._head
         self._emit(joined=True)
         if head and "|" in line and self._table_pieces < MOST_TABLE_PIECES:
-            # A table goes on under its heading.
+            # The table continues under its heading.
             self._table_pieces += 1
             self._head = head
             for one in head.split("\n"):
@@ -283,7 +282,7 @@ class BlockSplitter:
         self._chars += len(line) + 1
 
     def _emit(self, *, joined: bool = False) -> None:
-        """What is collected becomes a block; `joined`: what follows belongs to it."""
+        """Make a block of the collected lines. `joined`: the next block continues it."""
         text = "\n".join(self._lines)
         if self._fence is not None:
             if self._lines:
@@ -305,13 +304,13 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _indentation(line: str) -> int:
-    """The columns before the text; a tab reaches to the next multiple of four."""
+    """The columns before the text. A tab reaches to the next multiple of four."""
     blank = line[: len(line) - len(line.lstrip(" \t"))]
     return len(blank.expandtabs(4))
 
 
 def _dedented(line: str, columns: int) -> str:
-    """The line without its first blank columns, as many as there are of them."""
+    """The line without its first `columns` blank columns."""
     if not columns:
         return line
     text = line.lstrip(" \t")

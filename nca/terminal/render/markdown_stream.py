@@ -1,6 +1,6 @@
-"""An answer on its way to the screen: finished blocks leave once, only the tail is drawn again.
+"""Render Markdown while it streams: finished blocks are printed once, and only the unfinished tail is redrawn.
 
-Work for the tail is bounded by the height of the window, so the cost of a stream is linear in its length.
+The tail is bounded, so the cost of a stream is linear in its length.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from nca.terminal.render.markdown_blocks import Block, BlockSplitter
 from nca.terminal.render.sanitize import StreamSanitizer
 
 TAIL_CHARS = 4_000
-"""How much of an unfinished block is drawn while it grows."""
+"""The most of an unfinished block that is drawn."""
 
 
 @dataclass(slots=True)
 class MarkdownStream:
-    """`feed` and `finish` return what can be printed for good; `tail` is what to show below it for now."""
+    """`feed` and `finish` return what is final; `tail` is what to show below it for now."""
 
     theme: SyntaxTheme
     _sanitizer: StreamSanitizer = field(default_factory=StreamSanitizer)
@@ -40,7 +40,7 @@ class MarkdownStream:
 
     @property
     def tail(self) -> RenderableType | None:
-        """The unfinished block, its last TAIL_CHARS characters; None where there is none."""
+        """The last TAIL_CHARS characters of the unfinished block; None if there is none."""
         block = self._splitter.tail
         if block is None:
             return None
@@ -64,14 +64,14 @@ class MarkdownStream:
         return printable
 
     def _code_of(self, block: Block) -> CodeHighlighter:
-        """One for all pieces of a code block."""
+        """The highlighter for the block: one for all pieces of a code block."""
         if self._code is None or self._fence != block.fence:
             self._code, self._fence = CodeHighlighter(block.language, self.theme), block.fence
         return self._code
 
 
 def _last_part(block: Block) -> Block:
-    """The end of a block, from the beginning of a line where there is one; of a table under its heading."""
+    """The end of a block, from the start of a line if possible. A table keeps its heading."""
     if len(block.text) <= TAIL_CHARS:
         return block
     part = block.text[-TAIL_CHARS:]

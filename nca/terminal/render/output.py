@@ -1,4 +1,4 @@
-"""What the loop and the slash commands need of a screen; `Draw` and `PlainDraw` are the two there are."""
+"""The interface of an output: `Draw` implements it for a screen, `PlainDraw` for plain lines."""
 
 from __future__ import annotations
 
@@ -14,41 +14,37 @@ if TYPE_CHECKING:
 
 
 class Output(Protocol):
-    """Strings handed in are foreign text and are made safe; renderables are safe already."""
+    """Strings are untrusted text and are made safe. Renderables must be safe already."""
 
     recent: RecentCalls
 
     def apply(self, settings: TerminalSettings) -> None:
-        """The settings as they are from now on."""
+        """Use these settings from now on."""
 
     def send_codes(self, codes: str) -> bool:
-        """Escape codes that move nothing on the screen, without foreign text in them; False where no terminal is."""
+        """Send escape codes that draw nothing and hold no untrusted text. False if there is no terminal."""
 
     @property
-    def failure(self) -> OSError | None:
-        """Why the output is gone, where that is known."""
-
-    @property
-    def is_gone(self) -> bool:
-        """Nobody can see the output any more: the terminal or the pipe was closed."""
+    def failure(self) -> Exception | None:
+        """The error of the write that failed, after which nothing more is shown; None while the output works."""
 
     def on_event(self, event: Event) -> None:
-        """The listener of a Conversation."""
+        """Show an event of the conversation."""
 
     def show(self, answer: RenderableType | str) -> None:
-        """The answer to a command."""
+        """Show the answer to a command."""
 
     def notice(self, text: str) -> None:
-        """Something to know, in grey."""
+        """Show information, in grey."""
 
     def warn(self, text: str) -> None:
-        """Something to act on, in yellow."""
+        """Show something to act on, in yellow."""
 
     def error(self, message: str, advice: str = "") -> None:
-        """One red line, and what to do."""
+        """Show an error in red, and what to do about it."""
 
     def clear(self) -> None:
-        """An empty screen, where there is one."""
+        """Clear the screen, if there is one."""
 
     def at_work(self, label: str) -> AbstractAsyncContextManager[None]:
-        """While it lasts, the person sees that something is going on; `label` says what."""
+        """Show that work is going on while the context is entered; `label` names it."""

@@ -1,7 +1,7 @@
-"""Line mode: no terminal, one that can do nothing, or a screen reader. Lines in, lines out, not one escape code.
+"""Plain output for pipes, dumb terminals and screen readers: lines of text without escape codes.
 
-The answer's text and a command's answer go to standard output; everything said beside them to standard error. Each line
-says in words what it is, nothing moves, and nothing is drawn twice.
+Answers of the model and of commands go to standard output, everything else to standard error. Each line says in words
+what it is, nothing moves, and nothing is drawn twice.
 """
 
 from __future__ import annotations
@@ -15,26 +15,22 @@ from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
     ContextCompaction,
-    ContextWarning,
     ErrorRaised,
     Event,
     MessageTaken,
-    Notice,
     ReasoningDelta,
-    RetryScheduled,
     TextDelta,
     ToolFinished,
     ToolStarted,
     TurnFinished,
 )
 from nca.terminal.render import event_lines
-from nca.terminal.render.ascii_fallback import encodable
 from nca.terminal.render.humanize import duration
 from nca.terminal.render.notify import BELL, Notifier
 from nca.terminal.render.recent_calls import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
-from nca.terminal.render.stream_writer import is_broken_pipe, write_error_line
+from nca.terminal.render.stream_writer import StreamWriter, is_broken_pipe, write_error_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -42,24 +38,21 @@ if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
 
 SIGN_OF_LIFE_SECONDS = 15.0
-"""A person at a terminal, who may not see it, hears this often that work goes on."""
+"""How often a person at a terminal, who may not see it, is told that work continues."""
 
 
 class PlainDraw:
-    """The listener without a terminal. Never raises; a closed pipe makes it silent."""
+    """Writes a conversation's events as lines. Never raises; after a failed write it is silent."""
 
     def __init__(
         self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, show_reasoning: bool = False
     ) -> None:
         self.recent = RecentCalls()
-        self.is_gone = False
-        self.failure: OSError | None = None
-        self._closed: list[TextIO] = []
         self._show_reasoning = show_reasoning
         self._is_terminal = answers.isatty()
-        self._notifier = Notifier(self._ring, 0)
-        self._answers = answers
-        self._asides = asides
+        self._notifier = Notifier(self._ring)
+        self._answers = StreamWriter(answers)
+        self._asides = StreamWriter(asides)
         self._environment = environment
         self._text = StreamSanitizer()
         self._reasoning = StreamSanitizer()
@@ -67,6 +60,10 @@ class PlainDraw:
         self._is_thought_open = False
         self._running = RunningCalls()
         self._needs: dict[str, str] = {}
+
+    @property
+    def failure(self) -> Exception | None:
+        return self._answers.failure
 
     def apply(self, settings: TerminalSettings) -> None:
         self._show_reasoning = settings.show_reasoning
@@ -99,18 +96,14 @@ class PlainDraw:
                 self._aside(event_lines.unanswered_line(event.name, self._needs.pop(event.call_id, "")))
             case MessageTaken():
                 self._aside(f"You: {event.text}")
-            case ContextWarning() | Notice():
-                self._aside(event.message)
             case ContextCompaction() if not event_lines.is_silent(event):
                 self._aside(event_lines.compaction_line(event))
-            case RetryScheduled():
-                self._aside(event_lines.retry_line(event))
             case ErrorRaised():
                 self.error(event.message, event.advice)
             case TurnFinished():
-                self._on_turn_finished(event)
-            case _:
-                pass
+                self._end_answer()
+        if line := event_lines.notice_line(event):
+            self._aside(line[0])
 
     def show(self, answer: RenderableType | str) -> None:
         self._end_answer()
@@ -137,7 +130,7 @@ class PlainDraw:
             self._aside(advice)
 
     def clear(self) -> None:
-        """There is no screen to clear."""
+        """Nothing to do: there is no screen."""
 
     @asynccontextmanager
     async def at_work(self, label: str) -> AsyncIterator[None]:
@@ -156,21 +149,12 @@ class PlainDraw:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
             waited += SIGN_OF_LIFE_SECONDS
             if not self._is_line_open:
-                self._aside(f"Still at work after {duration(waited)}: {self._running.line() or label or 'busy'}.")
+                self._aside(f"Still working after {duration(waited)}: {self._running.line() or label or 'busy'}.")
             self._notifier.look()
 
     def _ring(self, message: str) -> None:
         if self._is_terminal:
             self._write(self._answers, BELL)
-
-    def _on_turn_finished(self, event: TurnFinished) -> None:
-        self._end_answer()
-        if event.reason == "interrupted":
-            self._aside("Interrupted; what came so far is kept.")
-        elif event.reason == "max_steps":
-            self._aside(f"Stopped after {event.steps} steps (agent.max_steps).")
-        elif event.reason == "stuck":
-            self._aside(event_lines.STUCK)
 
     def _answer(self, text: str) -> None:
         if not text:
@@ -184,7 +168,7 @@ class PlainDraw:
         self._write(self._asides, one_line(text, event_lines.ERROR_CHARS) + "\n")
 
     def _end_answer(self) -> None:
-        """Ends the lines that are open on either side."""
+        """End the lines that are open on either stream."""
         self._answer(self._text.finish())
         if self._is_line_open:
             self._is_line_open = False
@@ -196,19 +180,7 @@ class PlainDraw:
             self._is_thought_open = False
             self._write(self._asides, self._reasoning.finish() + "\n")
 
-    def _write(self, file: TextIO, text: str) -> None:
-        if not text or file in self._closed:
-            return
-        try:
-            file.write(text)
-            file.flush()
-        except UnicodeEncodeError:
-            encoding = file.encoding or "ascii"
-            self._write(file, encodable(text, encoding))
-        except (OSError, ValueError) as error:
-            self._closed.append(file)
-            if file is self._answers:
-                self.is_gone = True
-                self.failure = error if isinstance(error, OSError) else None
-                if self.failure is not None and not is_broken_pipe(self.failure):
-                    self._aside(write_error_line(self.failure))
+    def _write(self, writer: StreamWriter, text: str) -> None:
+        error = writer.write(text)
+        if error is not None and writer is self._answers and not is_broken_pipe(error):
+            self._aside(write_error_line(error))

@@ -1,4 +1,4 @@
-"""What a model thinks, on its way to the screen: line by line where it is shown, else one line that says how much."""
+"""A model's reasoning on the screen: line by line, or folded into one line that says how much there was."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAIL_CHARS = 2_000
 
 
 class ReasoningLines:
-    """Whole lines leave, the last one is the tail."""
+    """Shows the reasoning: complete lines are returned, the unfinished one is the tail."""
 
     def __init__(self) -> None:
         self._lines = LineSanitizer()
@@ -33,7 +33,9 @@ class ReasoningLines:
 
 
 class ReasoningCounter:
-    """Counts only; `finish` is the one line. /show thoughts has what was thought."""
+    """Only counts the reasoning; `finish` returns one line. `/show thoughts` shows the text."""
+
+    tail: RenderableType | None = None
 
     def __init__(self) -> None:
         self._started = time.monotonic()

@@ -1,4 +1,4 @@
-"""The tool calls that run at the moment, as one line."""
+"""The tool calls that are running, as one line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from nca.terminal.render.event_lines import tool_started_line
 from nca.terminal.render.humanize import counted
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
-"""How nca.agent.subtask names the calls of a task."""
+"""The prefix that nca.agent.subtask gives to the calls of a task."""
 
 
 def is_nested(call_id: str) -> bool:
-    """Whether a call is made by a task, on its way to an answer."""
+    """Whether a task made the call."""
     return _NESTED.match(call_id) is not None
 
 
 class RunningCalls:
-    """What runs, in the order in which it began; of a task the number of its calls and the last one."""
+    """The running calls, oldest first. For a task: the number of its calls so far, and the latest."""
 
     def __init__(self) -> None:
         self._lines: dict[str, str] = {}
@@ -36,7 +36,7 @@ class RunningCalls:
             self._lines[event.call_id] = line
 
     def end(self, call_id: str) -> str:
-        """How the call that has ended was called; "" where nobody heard of its beginning."""
+        """The line of the call that finished; "" if its start was not seen."""
         line = self._nested.pop(call_id, "") or self._lines.pop(call_id, "")
         if not self._lines:
             self._nested_count, self._last = 0, ""
@@ -48,7 +48,7 @@ class RunningCalls:
         self._nested_count, self._last = 0, ""
 
     def line(self) -> str:
-        """ "" where nothing runs."""
+        """ "" if nothing is running."""
         lines = list(self._lines.values())
         if not lines:
             return self._last

@@ -1,8 +1,8 @@
-"""What makes foreign text safe to print: no control character, no escape sequence, nothing that reorders or hides text.
+"""Make untrusted text safe to print: no control characters or escape sequences, nothing that reorders or hides text.
 
-Everything that a model, a tool, a file, a provider or a user's own data wrote passes `to_terminal` before it reaches
-the terminal. Rich and prompt_toolkit do not do this: a raw ESC in a text may set the clipboard, the title or the
-keyboard's next input.
+All text from a model, a tool, a file, a provider or stored data passes `to_terminal` before it reaches the terminal.
+Rich and prompt_toolkit do not sanitize: a raw ESC in a text may set the clipboard, the title or the next keyboard
+input.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import re
 from nca.surrogates import clean_text
 
 MAX_LINE_CHARS = 8_000
-"""Of a line that is still being written; what is longer is shown before it ends."""
+"""A longer unfinished line is returned before it ends."""
 
-# Sequences as ECMA-48 draws them, in their 7-bit and 8-bit forms. A string sequence (OSC, DCS, APC, PM, SOS) that is
-# never terminated ends with its line, so that it cannot hide the rest of a text.
+# Sequences of ECMA-48, in their 7-bit and 8-bit forms. A string sequence (OSC, DCS, APC, PM, SOS) without terminator
+# ends with its line, so that it cannot hide the rest of a text.
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|[\x18\x1a\x9c])?"
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
 _ESCAPE = r"\x1b(?:[ -/]+[0-~]?|[0-~])?"
 _CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-# Overrides and isolates show text in another order than it has (CVE-2021-42574), and so do the deprecated ones behind
-# them; interlinear marks and tags are text that nobody sees: so words for a model are hidden from a person. Joiners and
-# marks that languages and emoji need stay.
+# Bidirectional overrides and isolates show text in another order than it has (CVE-2021-42574), and so do the
+# deprecated characters after them. Interlinear marks and tags are invisible, so they can hide instructions for a model
+# from a person. Joiners and marks that languages and emoji need stay.
 _UNSEEN = "\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"
 
 _FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, f"[{_UNSEEN}]")))
@@ -31,7 +31,7 @@ _SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}]")
 _CARRIAGE_RETURN = re.compile(r"\r\n?")
 _SPACES = re.compile(r"\s+")
 
-# A sequence that the end of a chunk may have cut: it begins here and could go on.
+# A sequence at the end of a chunk that the next chunk may continue.
 _OPEN = re.compile(
     r"((?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]))[^\x07\x18\x1a\x1b\x9c\n\r]*\Z"
     r"|((?:\x1b\[|\x9b)[0-?]*[ -/]?)[ -/]*\Z"
@@ -40,7 +40,7 @@ _OPEN = re.compile(
 
 
 def to_terminal(text: str) -> str:
-    """Foreign text as it may be printed; idempotent, and the same text where nothing is wrong with it.
+    """Untrusted text made safe to print. Idempotent; safe text is returned unchanged.
 
     Newline and tab stay, CR and CRLF become a newline (a bare CR would let a text overwrite its own line), lone
     surrogates become U+FFFD. Works on `str`, never on bytes, where a continuation byte could pass for a C1 control.
@@ -52,25 +52,21 @@ def to_terminal(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """Safe text on one line, blanks folded; longer than `limit` characters (0: any) it ends in an ellipsis."""
+    """Safe text on one line with whitespace collapsed, cut to `limit` characters with an ellipsis (0 is no limit)."""
     folded = _SPACES.sub(" ", to_terminal(text)).strip()
     return folded if limit <= 0 or len(folded) <= limit else folded[: max(limit - 1, 0)] + "…"
 
 
 def json_to_terminal(data: bytes) -> bytes:
-    """JSON as a terminal may have it: what is forbidden is written as an escape of JSON, so it means the same."""
+    """JSON made safe to print: forbidden characters become JSON escapes, which mean the same."""
     text = data.decode("utf-8", "replace")
     if _SUSPECT.search(text) is None:
         return data
-    return _SUSPECT.sub(_json_escape, text).encode()
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    return "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1]
+    return _SUSPECT.sub(lambda found: json.dumps(found[0])[1:-1], text).encode()
 
 
 class StreamSanitizer:
-    """`to_terminal` for text that arrives in pieces: sequences cut by a chunk's end do not get through.
+    """`to_terminal` for streaming text, including sequences that are split between chunks.
 
     All pieces of `feed` and `finish` joined equal `to_terminal` of the whole text.
     """
@@ -80,7 +76,7 @@ class StreamSanitizer:
         self._return = ""
 
     def feed(self, chunk: str) -> str:
-        """What of the text so far is safe and complete; an open sequence is held back, its content dropped."""
+        """The safe text so far. An unfinished sequence is held back and its content dropped."""
         text = clean_text(self._held + chunk)
         start, self._held = _open_tail(text)
         stripped = self._return + _FORBIDDEN.sub("", text[:start])
@@ -94,15 +90,15 @@ class StreamSanitizer:
 
 
 class LineSanitizer:
-    """Safe whole lines of text that arrives in pieces. A line longer than MAX_LINE_CHARS leaves in pieces too."""
+    """Safe whole lines of streaming text. A line longer than MAX_LINE_CHARS is returned in pieces."""
 
     def __init__(self) -> None:
         self._sanitizer = StreamSanitizer()
         self.partial = ""
-        """The line that has not ended."""
+        """The unfinished line."""
 
     def feed(self, chunk: str) -> list[str]:
-        """The lines that have ended, without their newlines."""
+        """The finished lines, without newlines."""
         *lines, self.partial = (self.partial + self._sanitizer.feed(chunk)).split("\n")
         if len(self.partial) > MAX_LINE_CHARS:
             lines, self.partial = [*lines, self.partial], ""
@@ -115,7 +111,7 @@ class LineSanitizer:
 
 
 def _open_tail(text: str) -> tuple[int, str]:
-    """Where an unfinished sequence begins, and the shortest text that stands for it."""
+    """Where an unfinished sequence starts, and the shortest text equivalent to it."""
     if _SUSPECT.search(text) is None:
         return len(text), ""
     for found in _FORBIDDEN.finditer(text):

@@ -1,69 +1,66 @@
-"""The screen while nca writes on it: what is printed stays in the scrollback, a tail below it is drawn again and again.
+"""The screen while nca works: printed lines stay in the scrollback, and a tail below them is redrawn.
 
-The tail is drawn with relative moves only (no alternate screen, no absolute positions), one write a frame, and never
-higher than the window, so text can be selected and scrolled as in any other program.
+The tail is drawn with relative moves only (no alternate screen, no absolute positions), with one write per frame, and
+never higher than the window. So text can be selected and scrolled as in any other program.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import IO, TextIO
+from typing import TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from nca.terminal.render.ascii_fallback import encodable
 from nca.terminal.render.sanitize import to_terminal
+from nca.terminal.render.stream_writer import StreamWriter
 from nca.terminal.render.theme import screen_console
 
 _STYLE_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
-# A line of the tail never wraps, even where terminal and Rich differ about a character's width (emoji, ligatures).
+# The tail must not wrap, even if the terminal and Rich disagree about a character's width (emoji, ligatures).
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
 
 
 def rewraps_lines(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the terminal wraps lines again when it becomes narrower: all but xterm, GNU screen and the console."""
+    """Whether the terminal rewraps lines when it gets narrower: all but xterm, GNU screen and the Linux console."""
     return not ("XTERM_VERSION" in environment or "STY" in environment or environment.get("TERM") == "linux")
 
 
-def mute(file: IO[str]) -> None:
-    """Send what is still buffered nowhere, or the interpreter would complain about it at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, file.fileno())
-        os.close(nowhere)
-
-
 class Screen:
-    """Printed lines and the tail below them. After a failed write (a closed terminal) it is silent for good."""
+    """Printed lines, and the tail below them. After a failed write (a closed terminal) nothing more is written."""
 
     def __init__(self, file: TextIO) -> None:
         self.console: Console = screen_console()
-        self._file = file
+        self._writer = StreamWriter(file)
         self._tail: list[str] = []
         self._rewraps = rewraps_lines()
-        self.is_gone = False
-        self.failure: OSError | None = None
         self._above_prompt: Callable[[Callable[[], None]], None] | None = None
 
+    @property
+    def failure(self) -> Exception | None:
+        return self._writer.failure
+
     def print(self, *renderables: RenderableType) -> None:
-        """Print for good, above the tail. Strings are taken as foreign text."""
+        """Print above the tail. Strings are treated as untrusted text."""
         printed = "".join(self._render(renderable) for renderable in renderables)
         if self._above_prompt is not None:
-            self._above_prompt(lambda: self._write(printed))
+
+            def write() -> None:
+                self._writer.write(printed)
+
+            self._above_prompt(write)
             return
-        self._write(self._to_tail_start() + "\x1b[J" + printed if self._tail else printed)
+        self._writer.write(self._to_tail_start() + "\x1b[J" + printed if self._tail else printed)
         tail, self._tail = self._tail, []
         if tail:
             self._paint(tail)
 
     def draw(self, printed: Iterable[RenderableType], tail: RenderableType | None) -> None:
-        """One frame: what is finished goes above, the tail is replaced, both in one write."""
+        """Draw one frame with one write: print what is finished, and replace the tail."""
         finished = "".join(self._render(renderable) for renderable in printed)
         lines = self._fit(self._render(tail).split("\n")[:-1]) if tail is not None else []
         start = self._to_tail_start()
@@ -75,11 +72,11 @@ class Screen:
         self._paint(lines, before=start + finished)
 
     def send_codes(self, codes: str) -> None:
-        """Escape codes that move nothing on the screen: a bell, the clipboard. Never with foreign text in them."""
-        self._write(codes)
+        """Send escape codes that draw nothing, such as a bell or the clipboard. They must hold no untrusted text."""
+        self._writer.write(codes)
 
     def begin_prompt(self, above: Callable[[Callable[[], None]], None]) -> None:
-        """A prompt is about to stand on the screen; `above` runs a write so that it lands above it."""
+        """A prompt is about to be shown. `above` runs a write so that it appears above the prompt."""
         self._above_prompt = above
 
     def end_prompt(self) -> None:
@@ -87,22 +84,22 @@ class Screen:
 
     def clear_tail(self) -> None:
         if self._tail:
-            self._write(self._to_tail_start() + "\x1b[J")
+            self._writer.write(self._to_tail_start() + "\x1b[J")
             self._tail = []
 
     def clear(self) -> None:
-        """An empty screen; the scrollback of the terminal stays."""
+        """Clear the screen. The scrollback stays."""
         self.clear_tail()
-        self._write("\x1b[H\x1b[2J")
+        self._writer.write("\x1b[H\x1b[2J")
 
     def _paint(self, lines: list[str], *, before: str = "") -> None:
-        # Each line is emptied before it is written: erasing after it would eat a full line's last character.
+        # Each line is erased before it is written. Erasing afterwards would remove the last character of a full line.
         body = "\r\n".join(f"\x1b[K{line}" for line in lines)
-        self._write(f"{before}{_NO_WRAP}{body}{_WRAP}\x1b[J" if lines else f"{before}\x1b[J" if before else "")
+        self._writer.write(f"{before}{_NO_WRAP}{body}{_WRAP}\x1b[J" if lines else f"{before}\x1b[J" if before else "")
         self._tail = lines
 
     def _to_tail_start(self) -> str:
-        """Moves to where the tail begins, also after the window became narrower and its lines were wrapped."""
+        """The codes that move to the start of the tail, even if the window got narrower and the tail was rewrapped."""
         if not self._tail:
             return ""
         width = max(self.console.width, 1)
@@ -114,7 +111,7 @@ class Screen:
         return f"\r\x1b[{up}A" if up else "\r"
 
     def _fit(self, lines: list[str]) -> list[str]:
-        """The last lines that fit; two rows stay free, and a window of less than four has no tail."""
+        """The last lines that fit. Two rows stay free, and a window of fewer than four rows has no tail."""
         room = self.console.height - 2
         return lines[-room:] if room >= 2 else []
 
@@ -124,18 +121,3 @@ class Screen:
         with self.console.capture() as captured:
             self.console.print(renderable)
         return captured.get()
-
-    def _write(self, text: str) -> None:
-        if self.is_gone or not text:
-            return
-        try:
-            self._file.write(text)
-            self._file.flush()
-        except UnicodeEncodeError:
-            encoding = self._file.encoding or "ascii"
-            self._write(encodable(text, encoding))
-        except (OSError, ValueError) as error:
-            # The terminal was closed: the turn goes on and is stored, there is only nobody to show it to.
-            self.is_gone = True
-            self.failure = error if isinstance(error, OSError) else None
-            mute(self._file)

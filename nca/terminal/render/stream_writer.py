@@ -22,17 +22,19 @@ class StreamWriter:
         self.failure: Exception | None = None
         self._stream = stream
 
-    def write(self, text: str) -> None:
+    def write(self, text: str) -> Exception | None:
+        """Write and flush. Returns the error if this write fails."""
         if self.failure is not None or not text:
-            return
+            return None
         try:
             self._stream.write(text)
             self._stream.flush()
         except UnicodeEncodeError:
-            self.write(encodable(text, self._stream.encoding or "ascii"))
+            return self.write(encodable(text, self._stream.encoding or "ascii"))
         except (OSError, ValueError) as error:
             self.failure = error
             self._discard_buffer()
+        return self.failure
 
     def _discard_buffer(self) -> None:
         """Redirect the stream to /dev/null, or the interpreter would write its buffer at exit and print an error."""

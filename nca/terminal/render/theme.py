@@ -1,9 +1,9 @@
-"""Colours that are right on light and dark backgrounds, and the Rich consoles that use them.
+"""Colours that work on light and dark backgrounds, and the Rich consoles that use them.
 
-Text has the terminal's own foreground, dim and bold; a few words have a colour, never white, never a background. What
-the background is, `terminal.theme` says, or for `auto` the variable COLORFGBG, which some terminals set. The terminal
-itself is not asked (OSC 11): an answer that comes late would be typed into the prompt. Where nobody knows, the colours
-are some that can be read on white and on black.
+Text has the terminal's own foreground, dim and bold. A few words have a colour, never white and never a background.
+The setting `terminal.theme` names the background; for `auto`, the variable COLORFGBG does, which some terminals set.
+The terminal is not asked (OSC 11), because a late answer would be typed into the prompt. On an unknown background the
+colours are readable on white and on black.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from rich.theme import Theme
 
 PLAIN_WIDTH = 100
-"""Columns of panels where no terminal says how wide it is."""
+"""The width of panels if no terminal tells its width."""
 
 UNKNOWN = "unknown"
 
 
 class Palette(NamedTuple):
-    """Rich's names of the colours, and what prompt_toolkit calls the first two."""
+    """Rich's colour names, and prompt_toolkit's names of the first two."""
 
     accent: str
     notice: str
@@ -40,11 +40,11 @@ PALETTES = {
     "light": Palette("color(24)", "color(94)", "color(124)", "color(22)", "color(90)", "#005f87", "#875f00"),
     UNKNOWN: Palette("color(30)", "color(130)", "red", "color(28)", "color(133)", "#008787", "#af5f00"),
 }
-"""By background. Contrast to white (`light`), to black (`dark`, as xterm has the plain colours) or both: 3.5 and more,
-where the plain ones of xterm have 1.7 (yellow) to 2.2 (green) on white."""
+"""By background. The contrast to white (`light`), to black (`dark`, with xterm's plain colours) or to both is at least
+3.5. xterm's plain colours have 1.7 (yellow) to 2.2 (green) on white."""
 
 _LIGHT_NUMBERS = frozenset({7, *range(9, 16)})
-"""Of the sixteen colours, those that text of the others is read on; 8 is a dark grey."""
+"""The light ones of the sixteen colours; 8 is a dark grey."""
 
 _STYLES: dict[str, str] = {
     "quiet": "dim",
@@ -66,7 +66,7 @@ _STYLES: dict[str, str] = {
 
 
 def background(theme: str, environment: Mapping[str, str] = os.environ) -> str:
-    """What the setting terminal.theme comes to: dark, light or unknown."""
+    """The background by the setting terminal.theme: dark, light or unknown."""
     if theme in PALETTES:
         return theme
     # `15;0`, or `0;default;15`: the foreground's number first, the background's last.
@@ -77,9 +77,9 @@ def background(theme: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def has_colour(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a capable terminal gets colour; emphasis stays in any case.
+    """Whether to use colour on a capable terminal. Emphasis stays in any case.
 
-    NO_COLOR with any text is the strongest, then FORCE_COLOR and CLICOLOR_FORCE; CLICOLOR=0 wants none.
+    A non-empty NO_COLOR wins, then FORCE_COLOR and CLICOLOR_FORCE; CLICOLOR=0 turns colour off.
     """
     if environment.get("NO_COLOR"):
         return False
@@ -99,12 +99,12 @@ def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
 
 
 def screen_console(environment: Mapping[str, str] = os.environ) -> Console:
-    """What renders for the terminal at hand."""
+    """A console that renders for the current terminal."""
     return _console(environment, force_terminal=True, no_color=not has_colour(environment))
 
 
 def plain_console(environment: Mapping[str, str]) -> Console:
-    """What renders for pipes and dumb terminals: no escape code leaves it."""
+    """A console that renders for pipes and dumb terminals, without escape codes."""
     columns = environment.get("COLUMNS", "")
     return _console(
         environment,
@@ -117,9 +117,9 @@ def plain_console(environment: Mapping[str, str]) -> Console:
 
 
 def _console(environment: Mapping[str, str], **options: Any) -> Console:
-    """Nothing is highlighted, no markup is read.
+    """A console without highlighting and markup, for capturing.
 
-    It is for capturing; its own file goes nowhere, because Rich writes to it even then.
+    Its file is discarded, because Rich writes to it even while capturing.
     """
     from rich.console import Console
 

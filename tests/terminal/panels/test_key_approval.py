@@ -19,7 +19,7 @@ from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
 from nca.terminal.commands.registry import find_command
 from nca.terminal.panels.approval_panel import COMMAND_LINES, DIFF_LINES, panel, rule_of
-from nca.terminal.panels.key_approval import Question
+from nca.terminal.panels.key_approval import ApprovalKeys
 from nca.terminal.render.plain import PlainDraw
 from nca.terminal.render.theme import plain_console
 from tests.terminal.stage import a_stage
@@ -38,7 +38,7 @@ def shown(asked: ApprovalAsked) -> str:
     return captured.get()
 
 
-def take(question: Question, keys: str) -> Answer | None:
+def take(question: ApprovalKeys, keys: str) -> Answer | None:
     answer = None
     for key in keys:
         special = {ENTER: Keys.ControlM, "\x7f": Keys.ControlH}.get(key, key)
@@ -63,18 +63,18 @@ def take(question: Question, keys: str) -> Answer | None:
     ],
 )
 def test_each_key(keys: str, answer: Answer | None) -> None:
-    assert take(Question(has_rule=True), keys) == answer
+    assert take(ApprovalKeys(has_rule=True), keys) == answer
 
 
 @pytest.mark.parametrize("key", ["s", "a"])
 def test_without_something_to_name_there_is_no_rule(key: str) -> None:
-    question = Question(has_rule=False)
+    question = ApprovalKeys(has_rule=False)
     assert take(question, key) is None
     assert "always" not in question.line().plain
 
 
 def test_arrows_and_pastes_answer_nothing() -> None:
-    question = Question(has_rule=True)
+    question = ApprovalKeys(has_rule=True)
     for key in (KeyPress(Keys.Up), KeyPress(Keys.BracketedPaste, "y"), KeyPress(Keys.ControlJ)):
         assert question.take(key) is None
 
@@ -168,7 +168,7 @@ def test_no_with_a_word_reaches_the_model(start: Callable[..., Tty], tmp_path: P
     tty.line("write it")
     tty.sees("Allow it?")
     tty.send("n")
-    tty.sees("Why, for the model?")
+    tty.sees("Reason for the model")
     tty.send("use b.txt\r")
     tty.sees("Then not.")
     tty.line("exit")

@@ -88,7 +88,7 @@ def test_nothing_found_says_where_else_to_look() -> None:
     rows.search("nothing like it")
     rows.move(1)
     assert rows.chosen is None
-    assert "nothing found in this directory; Tab looks in all" in text(rows)[0]
+    assert "nothing found in this directory; Tab shows all" in text(rows)[0]
     rows.turn()
     assert text(rows)[0].strip() == "nothing found"
 

@@ -43,4 +43,4 @@ def test_a_line_of_any_length_is_bounded_and_nothing_hostile_passes() -> None:
 
 
 def test_what_is_left_out_is_said() -> None:
-    assert diff_lines("+a\n+b\n+c", 2)[-1].plain == "  … and 1 more line that are not shown here"
+    assert diff_lines("+a\n+b\n+c", 2)[-1].plain == "  … and 1 more line not shown"

@@ -160,7 +160,7 @@ def test_retries_notices_and_ends() -> None:
     assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
         "Half an",
         "",
-        "Interrupted; what came so far is kept. Ctrl-C again leaves.",
+        "Interrupted. The answer so far is kept. Ctrl-C again leaves.",
     ]
 
 
@@ -206,7 +206,7 @@ def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,99 @@\n" + "\n".join(f"+line {number}" for number in range(99))
     lines = Seen(rows=60).lines(ToolFinished("1", "write_file", is_error=False, summary="", seconds=0.1, diff=diff))
     assert len(lines) == 1 + DIFF_LINES + 1
-    assert lines[-1] == f"  … and {99 + 3 - DIFF_LINES} more lines · /show has the whole"
+    assert lines[-1] == f"  … and {99 + 3 - DIFF_LINES} more lines (/show has all of it)"
 
 
 def test_a_change_that_was_shown_before_is_not_shown_again() -> None:

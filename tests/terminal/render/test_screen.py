@@ -101,4 +101,4 @@ def test_a_closed_terminal_is_silent_for_good() -> None:
     screen = Screen(Closed())
     screen.print(Text("a"))
     screen.draw([Text("b")], Text("c"))
-    assert screen.is_gone
+    assert screen.failure is not None
