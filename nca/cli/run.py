@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,8 +39,6 @@ def run(
     config: flags.Config = None,
 ) -> int:
     """Send one message and print the answer. Notices go to standard error."""
-    import asyncio
-
     from nca.cli.startup import load_settings, settings_of
     from nca.errors import UsageError
 
@@ -60,8 +62,6 @@ def run(
 
 def _text(prompt: str | None) -> str:
     """The prompt, then what is piped in."""
-    import sys
-
     from nca.errors import UsageError
     from nca.messages import clean_text
 
@@ -75,19 +75,18 @@ def _text(prompt: str | None) -> str:
 
 
 async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json: bool, stream: str | None) -> int:
-
     from nca.cli.startup import open_conversation, open_store
     from nca.terminal.interrupts import Interrupts, Stopped
     from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 
     interrupts = Interrupts(ends_at_first=True)
-    watch = _Watch(as_json, stream, interrupts)
-    with open_store(loaded, watch.listen) as store:
-        conversation = await open_conversation(loaded, store, watch.listen, session=session, kind="run")
+    printer = _TurnPrinter(as_json, stream, interrupts)
+    with open_store(loaded, printer.on_event) as store:
+        conversation = await open_conversation(loaded, store, printer.on_event, session=session, kind="run")
         try:
             with interrupts.handled():
                 finished = await interrupts.run(conversation.send(text))
-            watch.close(conversation, finished)
+            printer.finish(conversation, finished)
         except Stopped:
             return interrupts.exit_code or INTERRUPTED_EXIT_CODE
         finally:
@@ -95,67 +94,45 @@ async def _turn(loaded: LoadedSettings, text: str, session: str | None, as_json:
     return finished.exit_code if interrupts.exit_code is None else interrupts.exit_code
 
 
-class _Watch:
-    """Listens to the turn and prints it as it was asked for."""
+class _TurnPrinter:
+    """Prints the turn's events in the format that was asked for. A failed write ends the turn: nobody would read it."""
 
     def __init__(self, as_json: bool, stream: str | None, interrupts: Interrupts) -> None:
-        import io
-        import os
-        import sys
-
         from nca.terminal.render.plain import PlainDraw
 
-        self._interrupts = interrupts
-        self.unanswered: list[ApprovalAsked] = []
-        self._asked: ApprovalAsked | None = None
-        self._is_stopped = False
         self._as_json = as_json
         self._stream = stream
+        self._interrupts = interrupts
+        self._asked: ApprovalAsked | None = None
+        self._unanswered: list[ApprovalAsked] = []
+        self._failure: Exception | None = None
         self._draw = PlainDraw(io.StringIO() if as_json else sys.stdout, sys.stderr, os.environ)
 
-    def listen(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         from nca.events import ApprovalAsked, ApprovalGiven
+        from nca.terminal.render.stream_writer import write_error_exit_code
 
-        if isinstance(event, ApprovalAsked):
-            self._asked = event
-        if isinstance(event, ApprovalGiven) and event.decision == "unanswered" and self._asked is not None:
-            self.unanswered.append(self._asked)
-        if self._stream:
-            try:
-                _write_json(event)
-            except OSError as error:
-                self._stop(error)
-        else:
+        match event:
+            case ApprovalAsked():
+                self._asked = event
+            case ApprovalGiven(decision="unanswered") if self._asked is not None:
+                self._unanswered.append(self._asked)
+            case _:
+                pass
+        if not self._stream:
             self._draw.on_event(event)
-            if self._draw.failure is not None:
-                self._stop(self._draw.failure, is_told=True)
+            self._failure = self._draw.failure
+        elif self._failure is None:
+            self._failure = _write_event(event)
+        if self._failure is not None:
+            self._interrupts.end(write_error_exit_code(self._failure))
 
-    def _stop(self, failure: Exception, *, is_told: bool = False) -> None:
-        """Standard output takes nothing more."""
-        import sys
-
-        from nca.terminal.render.stream_writer import (
-            is_broken_pipe,
-            write_error_exit_code,
-            write_error_line,
-        )
-
-        if self._is_stopped:
-            return
-        self._is_stopped = True
-        if not is_broken_pipe(failure) and not is_told:
-            print(f"nca: {write_error_line(failure)}", file=sys.stderr)
-        # What nobody reads, nobody is to pay for.
-        self._interrupts.end(write_error_exit_code(failure))
-
-    def close(self, conversation: Conversation, finished: TurnFinished) -> None:
-        """After everything else: what nobody could approve; with --json, the one object."""
-        import sys
-
+    def finish(self, conversation: Conversation, finished: TurnFinished) -> None:
+        """Report the calls that nobody could approve; with --json, print the object."""
         from nca.terminal.render.event_lines import unanswered_line
 
         if self._stream:
-            for name, needs in dict.fromkeys((one.name, one.needs) for one in self.unanswered):
+            for name, needs in dict.fromkeys((one.name, one.needs) for one in self._unanswered):
                 print(f"nca run: {unanswered_line(name, needs)}", file=sys.stderr)
         if not self._as_json:
             return
@@ -169,17 +146,28 @@ class _Watch:
             "seconds": finished.seconds,
             "usage": conversation.session.usage.totals(),
             "turn_cost": finished.cost,
-            "unanswered": [one.summary for one in self.unanswered],
+            "unanswered": [one.summary for one in self._unanswered],
             "context": stats,
             "compactions": conversation.context.history(),
         }
         _write_json(summary)
 
 
-def _write_json(value: Any) -> None:
-    """One line on standard output, which may be a terminal."""
-    import sys
+def _write_event(event: Event) -> OSError | None:
+    """Print the event as a line of JSON. Returns the error if it cannot be written, and reports a full disk."""
+    from nca.terminal.render.stream_writer import is_broken_pipe, write_error_line
 
+    try:
+        _write_json(event)
+    except OSError as error:
+        if not is_broken_pipe(error):
+            print(f"nca: {write_error_line(error)}", file=sys.stderr)
+        return error
+    return None
+
+
+def _write_json(value: Any) -> None:
+    """Print one line of JSON on standard output, which may be a terminal."""
     import msgspec
 
     from nca.terminal.render.sanitize import json_to_terminal
