@@ -86,7 +86,7 @@ def test_the_panel_shows_all_of_it_and_says_what_is_left_out() -> None:
     assert "+one" in text
     command = "\n".join(f"echo {number}" for number in range(COMMAND_LINES + 5))
     text = shown(ApprovalAsked("c", "shell", "execute", "$ …", command=command, directory="/work/sub"))
-    assert "5 more lines that are not shown" in text
+    assert "5 more lines not shown" in text
     assert "in /work/sub" in text
     long = ApprovalAsked("c", "edit_file", "write", "edit", path="/a", diff="\n".join(["+x"] * (DIFF_LINES + 7)))
     assert "7 more lines that are not shown" in shown(long)
