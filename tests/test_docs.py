@@ -233,6 +233,17 @@ def test_files_that_the_page_on_architecture_names_exist() -> None:
     assert not [name for name in named if not _is_there(name)]
 
 
+def test_decisions_that_the_code_names_exist() -> None:
+    """A comment says: docs/decisions.md, "Title"."""
+    page = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    titles = set(re.findall(r"^## (.+)$", page, re.MULTILINE))
+    for folder in ("nca", "benchmarks", "scripts"):
+        for file in (ROOT / folder).rglob("*.py"):
+            words = " ".join(file.read_text(encoding="utf-8").replace("#", " ").split())
+            for title in re.findall(r'docs/decisions\.md, "([^"]+)"', words):
+                assert title in titles, f"{file.name}: there is no decision {title!r}"
+
+
 def _is_there(name: str) -> bool:
     """`context/plan`, or `context/stages/`, below nca/."""
     path = ROOT / "nca" / name
