@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nca.library.replay import Replay
-    from nca.messages import Message
+    from nca.sessions.transfer import SessionCopy
 
 _LISTED = 12
 """Compactions listed one by one; --json has all."""
@@ -53,71 +52,50 @@ def bench(
         summarizer=summarizer or "none",
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
-    recorded = _read(file)
-    report = replay(
-        recorded.messages,
-        loaded,
-        model=model or recorded.model,
-        tools=recorded.tools,
-        summarizer=summarizer_of(loaded),
-    )
+    name, copy, tools = _read(file)
+    messages = [entry.message for entry in copy.entries]
+    summarize = summarizer_of(loaded)
+    report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarize)
     if as_json:
         typer.echo(msgspec.json.encode(report).decode("utf-8"))
         return 0
-    for line in _lines(recorded, report, has_summarizer=summarizer not in (None, "", "none")):
+    for line in _lines(name, report, has_summarizer=summarizer not in (None, "", "none")):
         typer.echo(line)
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """A conversation to replay. `model` is "" if its source names none."""
-
-    name: str
-    messages: list[Message]
-    model: str
-    tools: list[Any]
-
-
-def _read(file: str) -> _Recorded:
-    """Raises UsageError, InvalidMessages; StoreError if the session store cannot be read."""
+def _read(file: str) -> tuple[str, SessionCopy, list[Any]]:
+    """The conversation with its name and tools. Raises UsageError, InvalidMessages, StoreError."""
     from nca.cli.input_file import read_input
+    from nca.cli.startup import open_session_store
+    from nca.errors import SessionNotFound, UsageError
     from nca.transcripts import read_transcript
     from nca.transcripts.session_file import read_session
 
-    if file != "-" and not Path(file).exists():
-        return _read_stored(file)
-    raw, source = read_input(file)
-    copy = read_session(raw, source, directory="")
-    messages = [entry.message for entry in copy.entries]
-    return _Recorded(source, messages, copy.info.model, read_transcript(raw, source).tools)
-
-
-def _read_stored(wanted: str) -> _Recorded:
-    from nca.cli.startup import open_session_store
-    from nca.errors import SessionNotFound, UsageError
-
+    if file == "-" or Path(file).exists():
+        raw, source = read_input(file)
+        return source, read_session(raw, source, directory=""), read_transcript(raw, source).tools
     try:
-        with open_session_store(read_only=True) as store, store.open_session(wanted, read_only=True) as session:
-            messages = [entry.message for entry in session.log.entries()]
-            return _Recorded(session.info.id, messages, session.info.model, [])
+        with open_session_store(read_only=True) as store:
+            copy = store.copy_of(file)
+            return copy.info.id, copy, []
     except SessionNotFound as error:
         if "could be any" in error.message:
             raise
         raise UsageError(
-            f"{wanted}: there is no such file, and no session with that id or name.",
+            f"{file}: there is no such file, and no session with that id or name.",
             advice="`nca sessions list` lists sessions.",
         ) from error
 
 
-def _lines(recorded: _Recorded, report: Replay, *, has_summarizer: bool) -> Iterator[str]:
+def _lines(name: str, report: Replay, *, has_summarizer: bool) -> Iterator[str]:
     """Figures only: the text of the conversation is not shown."""
     from nca.terminal.render.sanitize import one_line
 
     window = f"{report.model or 'any model'}, window {report.window_tokens:,} tokens"
     assumed = " (assumed; set it with --model or --context-window)" if report.window_is_assumed else ""
     yield (
-        f"{one_line(recorded.name)}: {report.messages:,} messages, {report.turns:,} turns,"
+        f"{one_line(name)}: {report.messages:,} messages, {report.turns:,} turns,"
         f" {report.requests:,} requests; {one_line(window)}{assumed}, budget {report.budget_tokens:,}"
     )
     yield ""

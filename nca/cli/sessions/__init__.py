@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from nca.cli.sessions import changing, exporting, listing, searching, showing
+from nca.cli.sessions import browsing, changing, exporting
 
 app = typer.Typer(help="List, search, export, change and delete stored sessions.", no_args_is_help=True)
-app.command("list")(listing.list_sessions)
-app.command("show")(showing.show_session)
-app.command("search")(searching.search_sessions)
+app.command("list")(browsing.list_sessions)
+app.command("show")(browsing.show_session)
+app.command("search")(browsing.search_sessions)
 app.command("export")(exporting.export_session)
 app.command("import")(exporting.import_session)
 app.command("rename")(changing.rename_session)

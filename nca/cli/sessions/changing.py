@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nca.cli.flags import SessionId
-from nca.cli.sessions.printing import print_new_session, short_title
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import title
+
+if TYPE_CHECKING:
+    from nca.sessions import SessionInfo
+
+_TITLE_CHARS = 60
 
 
 def rename_session(
@@ -60,7 +65,7 @@ def delete_session(
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError("Cannot ask for confirmation here.", advice="Use --yes to delete without asking.")
         count = counted(info.messages, "message")
-        if not typer.confirm(f"Permanently delete {info.id}, “{short_title(info)}”, {count}?"):
+        if not typer.confirm(f"Permanently delete {info.id}, “{title(info, _TITLE_CHARS)}”, {count}?"):
             typer.echo("Nothing was deleted.")
             return
     with open_session_store(read_only=False) as store:
@@ -82,8 +87,14 @@ def back_up_sessions(
     typer.echo(f"Backed up {counted(count, 'session')} to {one_line(str(file))}.")
 
 
+def print_new_session(info: SessionInfo) -> None:
+    """Print a new session's id to standard output for scripts, and how to resume it to standard error."""
+    typer.echo(info.id)
+    typer.echo(f"{counted(info.messages, 'message')}. Resume with: nca loop --resume {info.id}", err=True)
+
+
 def _set_pinned(session_id: str, *, is_pinned: bool) -> None:
     with open_session_store(read_only=False) as store, store.open_session(session_id) as session:
         session.set_pinned(is_pinned)
         info = session.info
-    typer.echo(f"{'Pinned' if is_pinned else 'Unpinned'} {info.id}, “{short_title(info)}”.")
+    typer.echo(f"{'Pinned' if is_pinned else 'Unpinned'} {info.id}, “{title(info, _TITLE_CHARS)}”.")

@@ -11,7 +11,7 @@ import typer
 
 from nca.cli.flags import SessionId
 from nca.cli.input_file import read_input
-from nca.cli.sessions.printing import print_new_session
+from nca.cli.sessions.changing import print_new_session
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line

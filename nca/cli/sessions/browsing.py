@@ -1,0 +1,166 @@
+"""`nca sessions list`, `show` and `search`. They write nothing and take no lock."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nca.cli.flags import AsJson, SessionId
+from nca.cli.startup import open_session_store
+from nca.terminal.render.humanize import counted, local_time
+from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.sessions import title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nca.messages import Entry
+    from nca.sessions import Hit, Session, SessionHit, SessionInfo, Store
+
+_LISTED = 50
+_TITLE_CHARS = 60
+_ARGUMENTS_CHARS = 200
+
+
+def list_sessions(
+    as_json: AsJson = False,
+    everything: Annotated[bool, typer.Option("--all", help=f"List all sessions, not only the last {_LISTED}.")] = False,
+) -> None:
+    """List sessions, most recently used first."""
+    with open_session_store(read_only=True) as store:
+        infos = store.list(None if everything else _LISTED + 1)
+    shown = infos if everything else infos[:_LISTED]
+    if as_json:
+        import msgspec
+
+        _print_json(msgspec.to_builtins(shown))
+        return
+    if not shown:
+        typer.echo("No sessions yet.")
+    for info in shown:
+        typer.echo(_row(info, pin="*" if info.is_pinned else " ", model=one_line(info.model)))
+    if len(infos) > len(shown):
+        typer.echo("… and older ones. `nca sessions list --all` lists every session.")
+
+
+def show_session(session_id: SessionId, as_json: AsJson = False) -> None:
+    """Show a session's messages, compactions and summaries."""
+    with open_session_store(read_only=True) as store, store.open_session(session_id, read_only=True) as session:
+        if as_json:
+            _print_json(_session_dict(session))
+        else:
+            _print_session(session)
+
+
+def search_sessions(
+    question: Annotated[list[str], typer.Argument(metavar="TEXT...", help="A question, words, a path or an error.")],
+    in_session: Annotated[str, typer.Option("--session", metavar="ID", help="Search one session only.")] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show the best messages of all sessions, not the best sessions.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Show at most this many results.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Search all messages, including those that were compacted."""
+    from nca.errors import UsageError
+
+    text = " ".join(question)
+    if in_session and everything:
+        raise UsageError("--session and --all exclude each other.")
+    with open_session_store(read_only=True) as store:
+        if in_session:
+            with store.open_session(in_session, read_only=True) as session:
+                hits: list[Hit] | list[SessionHit] = session.search(text, limit)
+        elif everything:
+            hits = store.search(text, limit)
+        else:
+            hits = store.search_sessions(text, limit)
+        if as_json:
+            _print_json([_hit_dict(hit, store) for hit in hits])
+            return
+        for line in [line for hit in hits for line in _hit_lines(hit, store)] or ["Nothing found."]:
+            typer.echo(line)
+
+
+def _row(info: SessionInfo, *, pin: str = "", model: str = "") -> str:
+    marked = f"{info.id} {pin} " if pin else f"{info.id}  "
+    return f"{marked}{local_time(info.updated_at)}  {info.messages:>6,}  {title(info, _TITLE_CHARS)}  {model}".rstrip()
+
+
+def _session_dict(session: Session) -> dict[str, Any]:
+    import msgspec
+
+    from nca.wire import message_to_dict
+
+    return {
+        **msgspec.to_builtins(session.info),
+        "log": [
+            {"seq": entry.seq, "at": entry.at, "message": message_to_dict(entry.message)}
+            for entry in session.log.entries()
+        ],
+        "pins": sorted(session.views.pins()),
+        "compactions": msgspec.to_builtins(session.views.compactions()),
+        "summaries": msgspec.to_builtins(session.views.summaries()),
+        "usage": msgspec.to_builtins(session.usage.totals()),
+    }
+
+
+def _print_session(session: Session) -> None:
+    from nca.transcripts.descriptions import compaction_line, message_notes, summary_line
+
+    info = session.info
+    used = f"{local_time(info.created_at)} to {local_time(info.updated_at)}"
+    typer.echo(f"session    {info.id}" + (f" ({one_line(info.name)})" if info.name else ""))
+    typer.echo(f"directory  {one_line(info.directory)}")
+    typer.echo(f"model      {one_line(info.model)}")
+    typer.echo(f"used       {used}, {counted(info.messages, 'message')}")
+    pins = session.views.pins()
+    for entry in session.log.entries():
+        _print_entry(entry, message_notes(entry, pins))
+    records = session.views.compactions()
+    if records:
+        typer.echo("\ncompactions")
+    for record in records:
+        typer.echo(f"{record.id} {local_time(record.at)}  {one_line(compaction_line(record))}")
+    for summary in session.views.summaries():
+        typer.echo(f"\n{one_line(summary_line(summary))}")
+        typer.echo(to_terminal(summary.text))
+
+
+def _print_entry(entry: Entry, notes: list[str]) -> None:
+    message = entry.message
+    typer.echo(f"\n{entry.seq} {message.role}" + (f" ({one_line(', '.join(notes))})" if notes else ""))
+    if message.text:
+        typer.echo(to_terminal(message.text))
+    for part in message.attachments:
+        typer.echo(f"[attached {one_line(part.path)}, {part.original_bytes:,} bytes]")
+    for call in message.tool_calls:
+        typer.echo(f"→ {one_line(call.name)} {one_line(call.arguments, _ARGUMENTS_CHARS)}")
+
+
+def _hit_dict(hit: Hit | SessionHit, store: Store) -> dict[str, Any]:
+    import msgspec
+
+    from nca.sessions import SessionHit
+
+    info = store.find(hit.session) if isinstance(hit, SessionHit) else None
+    return {**(msgspec.to_builtins(info) if info else {}), **msgspec.to_builtins(hit)}
+
+
+def _hit_lines(hit: Hit | SessionHit, store: Store) -> Iterator[str]:
+    """One line for a message; for a session one line, and one for each message found in it."""
+    from nca.sessions import SessionHit
+
+    if not isinstance(hit, SessionHit):
+        yield f"{one_line(hit.id)}  {one_line(hit.role)}: {one_line(hit.snippet)}"
+        return
+    yield _row(store.find(hit.session))
+    for message in hit.hits:
+        yield from (f"    {line}" for line in _hit_lines(message, store))
+
+
+def _print_json(value: Any) -> None:
+    """Print indented JSON. It is ASCII only, so stored text cannot send control characters to the terminal."""
+    typer.echo(json.dumps(value, indent=2))
