@@ -42,7 +42,8 @@ def open_chat(words: LoopArguments) -> int:
 
     if words.session is not None and not words.resume:
         raise UsageError(
-            f"nca loop takes no text ({words.session!r}).", advice="nca run asks once; --resume ID goes on."
+            f"nca loop takes no message ({words.session!r}).",
+            advice="nca run sends one message; --resume ID resumes a session.",
         )
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
