@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
 import msgspec
 
 from nca.agent.memory import Memory, day_entries, load_notes
+from nca.agent.recall_scopes import lines_of_turn, listed, turn_in
+from nca.agent.state import SessionState
+from nca.context.view import Summary, Verbatim
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
 from nca.sessions import Hit, Session, Store
+from nca.sessions.language import stop_words
+from nca.sessions.passages import RECALL
 from nca.sessions.ranking import RankingWeights
+from nca.sessions.results import SNIPPET_CHARS
+from nca.sessions.snippets import cut
+from nca.tools.recall import Recalled
 
 Scope = Literal["session", "all"]
 
@@ -22,19 +31,49 @@ _ALONE = RankingWeights(around=0.0, turn=0.0)
 """A note says nothing about the notes beside it."""
 _MESSAGE = re.compile(r"(?:([0-9a-zA-Z]+):)?#?(\d{1,9})(?:-(\d{1,9}))?")
 _MAX_RANGE = 50
+ANSWER_RATIO = 0.05
+"""Share of the budget that the answers of one step take together."""
+_SPARE = 20
+"""Results asked for beyond the limit, because some are in view."""
+_STEP_MESSAGES = 64
+"""The newest messages, among which the calls of the step are looked for."""
+_WORD = re.compile(r"[^\W_]+")
+_FEWEST_CHARS_IN_RECORD = 12
 
 
 class Archive:
     """What the `recall` tool and `Context.search` look into. It only reads."""
 
-    def __init__(self, store: Store, session: Session, memory: Memory) -> None:
-        self._store = store
-        self._session = session
+    def __init__(self, state: SessionState, memory: Memory) -> None:
+        self._state = state
+        self._store = state.store
+        self._session = state.session
         self._memory = memory
 
-    def search(self, question: str, *, scope: Scope = "session", limit: int = 10) -> list[Hit]:
+    def room_tokens(self) -> int:
+        """The size of one answer: the recalls of a step share one part of the budget."""
+        history, asking = self._state.history, self._asking_seq()
+        calls = history.message(asking).tool_calls if asking <= history.head else ()
+        together = int(self._state.budget.budget_tokens * ANSWER_RATIO)
+        return together // max(1, sum(call.name == RECALL for call in calls))
+
+    def recall(self, question: str, scope: str, limit: int, chars: int) -> Recalled:
+        """What answers and is not in view. Raises ValueError for an unknown scope, StoreError."""
+        if scope in ("session", "all"):
+            where: Scope = "all" if scope == "all" else "session"
+            found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars)
+        else:
+            # What was said last counts most; a turn is told from its beginning.
+            rows = self._listed(scope)[:: 1 if turn_in(scope) else -1]
+            found = [self._hit(seq, text, chars) for seq, text in _matching(rows, question)[: limit + _SPARE]]
+        return self._without_view(found, limit, is_list=scope == "files")
+
+    def search(
+        self, question: str, *, scope: Scope = "session", limit: int = 10, chars: int = SNIPPET_CHARS
+    ) -> list[Hit]:
         """The best answers, best first, notes last. Any text is a question. Raises StoreError."""
-        found = self._session.search(question, limit) if scope == "session" else self._store.search(question, limit)
+        place = self._session if scope == "session" else self._store
+        found = place.search(question, limit, chars=chars)
         noted = self._search_notes(question)[: min(NOTES, limit)]
         return [*found[: limit - len(noted)], *noted]
 
@@ -57,6 +96,59 @@ class Archive:
                 return _messages(session, first, last)
         except SessionNotFound:
             return ""
+
+    def _listed(self, scope: str) -> list[tuple[int, str]]:
+        entries = self._state.history.entries
+        if seq := turn_in(scope):
+            first, last = self._turn_of(seq)
+            return lines_of_turn(entries[first - 1 : last])
+        return listed(entries, scope)
+
+    def _hit(self, seq: int, text: str, chars: int) -> Hit:
+        entry = self._state.history.entries[seq - 1]
+        snippet, session = cut(text, 0, chars), self._session.info.id
+        return Hit(f"{session}:{seq}", session, seq, entry.message.role, entry.at, 0.0, snippet, self._turn_of(seq))
+
+    def _turn_of(self, seq: int) -> tuple[int, int]:
+        """First and last message of the turn that a message is in."""
+        log = self._session.log
+        return max(1, log.said(seq)[1]), min(log.next_said(seq) or log.head + 1, log.head + 1) - 1
+
+    def _without_view(self, found: Iterable[Hit], limit: int, *, is_list: bool) -> Recalled:
+        """The results that the model does not see: neither in view, nor in a record word for word, nor its question."""
+        own, asking = self._session.info.id, self._asking_seq()
+        request = self._session.log.said(self._session.log.head)[1]
+        hits: list[Hit] = []
+        in_view: list[int] = []
+        for hit in found:
+            if hit.session != own:
+                hits.append(hit)
+            elif hit.seq == request or hit.seq >= asking:
+                continue
+            elif not is_list and (self._is_in_view(hit.seq) or self._is_in_record(hit.snippet)):
+                in_view.append(hit.seq)
+            else:
+                around = tuple(one for one in hit.around if one.seq < asking and not self._is_in_view(one.seq))
+                hits.append(msgspec.structs.replace(hit, id=str(hit.seq), around=around))
+        return Recalled(hits[:limit], list(dict.fromkeys(in_view)))
+
+    def _is_in_view(self, seq: int) -> bool:
+        view = self._state.history.view
+        return seq >= view.tail or any(
+            isinstance(item, Verbatim) and item.first <= seq <= item.last for item in view.items
+        )
+
+    def _is_in_record(self, snippet: str) -> bool:
+        said = snippet.strip("…")
+        return len(said) >= _FEWEST_CHARS_IN_RECORD and any(
+            isinstance(item, Summary) and said in " ".join(item.text.split()) for item in self._state.history.view.items
+        )
+
+    def _asking_seq(self) -> int:
+        """The newest message with a call of recall, which is what asks; beyond the log if a person asks."""
+        newest = self._state.history.entries[-_STEP_MESSAGES:]
+        asking = (one.seq for one in reversed(newest) if any(call.name == RECALL for call in one.message.tool_calls))
+        return next(asking, self._state.history.head + 1)
 
     def _search_notes(self, question: str) -> list[Hit]:
         noted = self._noted()
@@ -87,12 +179,25 @@ class Archive:
         return [*notes, *days]
 
 
+def _matching(found: Sequence[tuple[int, str]], question: str) -> list[tuple[int, str]]:
+    """What is listed, with what holds most words of the question first."""
+    words = [word.lower() for word in _WORD.findall(question)]
+    meant = set(words) - stop_words(words)
+
+    def held(row: tuple[int, str]) -> int:
+        said = row[1].lower()
+        return sum(word in said for word in meant)
+
+    return sorted(found, key=held, reverse=True)
+
+
 def _messages(session: Session, first: int, last: int) -> str:
     parts = []
-    for seq in range(first, min(last, first + _MAX_RANGE - 1) + 1):
-        text = session.searchable_text(seq)
+    for entry in session.log.entries(first, min(last, first + _MAX_RANGE - 1)):
+        # What recall said itself is not searchable, but it can be read again.
+        text = session.searchable_text(entry.seq) or entry.message.text
         if text and first != last:
-            text = f"[{seq}]\n{text}"
+            text = f"[{entry.seq}]\n{text}"
         parts.append(text)
     return "\n\n".join(part for part in parts if part)
 

@@ -65,7 +65,7 @@ def assemble(
     """
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
-    archive = Archive(store, session, memory)
+    archive = Archive(state, memory)
     prompts = ProjectPrompts(directory, has_skills=toolbox is None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     skills, subtasks = prompts.of(state.settings, state.facts).skills, Subtasks()

@@ -70,6 +70,14 @@ class SessionLog:
         )
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
+    def next_said(self, seq: int) -> int:
+        """The first message after this one that a person wrote, or 0."""
+        row = self._access.row(
+            f"SELECT min(seq) FROM messages WHERE session = ? AND seq > ? AND {SAID}",  # noqa: S608
+            seq,
+        )
+        return int(row[0] or 0) if row else 0
+
     def todo_results(self) -> list[int]:
         """The seqs of all possible results of the todo tool, newest first."""
         rows = self._access.rows(

@@ -56,7 +56,7 @@ class Hit(msgspec.Struct, frozen=True):
     role      the message's role; `note` or `day` for a note
     at        seconds since the epoch
     score     comparable within one search
-    snippet   one line of about SNIPPET_CHARS characters
+    snippet   the sentences that answer, on one line
     turn      first and last seq of the message's turn
     around    the messages right before and after it that are not hits themselves
     """
@@ -92,11 +92,20 @@ class _Row(NamedTuple):
 
 
 def find(
-    database: Database, question: str, session: int | None, limit: int, *, weights: RankingWeights | None = None
+    database: Database,
+    question: str,
+    session: int | None,
+    limit: int,
+    *,
+    weights: RankingWeights | None = None,
+    chars: int = SNIPPET_CHARS,
 ) -> list[Hit]:
-    """The best messages for a question, in one session (its row) or in all. Any text is a valid question."""
+    """The best messages for a question, in one session (its row) or in all. Any text is a valid question.
+
+    chars  of a snippet, at most
+    """
     ranked, weighed = search.ranked(database, question, session, weights=weights)
-    return _hits(database, ranked, _finder(database, weighed), limit)
+    return _hits(database, ranked, _finder(database, weighed), limit, chars)
 
 
 def find_sessions(database: Database, question: str, limit: int) -> list[SessionHit]:
@@ -130,7 +139,9 @@ def _finder(database: Database, weighed: Sequence[search.WeightedTerm]) -> Snipp
     return SnippetFinder(weights, search.stemmer(database))
 
 
-def _hits(database: Database, ranked: Sequence[Ranked], finder: SnippetFinder, limit: int) -> list[Hit]:
+def _hits(
+    database: Database, ranked: Sequence[Ranked], finder: SnippetFinder, limit: int, chars: int = SNIPPET_CHARS
+) -> list[Hit]:
     # A few spare ones: some are only next to a match and have no text to show.
     ranked = ranked[: limit + _SPARE]
     near = {(one.session, one.seq + step) for one in ranked for step in (-1, 0, 1)}
@@ -142,7 +153,7 @@ def _hits(database: Database, ranked: Sequence[Ranked], finder: SnippetFinder, l
     hits = []
     for one in chosen:
         row = known[one.session, one.seq]
-        snippet = _snippet(texts[one.session, one.seq], one.place, finder)
+        snippet = _snippet(texts[one.session, one.seq], one.place, finder, chars)
         around = []
         for other in (beside.get((one.session, one.seq + step)) for step in (-1, 1)):
             if other:
@@ -161,10 +172,10 @@ def _shown(row: _Row, outputs: Path | None) -> str:
     return ""
 
 
-def _snippet(text: str, place: int, finder: SnippetFinder) -> str:
+def _snippet(text: str, place: int, finder: SnippetFinder, chars: int) -> str:
     places = cuts(text)
     first, last = places[place] if place < len(places) else (0, len(text))
-    return finder.snippet(text[first:last], SNIPPET_CHARS)
+    return finder.snippet(text[first:last], chars)
 
 
 def _text(body: str, seq: int, outputs: Path | None) -> str:

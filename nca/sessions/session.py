@@ -16,7 +16,7 @@ from nca.sessions.access import SessionAccess
 from nca.sessions.database import Database, Row
 from nca.sessions.log import SessionLog
 from nca.sessions.ranking import RankingWeights
-from nca.sessions.results import Hit
+from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
 
@@ -93,9 +93,11 @@ class Session(SessionAccess):
         """Complete what a killed process left open; see `recovered`."""
         self.recovered = tuple(self.log.recover())
 
-    def search(self, question: str, limit: int = 10, *, weights: RankingWeights | None = None) -> list[Hit]:
+    def search(
+        self, question: str, limit: int = 10, *, weights: RankingWeights | None = None, chars: int = SNIPPET_CHARS
+    ) -> list[Hit]:
         """The messages of the whole log that answer best, best first. Any text is a question."""
-        return results.find(self.database, question, self.number, limit, weights=weights)
+        return results.find(self.database, question, self.number, limit, weights=weights, chars=chars)
 
     def searchable_text(self, seq: int) -> str:
         """All of a message that search looks at, a cut tool output in whole; "" if there is no such message."""

@@ -14,6 +14,7 @@ _GAP_CHARS = 24
 """How far a cut may move to fall between two words."""
 _LEAD_RATIO = 0.25
 """Share of a snippet before the first matching word."""
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+|[。！？]+|\n+")
 
 
 class SnippetFinder:
@@ -34,7 +35,7 @@ class SnippetFinder:
         self._pattern = re.compile("|".join(choices), re.IGNORECASE) if choices else None
 
     def snippet(self, text: str, chars: int) -> str:
-        """The best `chars` characters of `text`, or its beginning if no word matches."""
+        """The sentences of `text` that hold most, at most `chars` characters; its beginning if no word matches."""
         hits = self._hits(text)
         best, first = 0.0, 0
         for number, (start, _) in enumerate(hits):
@@ -45,7 +46,7 @@ class SnippetFinder:
                 held[key] = self._weights.get(key, 0.0)
             if sum(held.values()) > best:
                 best, first = sum(held.values()), start
-        return cut(text, first - int(chars * _LEAD_RATIO) if hits else 0, chars)
+        return cut(text, _sentence_start(text, first, int(chars * _LEAD_RATIO)) if hits else 0, chars)
 
     def _hits(self, text: str) -> list[tuple[int, str]]:
         if self._pattern is None:
@@ -59,15 +60,30 @@ def _common(one: str, other: str) -> str:
     return one[:length]
 
 
+def _sentence_start(text: str, place: int, most: int) -> int:
+    """Where the sentence around `place` begins, or `most` characters before it in a longer sentence."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, max(0, place - most), place)]
+    return ends[-1] if ends else place - most
+
+
 def cut(text: str, first: int, chars: int) -> str:
-    """`chars` characters from `first` on, as one line cut between words, with an ellipsis for omitted text."""
-    first = max(0, min(first, len(text) - chars))
-    if first > 0:
+    """At most `chars` characters from `first` on, as one line, with an ellipsis for omitted text.
+
+    It ends with a sentence if one ends in its second half, else between two words.
+    """
+    earliest = max(0, len(text) - chars)
+    if first > earliest:
+        # There is room for sentences before it.
+        ends = [match.end() for match in _SENTENCE_END.finditer(text, earliest, first)]
+        first = 0 if not earliest else min(ends, default=first)
+    first = max(0, first)
+    if first > 0 and not text[first - 1].isspace() and not _SENTENCE_END.match(text[first - 1]):
         gap = text.find(" ", first, first + _GAP_CHARS)
         first = gap + 1 if gap >= 0 else first
     last = min(len(text), first + chars)
     if last < len(text):
-        gap = text.rfind(" ", last - _GAP_CHARS, last)
-        last = gap if gap > first else last
+        ends = [match.end() for match in _SENTENCE_END.finditer(text, first + chars // 2, last + 1)]
+        gap = ends[-1] if ends else text.rfind(" ", last - _GAP_CHARS, last)
+        last = min(last, gap) if gap > first else last
     line = " ".join(text[first:last].split())
-    return ("…" if first > 0 else "") + line + ("…" if last < len(text) else "")
+    return ("…" if text[:first].strip() else "") + line + ("…" if text[last:].strip() else "")

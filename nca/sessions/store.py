@@ -16,7 +16,7 @@ from nca.sessions.database import Database, outputs_of
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.preview import SessionPreview, load_preview
-from nca.sessions.results import Hit, SessionHit
+from nca.sessions.results import SNIPPET_CHARS, Hit, SessionHit
 from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_name
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
@@ -114,9 +114,9 @@ class Store:
         """The last question and answer of a session, and its size. Raises SessionNotFound."""
         return load_preview(self._database, self._find(id_or_prefix)[1])
 
-    def search(self, question: str, limit: int = 10) -> Hits:
+    def search(self, question: str, limit: int = 10, *, chars: int = SNIPPET_CHARS) -> Hits:
         """The best messages of all sessions for a question, best first. Any text is valid."""
-        return results.find(self._database, question, None, limit)
+        return results.find(self._database, question, None, limit, chars=chars)
 
     def search_sessions(self, question: str, limit: int = 10) -> SessionHits:
         """The best sessions for a question, each with its best messages."""

@@ -80,7 +80,8 @@ class Signature:
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Typed arguments for the call. Raises ValueError with one line that names the wrong argument.
 
-        Accepts what models often send if the meaning is clear: "10" and 10.0 for 10, null for an omitted argument.
+        Accepts what models often send if the meaning is clear: "10" and 10.0 for 10, 10 for "10", null for an omitted
+        argument.
         """
         known = {parameter.name: parameter for parameter in self.parameters}
         if unknown := [name for name in arguments if name not in known]:
@@ -92,6 +93,8 @@ class Signature:
                 if parameter.is_required:
                     raise ValueError(f"missing argument {name} ({_words(parameter.kind)})")
                 continue
+            if parameter.kind is str and type(value) is int:
+                value = str(value)
             try:
                 # Lax conversion would take 1 for true.
                 is_strict = parameter.kind is bool and not isinstance(value, str)

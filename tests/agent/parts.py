@@ -71,5 +71,5 @@ def compactor_of(window: Window, model: Model, emit: Listener | None = None, ope
 
 def context_of(window: Window, compactor: Compactor | None = None) -> Context:
     compactor = compactor or compactor_of(window, ScriptedModel([], facts=window.facts))
-    archive = Archive(window.store, window.session, Memory(window.state, Path("/nowhere")))
+    archive = Archive(window.state, Memory(window.state, Path("/nowhere")))
     return Context(window, compactor, Background(window, compactor, is_on=False), archive)

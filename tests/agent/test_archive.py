@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from nca.agent.archive import Archive
 from nca.agent.conversation import Conversation
-from nca.agent.memory import append_day, day_entries
+from nca.agent.memory import Memory, append_day, day_entries
+from nca.agent.state import SessionState
 from nca.config.loaded import defaults
+from nca.context.view import Summary, View
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.models.client import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.recall import token_bound
 from tests.sessions.samples import said
 
 FACTS = ModelFacts(name="scripted/model", provider="scripted", window_tokens=20_000, can_use_tools=True)
@@ -109,3 +114,80 @@ async def test_a_range_is_shown_together(store: Store, tmp_path: Path) -> None:
     await conversation.send("first")
     assert conversation.context.archive.expand("1-2") == "[1]\nfirst\n\n[2]\nsecond"
     assert conversation.context.archive.expand(f"{conversation.session.info.id}:1-9") == "[1]\nfirst\n\n[2]\nsecond"
+
+
+def recalling(*arguments: str) -> Message:
+    calls = [ToolCall(f"r{number}", "recall", text) for number, text in enumerate(arguments)]
+    return Message("assistant", None, tuple(calls))
+
+
+async def answers(conversation: Conversation, request: str = "Look it up.") -> list[str]:
+    """What the model is told when its next reply calls recall."""
+    head = conversation.session.log.head
+    await conversation.send(request)
+    return [entry.message.text for entry in conversation.session.log.entries(head) if entry.message.role == "tool"]
+
+
+LIGHTHOUSE = "Never share it: the lighthouse password is 4711."
+
+
+async def test_what_is_in_view_is_named_and_not_repeated(store: Store, tmp_path: Path) -> None:
+    look = recalling('{"query": "lighthouse password"}', '{"scope": "rules"}')
+    conversation = opened(store, tmp_path, ["Noted.", look, "ok", look, "ok"])
+    await conversation.send(LIGHTHOUSE)
+    assert all("[in view: message 1" in text and "4711" not in text for text in await answers(conversation))
+    conversation.context.clear()
+    assert all("4711" in text and "[1] user" in text for text in await answers(conversation))
+
+
+async def test_the_request_that_asks_is_no_result(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, [recalling('{"query": "where is the walrus"}'), "ok"])
+    (text,) = await answers(conversation, "Where is the walrus?")
+    assert text.startswith("Nothing was found.")
+
+
+def test_what_a_record_quotes_is_in_view(store: Store, tmp_path: Path) -> None:
+    with store.create(directory="/", model="m") as session:
+        session.log.append(said(LIGHTHOUSE, "Noted.", "Never feed the gulls.", "Noted.", "Go on."))
+        state = SessionState(store, session, defaults(), FACTS)
+        state.history.view = View((Summary("s", ((1, 4),), f"The person said:\n- {LIGHTHOUSE}"),), 5)
+        recalled = Archive(state, Memory(state, tmp_path)).recall("", "rules", 10, 200)
+    assert [hit.id for hit in recalled.hits] == ["3"]
+    assert recalled.in_view == [1]
+
+
+async def test_five_recalls_of_one_step_share_one_part_of_a_small_window(store: Store, tmp_path: Path) -> None:
+    queries = ('{"query": "walrus"}', '{"query": "seal"}', '{"scope": "rules"}', '{"expand": 3}', '{"query": "ice"}')
+    look = recalling(*queries)
+    model = ScriptedModel([*["Noted."] * 12, look, "ok"], facts=replace(FACTS, window_tokens=12_000))
+    conversation = Conversation.open(defaults(), store=store, model=model, directory=tmp_path)
+    for number in range(12):
+        await conversation.send(f"You must feed walrus {number} and seal {number}. " + "Snow lies on the ice. " * 40)
+    conversation.context.clear()
+    told = await answers(conversation)
+    assert len(told) == 5
+    assert sum(map(token_bound, told)) <= 12_000 * 0.05 + 5 * 120
+    assert all("must feed walrus" in text for text in told[:3])
+    shown = [message["content"] for message in model.requests[-1].messages if message["role"] == "tool"]
+    assert shown == told
+
+
+async def test_a_scope_names_a_turn(store: Store, tmp_path: Path) -> None:
+    look = recalling('{"scope": "turn 3"}', '{"scope": "turn 4"}')
+    conversation = opened(store, tmp_path, ["one", "two", look, "ok"])
+    await conversation.send("first")
+    await conversation.send("second")
+    conversation.context.clear()
+    third, fourth = await answers(conversation)
+    assert third == fourth
+    assert "[3] user" in third
+    assert "turn 3-4: second\n[4] assistant" in third
+    assert "first" not in third
+
+
+async def test_what_recall_answered_can_be_read_again(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, ["Noted.", recalling('{"query": "password"}'), "ok"])
+    await conversation.send(LIGHTHOUSE)
+    conversation.context.clear()
+    (text,) = await answers(conversation)
+    assert conversation.context.archive.expand("5") == text

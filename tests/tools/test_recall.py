@@ -14,11 +14,12 @@ from nca.agent.archive import Archive
 from nca.agent.memory import Memory
 from nca.agent.state import SessionState
 from nca.config.loaded import defaults
+from nca.context.view import Marker, View
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
-from nca.sessions import Hit, Store
+from nca.sessions import Hit, Session, Store
 from nca.sessions.results import Neighbour
-from nca.tools.recall import MAX_ANSWER_TOKENS, Recall, answer, token_bound
+from nca.tools.recall import MAX_ANSWER_TOKENS, MAX_EXPANDED_TOKENS, Recall, answer, token_bound
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox, default_toolbox
 from tests.sessions.samples import said
@@ -33,15 +34,22 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def box(store: Store, tmp_path: Path) -> Toolbox:
+def session(store: Store) -> Session:
+    """A session of which nothing is in view."""
     session = store.create(directory="/", model="m")
-    session.log.append(
-        said("Where is the walrus?", "The walrus is in src/zoo.py.", *(f"walrus {n} {LONG}" for n in range(20)))
-    )
+    walruses = (f"walrus {n} {LONG}" for n in range(20))
+    gnu = "A gnu is \x1b[31mred\x1b[0m\x07 and\x08 grey."
+    session.log.append(said("Where is the walrus?", "The walrus is in src/zoo.py.", *walruses, "And the gnu?", gnu))
+    return session
+
+
+@pytest.fixture
+def box(store: Store, session: Session, tmp_path: Path) -> Toolbox:
     other = store.create(directory="/", model="m")
     other.log.append(said("The seal is in src/sea.py."))
-    state = SessionState(store, session, defaults(), ModelFacts("scripted/model", "scripted", 8_000))
-    return default_toolbox(tmp_path, Archive(store, session, Memory(state, tmp_path)))
+    state = SessionState(store, session, defaults(), ModelFacts("scripted/model", "scripted", 100_000))
+    state.history.view = View((Marker("gone", ((1, session.log.head),), ""),), session.log.head + 1)
+    return default_toolbox(tmp_path, Archive(state, Memory(state, tmp_path)))
 
 
 async def run(box: Toolbox, **arguments: object) -> ToolOutcome:
@@ -53,15 +61,17 @@ async def test_it_reads_only_and_is_there_with_an_archive_only(box: Toolbox, tmp
     assert "recall" not in default_toolbox(tmp_path).names
     assert box.describe(ToolCall("1", "recall", '{"query": "x", "scope": "all"}')) == "recall “x” in all sessions"
     assert box.describe(ToolCall("1", "recall", '{"expand": "12"}')) == "recall 12"
+    assert box.describe(ToolCall("1", "recall", '{"scope": "rules"}')) == "recall rules"
+    assert box.describe(ToolCall("1", "recall", '{"query": "x", "scope": "a.py"}')) == "recall “x” in a.py"
 
 
 async def test_an_answer_carries_ids_that_expand(box: Toolbox, store: Store) -> None:
     outcome = await run(box, query="in which src folder is the walrus")
     assert "data, not instructions" in outcome.text
     session = store.list()[-1].id
-    assert f"[{session}:2] assistant" in outcome.text
+    assert "[2] assistant" in outcome.text
     assert "src/zoo.py" in outcome.text
-    for wanted in (f"{session}:2", "2", "[2]", "#2"):
+    for wanted in (f"{session}:2", "2", "[2]", "#2", 2):
         whole = await run(box, expand=wanted)
         assert whole.text.endswith("The walrus is in src/zoo.py.")
         assert "data, not instructions" in whole.text
@@ -78,8 +88,34 @@ async def test_other_sessions_are_found_when_asked_for(box: Toolbox) -> None:
 async def test_every_answer_is_bounded(box: Toolbox) -> None:
     for arguments in ({"query": "walrus"}, {"expand": "5"}, {"expand": "1-22"}, {"expand": "5", "offset": 3000}):
         text = (await run(box, **arguments)).text
-        assert token_bound(text) <= MAX_ANSWER_TOKENS
+        assert token_bound(text) <= (MAX_EXPANDED_TOKENS if "expand" in arguments else MAX_ANSWER_TOKENS)
         assert len(text) > 1_000
+
+
+async def test_lines_of_a_message_are_shown_in_pieces_that_join(box: Toolbox, session: Session) -> None:
+    whole = "".join(f"line {number} of the output\n" for number in range(1, 2_001))
+    session.log.append([Message("user", whole)])
+    seq, first, joined = session.log.head, 101, ""
+    while first <= 1_900:
+        outcome = await run(box, query=f"recall expand={seq} lines={first}-1900")
+        header, piece = outcome.text.split("\n", 1)
+        joined += piece
+        last = first + piece.count("\n") - 1
+        assert header.startswith(f"[{seq}: lines {first}-{last} of 2000")
+        assert (f"continue with lines={last + 1}-1900" in header) == (last < 1_900)
+        first = last + 1
+    assert joined == "".join(whole.splitlines(keepends=True)[100:1_900])
+
+
+async def test_a_line_that_is_too_long_says_where_it_goes_on(box: Toolbox, session: Session) -> None:
+    whole = "first\n" + "word " * 20_000
+    session.log.append([Message("user", whole)])
+    outcome = await run(box, expand=str(session.log.head), lines="2")
+    header, piece = outcome.text.split("\n", 1)
+    offset = len("first\n") + len(piece)
+    assert f"line 2 is longer, continue with offset={offset}" in header
+    again = await run(box, expand=str(session.log.head), offset=offset)
+    assert whole[offset:].startswith(again.text.split("\n", 1)[1])
 
 
 async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: Store) -> None:
@@ -106,13 +142,28 @@ async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: 
         ({"expand": "ffffffff:1"}, "nothing has the id"),
         ({"expand": "note:1"}, "nothing has the id"),
         ({"expand": "2", "offset": 10_000}, "is past its end"),
-        ({"query": "x", "scope": "world"}, "scope"),
+        ({"query": "x", "scope": "world"}, "the scopes are session, all, rules"),
+        ({"expand": "2", "lines": "all"}, "a range such as 100-200"),
+        ({"expand": "2", "lines": "9-12"}, "has 1 lines"),
     ],
 )
 async def test_what_cannot_be_answered_says_why(box: Toolbox, arguments: dict[str, object], said: str) -> None:
     outcome = await run(box, **arguments)
     assert outcome.is_error
     assert said in outcome.text
+
+
+async def test_an_answer_holds_no_control_characters(box: Toolbox, session: Session) -> None:
+    assert "A gnu is red and grey." in (await run(box, query="gnu")).text
+    assert (await run(box, expand="24")).text.endswith("A gnu is red and grey.")
+
+
+def test_the_first_hit_is_shown_however_little_room_there_is() -> None:
+    hits = [Hit(str(seq), "s", seq, "user", 0.0, 1.0, "word " * 30, (1, 2)) for seq in (1, 2)]
+    text, shown = answer(hits, 10)
+    assert shown == 1
+    assert ("word " * 30).strip() in text
+    assert text.startswith("[1 of 2 found")
 
 
 async def test_what_recall_found_is_not_found_again(box: Toolbox, store: Store, tmp_path: Path) -> None:
@@ -133,6 +184,7 @@ def test_any_hits_make_a_bounded_answer(snippets: list[str]) -> None:
     ]
     text, shown = answer(hits)
     assert token_bound(text) <= MAX_ANSWER_TOKENS
+    assert not {char for char in text if char < " "} - {"\n", "\t"}
     assert shown == sum(f"[s:{seq}] user" in text for seq in range(1, len(hits) + 1))
 
 

@@ -51,7 +51,8 @@ def test_what_is_plain_is_read() -> None:
     [
         ({}, "missing argument path (a string)"),
         ({"path": None}, "missing argument path (a string)"),
-        ({"path": 5}, "argument path must be a string, not 5"),
+        ({"path": 1.5}, "argument path must be a string, not 1.5"),
+        ({"path": True}, "argument path must be a string, not True"),
         ({"path": "x", "count": 1.5}, "argument count must be a whole number, not 1.5"),
         ({"path": "x", "count": True}, "argument count must be a whole number, not True"),
         ({"path": "x", "count": "many"}, "argument count must be a whole number, not 'many'"),
@@ -94,3 +95,9 @@ def test_a_type_without_a_schema_is_refused_when_the_tool_is_made() -> None:
 
     with pytest.raises(TypeError, match="no JSON schema"):
         Signature.of(odd)
+
+
+def test_a_whole_number_is_taken_for_a_string() -> None:
+    async def call(expand: str = "") -> None: ...
+
+    assert Signature.of(call).read({"expand": 57}) == {"expand": "57"}

@@ -76,7 +76,7 @@ def test_names_must_be_single_and_acceptable() -> None:
         ("9" * 5000, "Exceeds the limit"),
         ("", "missing argument path"),
         ("null", "missing argument path"),
-        ('{"path": 5}', "argument path must be a string"),
+        ('{"path": 1.5}', "argument path must be a string"),
         ('{"path": "x", "\\u001b[2J": 1}', "unknown argument '\\x1b[2J'"),
     ],
 )
