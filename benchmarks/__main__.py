@@ -30,6 +30,8 @@ from benchmarks.page import page, pictures
 from benchmarks.readme import FIGURES, renewed
 from benchmarks.recall import recall
 from benchmarks.recalled import recalled
+from benchmarks.recorded import OWN, sessions_in
+from benchmarks.recorded import lines as recorded
 from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, saved_without_a_model
 
 DOCS = FIGURES.parent
@@ -163,7 +165,8 @@ def _engine(session: list[Row], folder: Path) -> list[str]:
         prefix_cost,
     )
     lines = [line.strip() for report in reports for line in report(session)]
-    return [*lines, *(line.strip() for line in recall(folder))]
+    played = recorded([*sessions_in(OWN), *sessions_in(folder)])
+    return [*lines, *(line.strip() for line in recall(folder)), *(f"played by hand: {line}" for line in played)]
 
 
 def _loops(options: argparse.Namespace) -> Iterable[Row]:

@@ -8,7 +8,7 @@ figures, but for the times.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,9 @@ from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.costs import cost_of
 from nca.wire import message_from_dict
+
+Watch = Callable[[int, Sequence[Message]], None]
+"""Takes each request when it would have been sent: the number of messages before it, and the messages in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +108,18 @@ def replay(
     model: str = "",
     tools: Sequence[Mapping[str, Any]] | None = None,
     summarizer: Summarizer | None = None,
+    watch: Watch | None = None,
 ) -> Replay:
     """Replay a conversation in the window of `model`, or in that of the settings.
 
     summarizer   as for `nca.compact`; None: summaries are extracts made by code, and nobody is asked
+    watch        called with the messages of each request, after a compaction that was due before it
 
     Raises UsageError, ConfigError.
     """
     loaded = loaded.for_model(model)
     facts = facts_of(model, loaded)
-    replaying = _Replaying(loaded, facts, budget_of(facts, loaded), read_tools(tools), summarizer)
+    replaying = _Replaying(loaded, facts, budget_of(facts, loaded), read_tools(tools), summarizer, watch)
     for seq, message in enumerate(messages, 1):
         replaying.take(Entry(seq, message))
     return replaying.found()
@@ -156,7 +161,9 @@ class _Replaying:
         budget: Budget,
         tools: Sequence[dict[str, Any]],
         summarizer: Summarizer | None,
+        watch: Watch | None,
     ) -> None:
+        self._watch = watch
         self._facts, self._budget, self._context = facts, budget, loaded.settings.context
         calibration = Calibration.unlearned(facts.provider, count_as=self._context.count_as)
         self._meter = Meter(model=facts.name, provider=facts.provider, calibration=calibration, tools=tools)
@@ -218,6 +225,8 @@ class _Replaying:
             if decision.action == "compact":
                 self._compact()
                 used = meter.used(history)
+        if self._watch is not None:
+            self._watch(head, repair(resolve(history), self._facts.provider))
         # Between two compactions a request only grows at its end; over one, it begins alike as far as both do.
         cached = self._with_before if self._kept_prefix is None else self._kept_prefix
         self._with.add(head, used, min(cached, used), answer_tokens)

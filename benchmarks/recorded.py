@@ -1,0 +1,152 @@
+"""Recorded sessions replayed in small windows: how many of the facts that were said can be read in each request.
+
+    python -m benchmarks.recorded [FOLDER]      default: $NCA_TRANSCRIPTS, else the sessions of the tests
+    python -m benchmarks.recorded --lines FILE  the messages of an export of nca, as lines to record
+
+A session is NAME.jsonl with the facts in NAME.facts.json beside it (docs/playing.md). Code alone writes what stands for
+the messages that are compacted away. What counts as readable is decided here, without anything of nca.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nca.config.loaded import defaults
+from nca.library.replay import replay
+from nca.messages import Message
+from nca.wire import message_from_dict, message_to_dict
+
+Row = dict[str, Any]
+WINDOWS = (8_000, 12_000, 16_000, 24_000)
+OWN = Path(__file__).parent.parent / "tests" / "data" / "sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What must stay readable from message `from_message` (the first is 1) on: any word of each group in `all_of`."""
+
+    name: str
+    from_message: int
+    kind: str
+    all_of: Sequence[Sequence[str]]
+
+    def is_in(self, text: str) -> bool:
+        return all(any(word in text for word in group) for group in self.all_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A session with its facts."""
+
+    name: str
+    rows: Sequence[Row]
+    facts: Sequence[Fact]
+
+
+@dataclass(slots=True)
+class Readable:
+    """What could be read in the requests of one session in one window.
+
+    requests   of each request: the message it follows, the number of facts due, the names of those that are lost
+    """
+
+    window_tokens: int
+    compactions: int = 0
+    requests: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        """Of all facts due in all requests, how many could be read."""
+        due = sum(count for _, count, _ in self.requests)
+        return 1 - sum(len(lost) for _, _, lost in self.requests) / due if due else 1.0
+
+    @property
+    def worst(self) -> tuple[float, int, tuple[str, ...]]:
+        """The request with the smallest share: the share, the message it follows, and what is lost."""
+        shares = [(1 - len(lost) / due, head, lost) for head, due, lost in self.requests if due]
+        return min(shares, default=(1.0, 0, ()))
+
+
+def sessions_in(folder: Path) -> list[Recorded]:
+    """The sessions of this folder that have their facts beside them, by name."""
+    found = []
+    for place in sorted(folder.glob("*.facts.json")):
+        name = place.name.removesuffix(".facts.json")
+        lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        facts = [Fact(**one) for one in json.loads(place.read_text(encoding="utf-8"))]
+        found.append(Recorded(name, [json.loads(line) for line in lines], facts))
+    return found
+
+
+def readable(session: Recorded, window_tokens: int) -> Readable:
+    """Replay the session, compacted where it is due by nca's policy and by code alone."""
+    found = Readable(window_tokens)
+
+    def watch(head: int, messages: Sequence[Message]) -> None:
+        text = "\n".join(text_of(message_to_dict(message)) for message in messages)
+        due = [fact for fact in session.facts if fact.from_message <= head]
+        found.requests.append((head, len(due), tuple(fact.name for fact in due if not fact.is_in(text))))
+
+    loaded = defaults().with_values({"model.context_window": window_tokens}, "the benchmark")
+    messages = [message_from_dict(row) for row in session.rows]
+    found.compactions = len(replay(messages, loaded, watch=watch).compactions)
+    return found
+
+
+def text_of(row: Row) -> str:
+    """What a model reads in an OpenAI-shaped message: its text, and the arguments of its calls, also unescaped."""
+    content = row.get("content") or ""
+    parts = [content] if isinstance(content, str) else [str(part.get("text", "")) for part in content]
+    for call in row.get("tool_calls") or ():
+        arguments = str(call["function"]["arguments"])
+        try:
+            read = json.loads(arguments)
+        except ValueError:
+            read = None
+        parts += [arguments, *(str(value) for value in (read.values() if isinstance(read, dict) else ()))]
+    return "\n".join(parts)
+
+
+def recorded_lines(export: Row) -> Iterator[str]:
+    """The messages of an exported session, one a line, without their times."""
+    for row in export["messages"]:
+        yield json.dumps({name: value for name, value in row.items() if name != "_at"}, ensure_ascii=False)
+
+
+def lines(sessions: Sequence[Recorded], *, has_details: bool = False) -> Iterator[str]:
+    """A line for each session and window; with details, also one for each request that lost something."""
+    for session in sessions:
+        for window in WINDOWS:
+            found = readable(session, window)
+            share, after, lost = found.worst
+            missing = f" (after message {after}: {', '.join(lost)})" if lost else ""
+            yield (
+                f"{session.name} at {window:,}: {found.share:.1%} of the facts readable over"
+                f" {len(found.requests)} requests, {share:.0%} in the worst{missing}, {found.compactions} compactions"
+            )
+            for head, due, names in found.requests if has_details else ():
+                if names:
+                    yield f"  after message {head}: {due - len(names)} of {due}; lost: {', '.join(names)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recorded", description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(os.environ.get("NCA_TRANSCRIPTS") or OWN))
+    parser.add_argument("--lines", type=Path, metavar="FILE", help="print the messages of this export (JSON) as lines")
+    parser.add_argument("--details", action="store_true", help="what is lost, request by request")
+    options = parser.parse_args()
+    if options.lines is not None:
+        print("\n".join(recorded_lines(json.loads(options.lines.read_text(encoding="utf-8")))))
+        return
+    for line in lines(sessions_in(options.folder), has_details=options.details):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

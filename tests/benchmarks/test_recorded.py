@@ -1,0 +1,75 @@
+"""Recorded sessions: what is counted as readable, and that the recorded ones stay so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.recorded import OWN, Fact, Recorded, lines, readable, recorded_lines, sessions_in, text_of
+
+
+def talk(turns: int) -> list[dict[str, Any]]:
+    """A rule, then long turns about something else."""
+    rows: list[dict[str, Any]] = [{"role": "user", "content": "Never touch lock.py. My name is Ines Varga."}]
+    for number in range(turns):
+        rows.append({"role": "assistant", "content": f"Part {number}: " + "the reader keeps what it has seen. " * 60})
+        rows.append({"role": "user", "content": f"Go on with part {number + 1}."})
+    return [*rows, {"role": "assistant", "content": "Done."}]
+
+
+def test_a_session_without_a_compaction_has_all_its_facts() -> None:
+    session = Recorded("short", talk(3), [Fact("name", 1, "name", [["Varga"]]), Fact("rule", 3, "rule", [["lock.py"]])])
+    found = readable(session, 24_000)
+    assert (found.share, found.worst, found.compactions) == (1.0, (1.0, 1, ()), 0)
+    assert [due for _, due, _ in found.requests] == [1, 2, 2, 2]
+
+
+def test_what_was_never_said_is_lost_from_when_it_is_due() -> None:
+    session = Recorded("short", talk(3), [Fact("one", 1, "name", [["Varga"]]), Fact("two", 5, "name", [["Nobody"]])])
+    found = readable(session, 24_000)
+    assert found.requests == [(1, 1, ()), (3, 1, ()), (5, 2, ("two",)), (7, 2, ("two",))]
+    assert found.share == pytest.approx(4 / 6)
+    assert found.worst == (0.5, 5, ("two",))
+
+
+def test_a_session_larger_than_the_window_is_compacted_and_the_listing_says_so() -> None:
+    session = Recorded("long", talk(60), [Fact("rule", 1, "rule", [["lock.py"]])])
+    found = readable(session, 8_000)
+    assert found.compactions > 1
+    assert len(found.requests) == 61
+    listed = list(lines([session]))
+    assert [line.partition(":")[0] for line in listed] == [
+        f"long at {size}" for size in ("8,000", "12,000", "16,000", "24,000")
+    ]
+    assert f"{found.share:.1%} of the facts readable over 61 requests" in listed[0]
+
+
+def test_every_group_needs_one_of_its_words() -> None:
+    fact = Fact("both", 1, "rule", [["a.py"], ["never", "nunca"]])
+    assert fact.is_in("nunca toques a.py")
+    assert not fact.is_in("nunca toques b.py")
+
+
+def test_the_arguments_of_calls_are_read_without_escapes() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "shell", "arguments": '{"command": "echo \\u00e4"}'}}
+    assert "echo ä" in text_of({"role": "assistant", "content": None, "tool_calls": [call]})
+    assert text_of({"role": "user", "content": [{"type": "text", "text": "hello"}]}) == "hello"
+
+
+def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path) -> None:
+    export = {"format": "nca-session", "messages": [{"role": "user", "content": "señor", "_seq": 1, "_at": 1.5}]}
+    (tmp_path / "export.json").write_text(json.dumps(export))
+    command = [sys.executable, "-m", "benchmarks.recorded", "--lines", str(tmp_path / "export.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=OWN.parents[2])
+    assert (
+        done.stdout.splitlines() == list(recorded_lines(export)) == ['{"role": "user", "content": "señor", "_seq": 1}']
+    )
+    (tmp_path / "one.jsonl").write_text(done.stdout)
+    fact: dict[str, Any] = {"name": "who", "from_message": 1, "kind": "name", "all_of": [["señor"]]}
+    (tmp_path / "one.facts.json").write_text(json.dumps([fact]))
+    assert sessions_in(tmp_path) == [Recorded("one", [{"role": "user", "content": "señor", "_seq": 1}], [Fact(**fact)])]
