@@ -1,4 +1,4 @@
-"""Where a peer does better than nca in a run, row by row, and why: found in the figures, so that none is left out."""
+"""Find every row of a run in which another program does better than nca, and say why."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from benchmarks.summed import Total, of, seconds, share, totals
 Figures = Mapping[str, Any]
 Pair = tuple[int, int]
 LEVEL, MISSED = 0.005, 1.02
-"""Shares nearer than this are level; a target is missed by more than the second."""
+"""Shares that differ by less are level; a result above this multiple of the target misses it."""
 WHY = {
-    "facts": "it leaves more of the session standing",
+    "facts": "it keeps more of the session",
     "words": (
-        "it clears results first and stops there; nca keeps the newest results, and older turns go to a summary whose"
-        " room for the user's words is bounded"
+        "it clears results first and stops there; nca keeps the newest results, and summarizes older turns with a limit"
+        " for the user's own words"
     ),
     "rules": "it clears results first and stops there, so the turns with the rules stay",
     "cost": (
-        "it compacts further below its target, or later, so it breaks the prefix less often; nca's estimate is on the"
-        " safe side until a model has reported"
+        "it compacts further below its target, or later, so it breaks the prefix less often; nca's estimate is"
+        " cautious until a model has reported"
     ),
     "count": (
-        "its plain count happens to fit this model and this kind of text; nca's has a margin until the model has"
-        " reported once, and follows the reports from then on"
+        "its plain count happens to suit this model and this kind of text; nca adds a margin until the model has"
+        " reported once, and then follows the reports"
     ),
-    "saved": "it clears every result but the newest few; nca keeps the first line of each error too",
-    "check": "it does less: it adds up lengths, and keeps no breakdown",
+    "saved": "it clears all but the newest few results; nca also keeps the first line of each error",
+    "check": "it does less: it adds up lengths and keeps no breakdown",
     "anew": "each message is read, counted and checked once, in Python",
-    "time": "it does less: it drops what is old without looking for what should stay; or it is compiled code",
+    "time": "it does less (it drops old messages without looking for what should stay), or it is compiled code",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A peer that does better on one row: what was measured, nca's figure, the peer and its own, and why."""
+    """A program that does better in one row: what was measured, both figures, and why."""
 
     what: str
     own: str
@@ -45,7 +45,7 @@ class Ahead:
 
 
 def behind(figures: Figures) -> Iterator[str]:
-    """One line for each row on which peers are ahead of nca's counterpart."""
+    """One line for each row in which other programs are ahead of nca."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for one in _all(figures):
         groups.setdefault((one.what, one.own, one.why), []).append(one.other)
@@ -95,8 +95,8 @@ def _costs(figures: Figures) -> Iterator[Ahead]:
             if own is None or row["peer"] == "nca" or row["has_model"] != has_model:
                 continue
             if row["cost_ratio"] < own["cost_ratio"] - LEVEL / 10:
-                faults = f" with {row['broken']} requests that hold unpaired calls" if row["broken"] else ""
-                over = f" with {row['over']} requests over the budget" if row["over"] else ""
+                faults = f", {row['broken']} requests with unpaired calls" if row["broken"] else ""
+                over = f", {row['over']} requests over the budget" if row["over"] else ""
                 what = f"cost with a cache{', with a summary' if has_model else ''}"
                 other = f"{row['label']} {100 * row['cost_ratio']:.2f} %{faults}{over}"
                 yield Ahead(what, f"{100 * own['cost_ratio']:.2f} %", other, WHY["cost"])

@@ -1,4 +1,4 @@
-"""The page's section on nca's own goals: what was aimed for, what was measured, and whether it was met."""
+"""The section on nca's own goals: goal, measurement, and whether it is met."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPACTIONS = {10_000: (3e-3, 3.1e-3), 100_000: (70e-3, 72e-3)}
 
 
 def goals(figures: Figures) -> Iterator[str]:
-    """Lines of Markdown; none where nothing that has a goal was measured."""
+    """Lines of Markdown; none if nothing with a goal was measured."""
     found = [*_of_times(figures["times"]), *_of_growth(figures.get("growth") or {})]
     if not found:
         return
@@ -27,8 +27,8 @@ def goals(figures: Figures) -> Iterator[str]:
     yield from table(("", "goal", "measured", "met"), rows)
     yield ""
     yield (
-        "The times of a compaction were set on another machine, beside NeuroLink's there; so what decides is the ratio"
-        " to NeuroLink's time in the same run, and the time itself stands beside it."
+        "The goals for compaction times were set on another machine, next to NeuroLink's times there. What counts is"
+        " therefore the ratio to NeuroLink's time in the same run."
     )
     yield ""
 
@@ -45,11 +45,11 @@ def _of_times(times: list[dict[str, Any]]) -> Iterator[Goal]:
             continue
         ratio = own["seconds"] / other["seconds"]
         what = f"stages 1, 2, 4 of {length:,} messages"
-        aim = f"{seconds(goal)} beside NeuroLink's {seconds(beside)}: {goal / beside:.2f} ×"
-        measured = f"{seconds(own['seconds'])} beside {seconds(other['seconds'])}: {ratio:.2f} ×"
+        aim = f"{seconds(goal)} against NeuroLink's {seconds(beside)}: {goal / beside:.2f} ×"
+        measured = f"{seconds(own['seconds'])} against {seconds(other['seconds'])}: {ratio:.2f} ×"
         yield what, aim, measured, ratio <= goal / beside
         share = f"{own['of_target']:.2f} × (NeuroLink {other['of_target']:.2f} ×)"
-        yield f"{what}: what is left", "at or under the target", share, own["of_target"] <= 1
+        yield f"{what}: size of the result", "at most the target", share, own["of_target"] <= 1
 
 
 def _of_growth(growth: Mapping[str, Any]) -> Iterator[Goal]:
@@ -58,7 +58,7 @@ def _of_growth(growth: Mapping[str, Any]) -> Iterator[Goal]:
     found = growth["verdicts"]
     turn, mean, resume = found["turn_growth"], found["turn_mean_growth"], found["resume_seconds"]
     shortest = f"{growth['lengths'][0]['messages']:,}"
-    longest = f"a turn at {turn['messages']:,} messages against one at {shortest}"
+    longest = f"a turn at {turn['messages']:,} messages compared with one at {shortest}"
     for what, one in ((longest, turn), (f"{longest}, compactions included", mean)):
         yield what, f"{one['goal']:g} ×", f"{one['ratio']:.2f} ×", one["ratio"] <= one["goal"]
     if resume["took"] is not None:

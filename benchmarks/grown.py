@@ -1,4 +1,4 @@
-"""The page's section on how cost grows with a session's length and with the number of sessions."""
+"""The section on how cost grows with the length of a session and with the number of sessions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ KILOBYTE = 1024
 
 
 def grown(figures: Figures) -> Iterator[str]:
-    """Lines of Markdown; none where growth was not measured."""
+    """Lines of Markdown; none if growth was not measured."""
     found = figures.get("growth")
     if not found:
         return
     yield "## How cost grows"
     yield ""
     yield (
-        "nca alone: a store on disk, the real conversation, a model that answers from a script in a window that a"
-        " hundred messages fill; each length in a process of its own. *Turn*: message in, check, request, answer in,"
-        " all of it durable; *mean*: with the compactions that fall due. *Resume*: from the closed store to the"
-        " prompt. *Memory*: what the process holds more for it."
+        "nca alone: a store on disk, the real conversation, and a scripted model whose window is full after a hundred"
+        " messages. Each length runs in its own process."
     )
+    yield ""
+    yield "- *Turn*: message in, check, request, answer in, all of it durable. *Mean*: including compactions."
+    yield "- *Resume*: from the closed store to the prompt."
+    yield "- *Memory*: the additional memory of the process."
     yield ""
     yield from _by_length(found["lengths"])
     yield ""
-    yield "By the number of sessions in one store, four messages each:"
+    yield "By the number of sessions in one store, with four messages each:"
     yield ""
     yield from _by_count(found["counts"])
     yield ""
@@ -43,7 +45,7 @@ def _by_length(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         (
             f"{row['messages']:,}",
             *(seconds(row[name]) for name in names),
-            f"{row['database_bytes'] / row['messages'] / KILOBYTE:.1f} KB a message",
+            f"{row['database_bytes'] / row['messages'] / KILOBYTE:.1f} KB per message",
             f"{row['resident_bytes'] / KILOBYTE**2:.0f} MB",
         )
         for row in rows
@@ -54,4 +56,4 @@ def _by_length(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _by_count(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     names = ("open_store", "list", "latest", "find", "search", "expire")
     lines = [(f"{row['sessions']:,}", *(seconds(row[name]) for name in names)) for row in rows]
-    yield from table(("sessions", "open", "list", "--continue", "by id", "search", "tidying up"), lines)
+    yield from table(("sessions", "open", "list", "--continue", "by id", "search", "expiry"), lines)

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: all that a run measured, in words and pictures, and where nca is not ahead. From JSON alone."""
+"""Write docs/benchmarks.md from the JSON of a run: all figures, pictures, and where nca is not ahead."""
 
 from __future__ import annotations
 
@@ -55,16 +55,14 @@ def _ratio(pair: tuple[int, int]) -> float:
 
 def _head(figures: Figures) -> Iterator[str]:
     machine = figures["machine"]
-    yield "# Measured beside others"
+    yield "# Benchmarks"
     yield ""
     yield (
-        "Made by `make bench`; `benchmarks/` has the code, `docs/benchmarks.json` all figures of this run. Each peer"
-        " runs in an"
-        " environment of its own, is called directly through a small adapter (`benchmarks/peers/`), and gets the"
-        " same sessions,"
-        " windows and targets. Only its own work is timed: not its start, not reading the messages, not bringing"
-        " them into its"
-        " shape. Times are medians of one run on one machine; what they are good for is their ratio."
+        "Made by `make bench`. The code is in `benchmarks/`, all figures of this run are in `docs/benchmarks.json`."
+        " Each program runs in its own environment, is called directly through a small adapter (`benchmarks/peers/`),"
+        " and gets the same sessions, windows and targets. Only its own work is timed: not its start, not reading the"
+        " messages, not converting them to its format. Times are medians of one run on one machine, so compare ratios"
+        " rather than absolute times."
     )
     yield ""
     yield (
@@ -84,5 +82,5 @@ def _behind(figures: Figures) -> Iterator[str]:
     lines = list(behind(figures))
     yield from (f"- {line}" for line in lines)
     if not lines:
-        yield "On every row that was measured in this run nca is ahead or level."
+        yield "nca is ahead or level in every row of this run."
     yield ""

@@ -1,5 +1,4 @@
-"""The sections of docs/benchmarks.md: lines of Markdown from a run's figures; what was not measured has no"
-" section."""
+"""The sections of docs/benchmarks.md, as lines of Markdown. What a run did not measure has no section."""
 
 from __future__ import annotations
 
@@ -25,18 +24,22 @@ def _compactions(figures: Figures) -> Iterator[str]:
     yield "## What is left after one compaction"
     yield ""
     yield (
-        f"{settings['sessions']} sessions, each larger than its budget (the window less 35 %); the target is half of"
+        f"{settings['sessions']} sessions, each larger than its budget (the window minus 35 %). The target is half of"
         " the budget."
-        " *Valid*: none of OpenAI, Anthropic, Gemini and Mistral would refuse the request (their rules as nca has"
-        " them), and a"
-        " check written apart from nca finds every call answered right behind it. The sessions were valid before;"
-        " *mended* are"
-        " those as they were recorded, with empty messages, ids used twice and calls without results. *Target met*:"
-        " by a real"
-        " tokenizer (cl100k), nobody's estimate. *Facts*: file paths, error lines and hashes that can be read in"
-        " what is left,"
-        " whoever put them there. *Of the target* is how much of the room was used."
     )
+    yield ""
+    yield (
+        "- *Valid*: none of OpenAI, Anthropic, Gemini and Mistral would refuse the request, by their rules as nca"
+        " checks them, and a check written independently of nca finds every call answered directly after it. The"
+        " sessions were valid before."
+    )
+    yield (
+        "- *Repaired*: the same for sessions as they were recorded, with empty messages, duplicate ids and calls"
+        " without results."
+    )
+    yield "- *Target met*: by a real tokenizer (cl100k), not by anybody's estimate."
+    yield "- *Facts*: file paths, error lines and hashes that can still be read, whoever put them there."
+    yield "- *Of the target*: how much of the target was used."
     yield ""
     rows = []
     for one in found:
@@ -50,27 +53,26 @@ def _compactions(figures: Figures) -> Iterator[str]:
             share(one.words),
         )
         rows.append((*row, of(one.newest), f"{100 * one.fill:.0f} %"))
-    head = ("", "valid", "mended", "target met", "facts", "rules", "user's turns", "newest whole", "of the target")
+    head = ("", "valid", "repaired", "target met", "facts", "rules", "user's turns", "newest whole", "of the target")
     yield from table(head, rows)
     yield ""
+    changed = ", ".join(one.name for one in found if one.mutated)
     yield (
-        "*With a summary* means that a model would be asked. Here a script answers: with what a frontier model wrote"
-        " at that point"
-        " of the real session, else with a text that holds no facts, so what is counted is what code keeps."
-        " Nobody's input was changed by its own compaction"
-        f"{'' if not (changed := [one.name for one in found if one.mutated]) else ', but for ' + ', '.join(changed)}."
+        "*With a summary* means that a model would be asked. Here a script answers: with what a frontier model wrote at"
+        " that point of the real session, otherwise with a text without facts. So only what code keeps is counted."
+        f" No compaction changed its own input{f', except for {changed}' if changed else ''}."
     )
     yield ""
     for one in found:
         for failure in one.failures:
-            yield f"- {one.name}: {failure} in one session or more; it counts as not valid and not met there."
+            yield f"- {one.name}: {failure} in one session or more; it counts as not valid and not met."
     yield ""
     yield from _crowded(figures)
     yield from _picture("bench-facts.svg", "bench-words.svg")
 
 
 def _crowded(figures: Figures) -> Iterator[str]:
-    """Where nca's lost rules and turns stand."""
+    """Why nca loses rules and turns in sessions whose user messages exceed the target."""
     own = [row for row in figures["compactions"] if row["label"] == "nca" and not row["has_model"]]
     own = [row for row in own if not row["is_raw"] and "error" not in row]
     crowded = [row for row in own if row["user_tokens"] > row["target_tokens"]]
@@ -80,10 +82,10 @@ def _crowded(figures: Figures) -> Iterator[str]:
     rules = [row["facts"].get("rules of the user", (0, 0)) for row in roomy]
     turns = [row["user_turns"] for row in roomy]
     yield (
-        f"In {len(crowded)} of {len(own)} sessions ({', '.join(row['material'] for row in crowded)}) what comes in the"
-        " user's name, there a program's output, is larger than the target: who meets it loses of that. In the other"
-        f" {len(roomy)} nca keeps {of(_summed(rules))} rules and {of(_summed(turns))} turns: the newest, as far as"
-        " `context.summarize.user_turns_tokens` goes (3,000 tokens, a tenth of the budget at most)."
+        f"In {len(crowded)} of {len(own)} sessions ({', '.join(row['material'] for row in crowded)}) the user"
+        " messages, which hold a program's output there, are larger than the target, so meeting it loses some of"
+        f" them. In the other {len(roomy)} nca keeps {of(_summed(rules))} rules and {of(_summed(turns))} turns: the"
+        " newest, within `context.summarize.user_turns_tokens` (3,000 tokens, at most a tenth of the budget)."
     )
     yield ""
 
@@ -98,15 +100,18 @@ def _times(figures: Figures) -> Iterator[str]:
     yield "## Time"
     yield ""
     yield (
-        "A check is what is asked before every request; a compaction is nca's stages 1, 2 and 4 (no model) and what"
-        " the others do,"
-        " a scripted summary at no cost where they have one. *In a session* nca has counted each message when it"
-        " came, as its chat"
-        " does; *counted anew* it has not; *from dicts* is the whole call of `nca.compact`, with reading, checking"
-        " and counting"
-        " the facts that were kept, which nobody else does. In brackets: what is left, by the peer's own count, as a"
-        " share of the target."
+        "A check runs before every request. A compaction is nca's stages 1, 2 and 4 (without a model), and what the"
+        " others do, with a scripted summary at no cost if they use one."
     )
+    yield ""
+    yield "- *In a session*: nca has counted each message when it arrived, as in its chat."
+    yield "- *Counted anew*: it has not."
+    yield (
+        "- *From dicts*: the whole call of `nca.compact`, including reading, validating and counting the kept facts,"
+        " which no other program does."
+    )
+    yield ""
+    yield "In brackets: the size of the result, by the program's own count, as a share of the target."
     yield ""
     head = ("", *(f"check, {length:,}" for length in lengths), *(f"compaction, {length:,}" for length in lengths))
     rows = []
@@ -127,7 +132,7 @@ def _times(figures: Figures) -> Iterator[str]:
         if row["messages"] == longest and "peak_bytes" in row
     ]
     if peaks:
-        yield f"Memory: the peak of the whole process at {longest:,} messages, the messages included."
+        yield f"Peak memory of the whole process at {longest:,} messages, including the messages."
         yield ""
         yield from table(("", "peak"), peaks)
         yield ""
@@ -137,7 +142,7 @@ def _times(figures: Figures) -> Iterator[str]:
 
 
 def has_time(figures: Figures, length: int) -> bool:
-    """Whether anybody compacted a session of this length in this run."""
+    """Whether a session of this length was compacted in this run."""
     return any("seconds" in row for row in figures["times"] if row["messages"] == length)
 
 
@@ -161,14 +166,11 @@ def _replays(figures: Figures) -> Iterator[str]:
     yield "## A session, request by request"
     yield ""
     yield (
-        "The log grows as an agent's does; before each request the peer is asked whether it is above 80 % of the"
-        " budget, by its own"
-        " count, and compacts to half. `trim_messages` is made to be called before every request, so it is. The cost"
-        " is that of all"
-        " requests with a prefix cache (0.1 for what is a prefix of the request before, 1.25 for the rest), as a"
-        " share of sending"
-        " the whole history each time at full price. A compaction breaks the prefix once. Cost is low, too, for who"
-        " throws away most."
+        "The log grows as an agent's does. Before each request the program is asked whether its own count is above 80 %"
+        " of the budget; if so, it compacts to half. `trim_messages` is called before every request, as intended. The"
+        " cost is that of all requests with a prefix cache (0.1 for tokens that continue the previous request, 1.25 for"
+        " the rest), as a share of sending the whole history each time at full price. Each compaction breaks the prefix"
+        " once. A program that drops most of the session has a low cost too."
     )
     yield ""
     rows = []
@@ -185,13 +187,12 @@ def _replays(figures: Figures) -> Iterator[str]:
 def _counts(figures: Figures) -> Iterator[str]:
     if not figures["counts"]:
         return
-    yield "## Estimates against what was reported"
+    yield "## Estimates compared with reported counts"
     yield ""
     yield (
-        "The real session has the provider's own counts. What the transcript does not hold (system prompt, tools) is"
-        " taken from the"
-        " first report, for everybody; the error is that of all later requests up to the first compaction, without"
-        " any learning."
+        "The real session has the provider's own counts. What the transcript does not contain (system prompt, tools) is"
+        " taken from the first report, for every program. The error is that of all later requests up to the first"
+        " compaction, without learning."
     )
     yield ""
     rows = [
@@ -209,9 +210,9 @@ def _counts(figures: Figures) -> Iterator[str]:
 def _saved(figures: Figures) -> Iterator[str]:
     if not figures["saved"]:
         return
-    yield "## Saved with every word of user and model kept"
+    yield "## Savings with every word of user and model kept"
     yield ""
-    yield "Only results give way, as far as each can; a share of the real session's tokens."
+    yield "Only tool results are shortened, as far as each program can. A share of the real session's tokens."
     yield ""
     rows = [
         (
@@ -231,10 +232,9 @@ def _errors(figures: Figures) -> Iterator[str]:
     yield "## Which errors are a context overflow"
     yield ""
     yield (
-        "Error replies of some forty providers, with look-alikes (rate limits that speak of tokens, an answer's"
-        " limit that is too"
-        " high). langchain, strands and pydantic-ai decide inside of their provider clients and have nothing to ask"
-        " by itself."
+        "Error replies of some forty providers, with look-alikes: rate limits that mention tokens, output limits that"
+        " are too high. langchain, strands and pydantic-ai decide inside their provider clients and cannot be asked"
+        " separately."
     )
     yield ""
     rows = [
@@ -254,11 +254,9 @@ def _recalled(figures: Figures) -> Iterator[str]:
     yield "## What can be recalled after a compaction"
     yield ""
     yield (
-        f"Of {row['facts']} facts of a generated session of 1,000 messages {row['in_view']} can be read after one"
-        " compaction, and"
-        f" {row['with_search']} are found with nca's `recall`, which searches the whole log. None of the peers'"
-        " compactions keeps a log to"
-        " search; what they drop is gone unless the program around them has kept it."
+        f"Of {row['facts']} facts in a generated session of 1,000 messages, {row['in_view']} can be read after one"
+        f" compaction, and {row['with_search']} with nca's `recall`, which searches the whole log. The other programs'"
+        " compactions keep no log: what they drop is gone unless the surrounding program has kept it."
     )
     yield ""
 
@@ -269,7 +267,7 @@ def _commands(figures: Figures) -> Iterator[str]:
     own = next((row["seconds"] for row in figures["commands"] if row["peer"] == "nca"), 0)
     yield "## Start"
     yield ""
-    yield "`--version` of programs with a command: median, the ratio to nca's, and the peak of memory."
+    yield "`--version` of programs with a command: median time, ratio to nca's, and peak memory."
     yield ""
     rows = [
         (
@@ -280,7 +278,7 @@ def _commands(figures: Figures) -> Iterator[str]:
         )
         for row in figures["commands"]
     ]
-    yield from table(("", "time", "of nca's", "memory"), rows)
+    yield from table(("", "time", "ratio", "memory"), rows)
     yield ""
 
 
@@ -302,12 +300,12 @@ def _loop(figures: Figures) -> Iterator[str]:
             yield ""
             continue
         yield (
-            f"Sessions some times as large as a window of {run['window_tokens']:,} tokens, compacted before each"
-            " request that would be above the threshold; at the end four questions (a code that the user told, a"
-            " file that was changed, the task that comes next, a decision), right where the answer holds the word."
-            f" {run['runs']} runs on different sessions; the mean, and the least and most of a run. *Summaries*: of all"
-            " compactions of the runs, and how many of them the model wrote or began; where there is no room for one,"
-            " or what it says cannot be used, code writes it."
+            f"Sessions several times as large as a window of {run['window_tokens']:,} tokens, compacted before each"
+            " request above the threshold. At the end the model answers four questions (a code that the user gave, a"
+            " file that was changed, the next task, a decision); an answer is right if it contains the word."
+            f" {run['runs']} runs on different sessions: the mean, and the lowest and highest run. *Summaries*: how"
+            " many of all compactions had one, and how many the model wrote or began. Code writes the summary if"
+            " there is no room to ask the model or its answer cannot be used."
         )
         yield ""
         rows = [

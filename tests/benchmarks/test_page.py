@@ -53,7 +53,7 @@ def test_goals_are_met_or_not_by_what_was_measured() -> None:
         run["times"].append(row)
     text = page(run)
     assert "| check, at any length | 0.05 ms | 0.02 ms | yes |" in text
-    assert "| 3 ms beside NeuroLink's 3.1 ms: 0.97 × | 6 ms beside 12 ms: 0.50 × | yes |" in text
+    assert "| 3 ms against NeuroLink's 3.1 ms: 0.97 × | 6 ms against 12 ms: 0.50 × | yes |" in text
     assert "| at or under the target | 1.10 × (NeuroLink 1.10 ×) | **no** |" in text
     assert "| a turn at 1,000 messages against one at 100 | 1.5 × | 2.00 × | **no** |" in text
     assert "| resume of 100,000 messages | 500 ms | 100 ms | yes |" in text
