@@ -1,8 +1,9 @@
 """Plant small faults in nca and see whether the tests notice: `make mutants`.
 
 Each mutant changes one operator, number, condition or call of one function, in a copy of the repository. The tests
-that import the changed module run first, then those of its room, then (with --thorough) all of them. A mutant that no
-test notices is printed with its place, for somebody to judge: some change nothing that can be observed.
+that import the changed module run first, then those of its room, then (with --thorough) all of them. A test that fails
+runs again without the mutant; if it still fails, it does not count. Somebody has to judge the mutants that no test
+notices: some change nothing that can be observed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -28,17 +30,18 @@ SWAPS |= {"in": "not in", "not in": "in", "is": "is not", "is not": "is"}
 _OPERATOR = re.compile(r"(?:>=|<=|==|!=|>|<|\bnot in\b|\bin\b|\bis not\b|\bis\b|\band\b|\bor\b)")
 _LEFT_OUT = ("__main__.py", "testing/", "cli/app.py")
 """Doubles for tests, and modules that only connect others."""
+_UNOBSERVABLE = frozenset({"strict", "exist_ok", "mode", "flush", "daemon"})
+"""Arguments that guard against a mistake or a crash, so that no ordinary test can tell their values apart."""
 _SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One planted fault: the characters `start` to `end` of `path` are replaced by `new`."""
+    """One planted fault: in `path`, `old` at the character `start` is replaced by `new`."""
 
     path: str
     line: int
     start: int
-    end: int
     old: str
     new: str
 
@@ -49,23 +52,20 @@ class Mutant:
 def mutants_of(path: Path) -> list[Mutant]:
     """Every fault that could be planted in the functions of a module."""
     source = path.read_text(encoding="utf-8")
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line.encode()))
     raw = source.encode()
+    starts = [0, *accumulate(len(line) for line in raw.splitlines(keepends=True))]
     name = path.relative_to(ROOT).as_posix()
 
-    def place(line: int, column: int) -> int:
-        return len(raw[: starts[line - 1] + column].decode())
+    def span(node: ast.expr | ast.stmt) -> tuple[int, int]:
+        start, end = starts[node.lineno - 1] + node.col_offset, starts[(node.end_lineno or 0) - 1]
+        return len(raw[:start].decode()), len(raw[: end + (node.end_col_offset or 0)].decode())
 
-    def mutant(line: int, start: int, end: int, new: str) -> Mutant:
-        return Mutant(name, line, start, end, source[start:end], new)
+    def mutant(start: int, end: int, new: str) -> Mutant:
+        return Mutant(name, source.count("\n", 0, start) + 1, start, source[start:end], new)
 
     def between(before: ast.expr, after: ast.expr) -> Iterator[Mutant]:
-        start = place(before.end_lineno or 0, before.end_col_offset or 0)
-        end = place(after.lineno, after.col_offset)
-        if found := _OPERATOR.search(source, start, end):
-            yield mutant(before.end_lineno or 0, found.start(), found.end(), SWAPS[found[0]])
+        if found := _OPERATOR.search(source, span(before)[1], span(after)[0]):
+            yield mutant(found.start(), found.end(), SWAPS[found[0]])
 
     def of_node(node: ast.AST) -> Iterator[Mutant]:
         match node:
@@ -74,24 +74,30 @@ def mutants_of(path: Path) -> list[Mutant]:
             case ast.BoolOp(values=[first, second, *_]):
                 yield from between(first, second)
             case ast.If(test=test) | ast.IfExp(test=test):
-                start, end = place(test.lineno, test.col_offset), place(test.end_lineno or 0, test.end_col_offset or 0)
-                yield mutant(test.lineno, start, end, f"not ({source[start:end]})")
+                start, end = span(test)
+                yield mutant(start, end, f"not ({source[start:end]})")
             case ast.Constant(value=bool() as value):
-                start = place(node.lineno, node.col_offset)
-                yield mutant(node.lineno, start, start + len(str(value)), str(not value))
-            case ast.Constant(value=int() as value):
-                start = place(node.lineno, node.col_offset)
-                end = place(node.end_lineno or 0, node.end_col_offset or 0)
-                yield mutant(node.lineno, start, end, str(value + 1))
+                yield mutant(*span(node), str(not value))
+            case ast.Constant(value=int() as value) if not source.startswith("0o", span(node)[0]):
+                yield mutant(*span(node), str(value + 1))
             case ast.Expr(value=ast.Call() | ast.Await()):
-                start = place(node.lineno, node.col_offset)
-                end = place(node.end_lineno or 0, node.end_col_offset or 0)
-                yield mutant(node.lineno, start, end, "pass")
+                yield mutant(*span(node), "pass")
 
-    tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    bodies = (node for function in functions for statement in function.body for node in ast.walk(statement))
+    functions = [
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    bodies = (node for function in functions for statement in function.body for node in _walk(statement))
     return list(dict.fromkeys(found for node in bodies for found in of_node(node)))
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and what is in it, without annotations and unobservable arguments."""
+    yield node
+    for name, field in ast.iter_fields(node):
+        for child in field if isinstance(field, list) else [field]:
+            is_left_out = name == "annotation" or (isinstance(child, ast.keyword) and child.arg in _UNOBSERVABLE)
+            if isinstance(child, ast.AST) and not is_left_out:
+                yield from _walk(child)
 
 
 def chosen(planted: int, seed: int, only: str) -> list[Mutant]:
@@ -110,45 +116,56 @@ def chosen(planted: int, seed: int, only: str) -> list[Mutant]:
     return result[:planted]
 
 
-def tests_of(path: str) -> tuple[list[str], list[str]]:
-    """The test files that name a module, and the folder of its room's tests."""
+def tests_of(path: str) -> list[list[str]]:
+    """The test files that name a module, its own first and its room's next, and then the folder of its room's tests."""
     module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     parent, _, leaf = module.rpartition(".")
     named = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{leaf}\b")
-    mirrored = f"test_{leaf}.py"
-    near = [
-        file.relative_to(ROOT).as_posix()
-        for file in sorted((ROOT / "tests").rglob("test_*.py"))
-        if file.name == mirrored or named.search(file.read_text(encoding="utf-8"))
-    ]
-    room = ROOT / "tests" / Path(path).parts[1]
-    return near, [room.relative_to(ROOT).as_posix() if room.is_dir() else "tests"]
+    tests = ROOT / "tests"
+    room = tests / Path(path).parts[1]
+    files = [file for file in tests.rglob("test_*.py") if "soak" not in file.parts]
+    files.sort(key=lambda file: (file.name != f"test_{leaf}.py", room not in file.parents, file))
+    near = [file for file in files if file.stem == f"test_{leaf}" or named.search(file.read_text(encoding="utf-8"))]
+    rounds = [near, [room] if room.is_dir() else []]
+    return [[file.relative_to(ROOT).as_posix() for file in files] for files in rounds if files]
 
 
-def is_caught(mutant: Mutant, copy: Path, *, is_thorough: bool) -> bool:
-    """Run the tests against a copy in which the mutant stands."""
+def caught_by(mutant: Mutant, copy: Path, *, is_thorough: bool) -> str:
+    """The first test that fails on a copy in which the mutant stands, and passes without it; "" if there is none."""
     target = copy / mutant.path
     source = target.read_text(encoding="utf-8")
-    target.write_text(source[: mutant.start] + mutant.new + source[mutant.end :], encoding="utf-8")
-    near, room = tests_of(mutant.path)
-    rounds = [near, room, *([["tests"]] if is_thorough else [])]
-    try:
-        return any(files and not _passes(files, copy) for files in rounds)
-    finally:
-        target.write_text(source, encoding="utf-8")
+    end = mutant.start + len(mutant.old)
+    left_out: list[str] = []
+    rounds = [*tests_of(mutant.path), *([["tests"]] if is_thorough else [])]
+    while rounds:
+        target.write_text(source[: mutant.start] + mutant.new + source[end:], encoding="utf-8")
+        try:
+            failed = _first_failure(rounds[0], left_out, copy)
+        finally:
+            target.write_text(source, encoding="utf-8")
+        if not failed:
+            left_out += [f"--ignore={file}" for file in rounds.pop(0)]
+        elif not _first_failure([failed], [], copy):
+            return failed
+        else:
+            left_out.append(f"--deselect={failed}")
+    return ""
 
 
-def _passes(files: list[str], copy: Path) -> bool:
+def _first_failure(tests: list[str], left_out: list[str], copy: Path) -> str:
+    """The first test that fails; "" if none does, or none within the time."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *left_out, *tests]
     try:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        print(f"no answer after {_SECONDS} s: {' '.join(tests)}", flush=True)
+        return ""
+    found = re.search(r"^(?:FAILED|ERROR) ([^\s\[]+)", done.stdout.decode(errors="replace"), re.MULTILINE)
+    return found[1] if found else ""
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--planted", type=int, default=30, help="how many mutants (30)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (0)")
@@ -156,29 +173,27 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--thorough", action="store_true", help="run all tests for what the room's tests miss")
     options = parser.parse_args()
-    mutants = chosen(options.planted, options.seed, options.only)
+    if not (mutants := chosen(options.planted, options.seed, options.only)):
+        parser.error(f"no module of nca/ has {options.only!r} in its path")
     with tempfile.TemporaryDirectory(prefix="nca-mutants-") as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
+        left_out = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", ".bench", "__pycache__")
         for number in range(options.jobs):
-            copy = Path(folder) / str(number)
-            left_out = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", ".bench", "__pycache__")
-            shutil.copytree(ROOT, copy, ignore=left_out, symlinks=True)
-            copies.put(copy)
+            copies.put(Path(shutil.copytree(ROOT, Path(folder) / str(number), ignore=left_out, symlinks=True)))
 
         def judge(mutant: Mutant) -> bool:
             copy = copies.get()
             try:
-                caught = is_caught(mutant, copy, is_thorough=options.thorough)
+                test = caught_by(mutant, copy, is_thorough=options.thorough)
             finally:
                 copies.put(copy)
-            print(f"{'caught  ' if caught else 'SURVIVED'} {mutant}", flush=True)
-            return caught
+            print(f"{mutant}\n    {f'caught by {test}' if test else 'SURVIVED'}", flush=True)
+            return bool(test)
 
         with ThreadPoolExecutor(options.jobs) as pool:
             caught = sum(pool.map(judge, mutants))
     print(f"{caught} of {len(mutants)} caught ({caught / len(mutants):.0%})")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -75,6 +75,19 @@ def test_redacting_twice_changes_nothing(text: str, key: str) -> None:
     assert redactor.text(once) == once
 
 
+def test_an_assigned_value_is_taken_out_where_it_looks_random() -> None:
+    assert Redactor().text("password = x7Kq2mB9vT4wZp1L") == "password = [redacted]"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["aBcDeFgHiJkLmNoPqRsTuV", "aBcDeFgHiJkLmNoPqRsTu12", "1234567890-1234567", "20261121release0candidate"],
+    ids=["no digits", "two digits", "one character that is no digit", "few changes"],
+)
+def test_an_assigned_value_that_does_not_look_random_stays(value: str) -> None:
+    assert Redactor().text(f"token: {value}") == f"token: {value}"
+
+
 def test_an_aws_secret_is_taken_out_whether_it_looks_random_or_not() -> None:
     value = "wJalrXUtnFEMI/KMDENGabPxRfiCYEXAMPLEKEYa"
     assert len(value) == 40
