@@ -1,1 +1,1 @@
-"""Measurements of the engine. `python -m benchmarks [--transcripts FOLDER]`; nothing here is a verdict."""
+"""Benchmarks of nca: `python -m benchmarks [--transcripts FOLDER]`. They report figures and pass no verdict."""

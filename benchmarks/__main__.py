@@ -1,4 +1,4 @@
-"""nca beside its peers, and alone: python -m benchmarks [--quick] [--transcripts FOLDER] [--model NAME] [--page]
+"""Measure nca beside other programs: python -m benchmarks [--quick] [--transcripts FOLDER] [--model NAME] [--page]
 
 Writes docs/benchmarks.json, docs/benchmarks.md with its pictures, and README's table. A quick run writes nothing of
 that: it shows the page's text under .bench/.

@@ -1,4 +1,4 @@
-"""Asks a peer's adapter, over two files; whatever goes wrong there is an answer with an error."""
+"""Ask another program's adapter, through two files. Any failure there becomes an answer with an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars as SVG: one a name, on a scale from nothing or a logarithmic one, on a ground of its own for dark pages too."""
+"""Draw bar charts as SVG, on a linear or logarithmic scale, with their own background for dark pages."""
 
 from __future__ import annotations
 

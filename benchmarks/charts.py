@@ -1,4 +1,4 @@
-"""Curves as SVG: both axes logarithmic, one colour and one mark a curve, on a ground of its own for dark pages too."""
+"""Draw line charts as SVG: both axes logarithmic, with their own background for dark pages."""
 
 from __future__ import annotations
 

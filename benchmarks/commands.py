@@ -1,4 +1,4 @@
-"""What a command costs before it does anything: seconds and memory of `--version`, the programs in turn."""
+"""Measure the start of each command-line program: time and memory of `--version`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nca and its peers on the same sessions, with the same windows and targets: everything that needs no model."""
+"""Run nca and the other programs on the same sessions, windows and targets: everything that needs no model."""
 
 from __future__ import annotations
 

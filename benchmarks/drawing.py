@@ -1,4 +1,4 @@
-"""How long drawing takes: one answer of a megabyte, many small pieces, Markdown that is written to be slow.
+"""Measure drawing: an answer of a megabyte, many small pieces, Markdown that is slow to parse.
 
 `python -m benchmarks.drawing`. Times are processor seconds of everything from the event to the bytes for the terminal.
 """

@@ -1,4 +1,4 @@
-"""Environments of the peers under .bench/, one each, made once. What cannot be installed is a result too."""
+"""Create the environments of the other programs under .bench/, once. A failed installation is a result too."""
 
 from __future__ import annotations
 

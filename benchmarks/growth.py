@@ -1,4 +1,4 @@
-"""How cost grows with the length of a session and with the number of sessions: python -m benchmarks.growth
+"""Measure how cost grows with the length of a session and the number of sessions: python -m benchmarks.growth
 
 Each length is measured in a process of its own, on a store on disk, through the real Conversation with a model that
 answers from a script. The window is so small that a hundred messages have filled it, so every length has the same view

@@ -1,4 +1,4 @@
-"""One session measured in a process of its own: python -m benchmarks.growth_probe STORE SESSION [TURNS]
+"""Measure one session in its own process: python -m benchmarks.growth_probe STORE SESSION [TURNS]
 
 Prints one JSON object. In a process of its own, so that its memory is that of one session and nothing else.
 """

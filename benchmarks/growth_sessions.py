@@ -1,4 +1,4 @@
-"""Sessions of any length in a store on disk, with the compactions, summaries and reports that they would have."""
+"""Create stored sessions of any length, with the compactions, summaries and reports that they would have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With a model in the loop: what it still answers after several compactions, and how much that varies.
+"""Measure with a model in the loop: what it still answers after several compactions, and the spread.
 
 A session some times as large as the budget, with one thing planted in each of four kinds, compacted before the request
 that would be above the threshold, as in a chat. At its end the model is asked for each. The same questions on three

@@ -1,4 +1,4 @@
-"""How long Ctrl-C takes to end `nca run` in each of its waits: python -m benchmarks.interrupts"""
+"""Measure how long Ctrl-C takes to end `nca run` in each of its waits: python -m benchmarks.interrupts"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came out of a compaction, judged in the same way whoever made it: by its messages alone."""
+"""Judge the result of a compaction by its messages alone, in the same way for every program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coding sessions to measure on, made from a seed: OpenAI-shaped, with everything in them that a compaction can lose.
+"""Generate coding sessions from a seed: OpenAI-shaped, with everything in them that a compaction can lose.
 
 Turns of a request, steps with one or two calls, long results, repeated reads of the same files, errors that are fixed
 or not, rules of the user, hashes and tickets. A message is some 400 tokens on the mean, as in the real session that is

@@ -1,4 +1,4 @@
-"""Questions whose evidence is a known message, made from transcripts by code: no model, the same ones every time.
+"""Generate questions whose evidence is a known message, from transcripts and by code, so that they are always the same.
 
 exact       a file path, an error line, an identifier or number, a name, that few messages hold: each of them answers
 wish        what a person asked for, in other words: stop words gone, some words dropped, others bent, replaced, moved

@@ -1,4 +1,4 @@
-"""README's table: from the JSON of a run, between two markers. A test holds the two together."""
+"""Write README's table from the JSON of a run, between two markers. A test compares the two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recall: how often the message that answers is among what a search shows, and how long a search takes.
+"""Measure recall: how often a search shows the message that answers a question, and how long it takes.
 
 Weights were chosen on one half of the questions; what is printed is the other half. The baseline is FTS5 as it comes:
 porter, bm25, the question's words joined by OR.

@@ -1,4 +1,4 @@
-"""What each part of a question's expansion adds to recall: python -m benchmarks.recall_ablation [--transcripts FOLDER]
+"""Measure what each part of search adds to recall: python -m benchmarks.recall_ablation [--transcripts FOLDER]
 
 Prints one line for search as it is and one for search without each part, on every set of questions that is there.
 """

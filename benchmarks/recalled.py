@@ -1,4 +1,4 @@
-"""After a compaction: which facts can still be read, and which of the others the session's search brings back."""
+"""Count the facts that can be read after a compaction, and those that a search finds again."""
 
 from __future__ import annotations
 

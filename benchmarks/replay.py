@@ -1,4 +1,4 @@
-"""A real session replayed: what was estimated against what was reported, what compaction keeps, what it costs."""
+"""Replay a real session: estimates against reports, what compaction keeps, and what it costs."""
 
 from __future__ import annotations
 

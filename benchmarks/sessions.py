@@ -1,4 +1,4 @@
-"""Short sessions to measure growth on, of any length; those that compactions are compared on are in `material`."""
+"""Generate short sessions of any length to measure growth. `material` has those that compactions are compared on."""
 
 from __future__ import annotations
 

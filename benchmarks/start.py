@@ -1,4 +1,4 @@
-"""What a start costs, beside the least that any program of its kind costs: python -m benchmarks.start
+"""Measure the start of nca beside the least that any similar program costs: python -m benchmarks.start
 
 Each figure is a ratio of two programs run in turn, so that whatever else the machine does falls on both. The median is
 shown, and the least, which noise cannot lower.

@@ -1,4 +1,4 @@
-"""The figures of a run, added up by who they are of: what the page and README's table show."""
+"""Add up the figures of a run by program, as the page and README's table show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invented conversations of two people over many days, with questions about what one of them said.
+"""Generate conversations of two people over many days, with questions about what one of them said.
 
 Written for this benchmark. In most the question has other words than the answer, in some the answer only makes sense
 after what the other one said right before; a name tells which of many similar conversations is meant.

@@ -1,4 +1,4 @@
-"""Make the pictures of the documentation from the program itself.
+"""Draw the pictures of the documentation from the program itself.
 
     python scripts/pictures.py            writes docs/pictures/*.svg
     python scripts/pictures.py --check    says which of them the program would draw with other words

@@ -1,4 +1,4 @@
-"""The screen of a terminal as SVG: text in runs, block characters as rectangles, so that no font can tear them.
+"""Draw the screen of a terminal as SVG: text in runs, block characters as rectangles, so that fonts cannot break them.
 
 A picture has its own dark ground, so it can be read on a light page and on a dark one; it fetches nothing.
 """

@@ -1,4 +1,4 @@
-"""The chat in the pictures: the files of a small project, what a person asks, and what the provider answers."""
+"""The chat in the pictures: the files of a small project, the person's messages, and the provider's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nca in a pseudo-terminal, and what a person would see on its screen."""
+"""Run nca in a pseudo-terminal and read its screen."""
 
 from __future__ import annotations
 

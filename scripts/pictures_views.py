@@ -1,4 +1,4 @@
-"""The picture of log and view: a small log, what each stage makes of it, and undo, by the engine itself."""
+"""Draw the log and the view with the engine: a small log, the result of each stage, and undo."""
 
 from __future__ import annotations
 

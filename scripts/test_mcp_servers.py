@@ -1,4 +1,4 @@
-"""Install the public reference servers of MCP for the tests; where that is not possible say why: the tests skip then.
+"""Install the public MCP reference servers for the tests. If that is not possible, say why; the tests are then skipped.
 
 usage: test_mcp_servers.py DIRECTORY
 

@@ -1,4 +1,4 @@
-"""Fetch the small embedded model for the tests; say why where that is not possible, and let the tests skip.
+"""Download the small embedded model for the tests. If that is not possible, say why; the tests are then skipped.
 
 usage: test_weights.py DIRECTORY
 """

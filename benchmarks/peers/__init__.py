@@ -1,1 +1,1 @@
-"""Compactions of other projects, each in an environment of its own and behind one small adapter (see `side`)."""
+"""Adapters to the compactions of other programs, each in its own environment (see `side`)."""

@@ -1,4 +1,4 @@
-"""aider: `ChatSummary` with a scripted model. It has no tool calls: they and their results become text for it."""
+"""aider: `ChatSummary` with a scripted model. It has no tool calls, so calls and results are converted to text."""
 
 from __future__ import annotations
 

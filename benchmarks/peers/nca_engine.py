@@ -1,4 +1,4 @@
-"""nca itself, measured as the others are."""
+"""nca itself, measured like the others."""
 
 from __future__ import annotations
 

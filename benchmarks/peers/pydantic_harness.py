@@ -1,4 +1,4 @@
-"""pydantic-ai: the history compaction of its harness; the slim package itself ships none but the hook."""
+"""pydantic-ai: the history compaction of its harness. The slim package itself has only the hook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peer's side: an adapter is a script that reads a task and writes an answer, both JSON, in the peer's environment.
+"""The program's side: an adapter is a script that reads a task and writes an answer, both JSON, in its environment.
 
 Needs nothing but the standard library, since what else there is differs from peer to peer. Only the peer's own work is
 timed: not the start, not reading the messages, not bringing them into the peer's shape and back.
