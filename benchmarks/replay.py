@@ -12,8 +12,8 @@ from nca.config.loaded import defaults
 from nca.context.calibration import Calibration
 from nca.context.file_reads import file_use
 from nca.context.history import History
-from nca.context.ledger import error_lines
 from nca.context.meter import Meter
+from nca.context.record.outcomes import error_lines
 from nca.context.view import Summary, View
 from nca.library.replay import replay
 from nca.messages import Entry, Message, Usage
@@ -125,7 +125,7 @@ def facts_in(rows: Rows) -> dict[str, list[str]]:
             if use is not None:
                 (touched if use.is_write else read)[use.path] = None
         if message.role == "tool":
-            errors.update(dict.fromkeys(error_lines(message.text, is_error=message.is_error)))
+            errors.update(dict.fromkeys(error_lines(message.text) if message.is_error else ()))
         seen.update(set(_HASH.findall(message.text)))
     return {
         "paths touched": list(touched),

@@ -251,7 +251,7 @@ class Compactor:
             return "completed", f"Compacted {numbers} ({', '.join(proposal.stages_used)}{kept})."
         if trigger == "manual":
             self.window.rearm()
-            return "skipped", f"Nothing to compact: {proposal.tokens_before:,} tokens are used."
+            return "skipped", f"Nothing to compact: {proposal.tokens_before:,} of {proposal.budget_tokens:,} tokens."
         if trigger != "turns" and self.window.compacted_in_vain():
             advice = "Unpin messages, shorten the input, or use a model with a larger window."
             return "insufficient", f"Compaction does not help any more at {proposal.tokens_before:,} tokens. {advice}"

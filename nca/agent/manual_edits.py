@@ -44,8 +44,7 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
 
 def expanded(window: Window, ranges: Sequence[Range]) -> View:
     """The view with the originals of these messages."""
-    own = window.context.summarize
-    return restored(window.history, ranges, ledger_tokens=own.ledger_tokens, words_tokens=own.user_turns_tokens)
+    return restored(window.history, ranges)
 
 
 def collapsed(window: Window, seqs: Sequence[int]) -> View:

@@ -7,20 +7,13 @@ from collections.abc import Iterable, Iterator
 from posixpath import normpath
 
 from nca.context.file_reads import file_use, main_argument
-from nca.context.ledger import find
-from nca.messages import Entry, Message, ToolCall
+from nca.context.record.outcomes import error_lines, is_failed
+from nca.context.record.statements import stated
+from nca.messages import Entry, ToolCall
 
 SCOPES = ("session", "all", "rules", "decisions", "errors", "files")
 MAX_CALL_CHARS = 80
-MAX_LINE_CHARS = 160
-MOST_ERROR_LINES = 3
 _TURN = re.compile(r"turn\s*#?(\d{1,9})")
-_FAILURE = re.compile(
-    r"(?m)^(?:Traceback \(most recent call last\)|(?:\S+: )?(?:fatal|error|ERROR|Error)(?:\[\w+\])?:"
-    r"|(?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?::|$)|FAILED\b|\[exit code [1-9]|(?:=+ )?\b[1-9]\d* failed\b)"
-)
-"""How programs report a failure, at the beginning of a line."""
-_ERROR_LINE = re.compile(r"(?i)\b\w*(?:error|exception|fatal|panic)\b|\bFAILED\b|\b[1-9]\d* failed\b|^E  ")
 
 Listed = tuple[int, str]
 """A message's number and what is listed of it."""
@@ -30,9 +23,9 @@ def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
     """What the log holds of this scope, oldest first. Raises ValueError for a scope that is none."""
     match scope:
         case "rules":
-            return [(entry.seq, rule) for entry in entries for rule in find(entry.message).rules]
+            return [(entry.seq, rule) for entry in entries for rule in stated(entry.message).rules]
         case "decisions":
-            return [(entry.seq, one) for entry in entries for one in find(entry.message).decisions]
+            return [(entry.seq, one) for entry in entries for one in stated(entry.message).decisions]
         case "errors":
             return _errors(entries)
         case "files":
@@ -71,21 +64,9 @@ def _errors(entries: Iterable[Entry]) -> list[Listed]:
         call = open_calls.pop(message.tool_call_id, None)
         name = _call_line(call) if call else f"message {entry.seq}"
         failed.pop(name, None)
-        if _is_failure(message, call):
-            failed[name] = (entry.seq, f"{name}: " + " · ".join(_error_lines(message.text)))
+        if is_failed(call, message):
+            failed[name] = (entry.seq, f"{name}: " + " · ".join(error_lines(message.text)))
     return list(failed.values())
-
-
-def _is_failure(message: Message, call: ToolCall | None) -> bool:
-    """Marked, or said by the text; a file that was read may speak of any error."""
-    is_read = call is not None and file_use(call) is not None
-    return message.is_error or bool(not is_read and _FAILURE.search(message.text[:50_000]))
-
-
-def _error_lines(text: str) -> list[str]:
-    lines = [line.strip()[:MAX_LINE_CHARS] for line in text[:50_000].splitlines() if line.strip()]
-    found = list(dict.fromkeys(line for line in lines if _ERROR_LINE.search(line))) or lines[:1]
-    return found[-MOST_ERROR_LINES:]
 
 
 def _files(entries: Iterable[Entry]) -> list[Listed]:

@@ -65,7 +65,8 @@ class Summarizer:
         except ProviderError as error:
             return SummaryFailure(error.message)
         self._count(reply.usage, model.facts.name)
-        return SummaryReply(reply.message.text, model.facts.name, bool(reply.message.tool_calls), is_live)
+        has_calls, is_cut = bool(reply.message.tool_calls), reply.finish_reason == "length"
+        return SummaryReply(reply.message.text, model.facts.name, has_calls, is_live, is_cut)
 
     async def consult_stage(self, request: StageRequest) -> StageReply:
         """Ask a stage of another package on a thread, so that the chat goes on meanwhile.

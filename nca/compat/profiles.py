@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_SUMMARY = {
+    "context.summarize.max_tokens": 2_000,
+    "context.summarize.ledger_tokens": 1_000,
+    "context.summarize.user_turns_tokens": 3_000,
+}
+"""These programs keep a number of messages or turns and one short summary, so the record is kept short too."""
+
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "none": {},
     # nca's first design: a budget of its own, the newest 50 messages, the older ones to one concise system message.
     "nca": {
+        **_SUMMARY,
         "context.stages": ("summarize",),
         "context.max_tokens": 32_000,
         "context.max_messages": 50,
@@ -29,6 +37,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     },
     # NeuroLink: four stages at 80 % before a request, and nothing earlier. At least four messages stay: two turns.
     "neurolink": {
+        **_SUMMARY,
         "context.auto": "on",
         "context.stages": ("prune", "deduplicate", "summarize", "truncate"),
         "context.info_threshold": 0.60,
@@ -66,6 +75,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     },
     # Neuron: the strategies of its examples, cheapest first, at 100,000 tokens; no share of anything.
     "neuron": {
+        **_SUMMARY,
         "context.stages": ("prune", "summarize", "truncate"),
         "context.compact_tokens": 100_000,
         "context.idle_threshold": 1.0,
@@ -82,6 +92,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     },
     # Nexora: at 80 % after a turn everything but the newest five turns becomes a summary.
     "nexora": {
+        **_SUMMARY,
         "context.stages": ("summarize",),
         "context.idle_threshold": 0.80,
         "context.compact_threshold": 0.80,

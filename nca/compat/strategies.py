@@ -20,13 +20,17 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from nca.context.draft import Block, Draft, covered
+from nca.context.draft import Block, Draft, Part, covered
 from nca.context.driver import drive
 from nca.context.meter import Meter
+from nca.context.record.allocation import allocate
+from nca.context.record.ledger import extract
+from nca.context.record.pieces import pieces_of
+from nca.context.record.text import sections_text
 from nca.context.request import repair, request_messages
 from nca.context.stages.custom import Strategy
-from nca.context.summary import Written, clean_prose, is_summary
-from nca.context.summary_writer import write
+from nca.context.summary import Written
+from nca.context.summary_writer import BY_CODE, write
 from nca.context.view import Marker, Summary, View
 from nca.errors import InvalidMessages, UsageError
 from nca.library.compaction import Summarizer, asking
@@ -173,29 +177,37 @@ class Summarization(_Counting):
         """A summary and the newest messages as a valid request. Raises InvalidMessages."""
         draft = self._draft(messages)
         gone = _older(draft, self.keep_last)
-        told = {seq: draft.history.message(seq) for block in gone for seq in block.seqs}
-        if any(not is_summary(message) for message in told.values()):
-            written = self._write(draft, told, sum(block.raw for block in gone))
-            if written.prose:
-                text = f"{SUMMARY_PREFIX}\n{written.prose}"
-                summary = Summary(_id(gone, text), covered(gone), text, written.prose, made_by=written.made_by)
-                draft.replace(gone, summary)
+        if not gone:
+            return self._request(draft)
+        # An earlier summary is merged, and nothing in it is taken for talk.
+        earlier: list[Part] = [part for part in draft.parts if isinstance(part, Summary)]
+        written = self._write(draft, gone, [part.prose for part in earlier if isinstance(part, Summary)])
+        if written.prose:
+            text = f"{SUMMARY_PREFIX}\n{written.prose}"
+            ranges = covered([*earlier, *gone])
+            summary = Summary(_id(gone, text), ranges, text, written.prose, made_by=written.made_by)
+            draft.replace([*earlier, *gone], summary)
         return self._request(draft)
 
-    def _write(self, draft: Draft, told: Mapping[int, Message], gone_raw: int) -> Written:
-        """Drive the engine's escalation: in full, as a short list, by code. An earlier summary is merged."""
-        ask = asking(self.summarizer)
+    def _write(self, draft: Draft, gone: Sequence[Block], earlier: Sequence[str]) -> Written:
+        """Ask in full, then for a short list; where no answer can be used, code writes what it knows."""
+        entries = [draft.history.entries[seq - 1] for block in gone for seq in block.seqs]
+        room = min(SUMMARY_TOKENS, sum(block.raw for block in gone) // SUMMARY_SHARE)
         window = self.window_tokens or ASSUMED_WINDOW_TOKENS
         writing = write(
-            [message for message in told.values() if not is_summary(message)],
-            existing=[clean_prose(message.text) for message in told.values() if is_summary(message)],
+            [entry.message for entry in entries],
+            existing=[prose for prose in earlier if prose],
             live=(),
             focus=self.focus,
-            max_tokens=min(SUMMARY_TOKENS, gone_raw // SUMMARY_SHARE),
+            max_tokens=room if self.summarizer is not None else 0,
             input_tokens=int(window * INPUT_RATIO / draft.meter.calibration.ratio),
-            scores=[draft.score(seq) for seq, message in told.items() if not is_summary(message)],
+            scores=[draft.score(entry.seq) for entry in entries],
         )
-        return drive(writing, ask)
+        written = drive(writing, asking(self.summarizer))
+        if written.prose:
+            return written
+        record = sections_text(allocate(pieces_of(extract(entries, draft.history.facts)), room, room).lines)
+        return Written("\n\n".join(text for text in (*earlier, record) if text), BY_CODE, written.failures)
 
 
 @dataclass(frozen=True, slots=True)

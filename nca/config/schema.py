@@ -98,7 +98,10 @@ class DeduplicateSettings:
 @dataclass(frozen=True, slots=True)
 class SummarizeSettings:
     max_tokens: int = setting(
-        2_000, whole(50, 100_000), "Maximum length of a summary; at most 10 % of the budget.", unit="tokens"
+        0,
+        whole(0, 100_000),
+        "Maximum length of a summary that a model writes; at most 10 % of the budget. 0: no other limit.",
+        unit="tokens",
     )
     deadline_seconds: float = setting(
         180.0, number(1, 3600), "Timeout for one summary, with all requests it takes.", unit="seconds"
@@ -109,13 +112,10 @@ class SummarizeSettings:
         "sections", choice("sections", "bullets"), "Format of a summary: nine sections, or a short bullet list."
     )
     ledger_tokens: int = setting(
-        1_000,
-        whole(0, 100_000),
-        "Maximum size of the ledger of facts that code extracts; at most 5 % of the budget.",
-        unit="tokens",
+        0, whole(0, 100_000), "Maximum size of the state of the work in a record. 0: no limit.", unit="tokens"
     )
     user_turns_tokens: int = setting(
-        3_000, whole(0, 100_000), "Your own messages to keep verbatim; at most 10 % of the budget.", unit="tokens"
+        0, whole(0, 100_000), "Maximum size of your own messages in a record. 0: no limit.", unit="tokens"
     )
 
 
@@ -178,7 +178,7 @@ class ContextSettings:
         0, whole(), "Above this many complete turns, the older half is summarized. 0: no limit.", unit="turns"
     )
     preserve_turns: int = setting(5, whole(0, 1000), "Newest turns that are never summarized, if they fit.")
-    keep_recent_ratio: float = setting(0.3, ratio(), "Share of the target that the newest whole turns may use.")
+    keep_recent_ratio: float = setting(1.0, ratio(), "Maximum share of the target for the newest steps as they are.")
     provider_side: bool = setting(False, boolean(), "Let the provider compact, where it can: Claude at Anthropic.")
     count_as: str = setting("", text(), "Count tokens as for this provider's models. Empty: the model's own provider.")
     section: tuple[Section, ...] = setting((), tables(Section), "Parts of the system prompt, by priority.")

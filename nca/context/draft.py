@@ -10,14 +10,17 @@ import msgspec
 from nca.context.history import History
 from nca.context.importance import Importance, importances
 from nca.context.meter import Meter
+from nca.context.record.text import record_of
 from nca.context.rules import BLOCK_REPAIRS
 from nca.context.rules.cut_points import blocks
 from nca.context.rules.regular import regular_spans
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.settled_prefix import settled_stretches
+from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, content_tokens
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, check_partition, merge_ranges
 from nca.messages import Entry, Message
+from nca.wire import content_text
 
 
 @dataclass(slots=True)
@@ -140,6 +143,13 @@ class Draft:
         self.raw += block.raw - before
         return before - block.raw
 
+    def remove_stub(self, block: Block, seq: int) -> None:
+        """Show message `seq` as it is again."""
+        before, saved = block.raw, -self.saving(block, seq, content_text(self.history.message(seq).content))
+        del block.stubs[seq]
+        block.raw = block.raw + saved if block.is_sound else self._block_raw(block)
+        self.raw += block.raw - before
+
     def _stub(self, block: Block, stub: Stub, saved: int) -> None:
         block.stubs[stub.seq] = stub
         block.is_sound = block.is_sound and bool(stub.text.strip())
@@ -209,7 +219,13 @@ class Draft:
             self._close(run, stubs)
             if kept:
                 stubs[entries[0].seq] = kept
-        run.extend(entries)
+        for entry in entries:
+            if entry.message.is_synthetic and is_summary(entry.message) and entry.seq not in self.locked:
+                # A record that came with the messages is one here too: it is merged, and nothing is cut for it.
+                self._close(run, stubs)
+                self.parts.append(record_of(entry.seq, entry.message))
+            else:
+                run.append(entry)
 
     def _close(self, run: list[Entry], stubs: dict[int, Stub]) -> None:
         """Turn a run of neighbouring messages into blocks."""

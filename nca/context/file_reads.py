@@ -20,6 +20,9 @@ _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|ope
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
 _PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
 _CUT = re.compile(r"(?m)^\[(?:Output|File) truncated from |\A\[[^\n]* is longer than shown")
+_FAILURE = re.compile(r"(?i)\A\W*(?:error|exception|failed|cannot|could not|enoent|eacces|no such file)\b")
+MOST_FAILURE_LINES = 12
+"""A longer result that begins so is a file that speaks of errors."""
 _WRITING_COMMANDS = ("create", "str_replace", "insert", "undo_edit", "write")
 
 
@@ -110,8 +113,13 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
                 waiting[call.id] = use
         if message.role == "tool" and message.tool_call_id in waiting:
             use = waiting.pop(message.tool_call_id)
-            if not message.is_error:
+            if not message.is_error and not says_failed(message.text):
                 yield _as_shown(use, entry.seq, message.text)
+
+
+def says_failed(text: str) -> bool:
+    """Whether a result of a tool for files says that it failed, where no mark does; a file may speak of any error."""
+    return bool(_FAILURE.match(text)) and text.count("\n") <= MOST_FAILURE_LINES
 
 
 def _as_shown(use: FileUse, seq: int, text: str) -> FileUse:

@@ -10,6 +10,9 @@ from nca.context.draft import Draft
 from nca.context.stages.truncate import cut_message, cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
+NEWEST_SHARE = 0.5
+"""Of the budget, for a newest user message that alone is larger than it."""
+SMALLEST_NEWEST_TOKENS = 32
 FIT_ROUNDS = 4
 """Rounds of truncation with an exact count between them; each must come lower, so two are the rule."""
 
@@ -50,7 +53,7 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
     if draft.tokens > safe_tokens:
         cut_summaries(draft, safe_tokens)
     if draft.tokens > limit_tokens:
-        _cut_newest(draft, limit_tokens)
+        make_room_beside_newest(draft, limit_tokens)
         draft.settle()
     if draft.tokens > budget.budget_tokens:
         raise ContextDoesNotFit(
@@ -63,16 +66,19 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
         )
 
 
-def _cut_newest(draft: Draft, limit_tokens: int) -> None:
-    """The newest user message gives way last of all, and only where it alone is larger than what is left for it."""
+def make_room_beside_newest(draft: Draft, limit_tokens: int) -> None:
+    """Where the newest user message alone is larger than the limit, cut it to half of what there is.
+
+    So a record of everything before it has room, and a second compaction finds nothing more to cut.
+    """
+    left = limit_tokens - draft.meter.total(draft.meter.fixed_raw)
+    if draft.newest_user and draft.meter.scaled(draft.history.run_tokens(draft.newest_user, draft.newest_user)) > left:
+        _cut_newest(draft, int(NEWEST_SHARE * left))
+
+
+def _cut_newest(draft: Draft, keep_tokens: int) -> None:
+    """Show at most so many tokens of the newest user message."""
     seq = draft.newest_user
     block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
-    if seq is None or block is None:
-        return
-    own = draft.history.run_tokens(seq, seq)
-    left = limit_tokens - draft.meter.total(draft.meter.fixed_raw)
-    if draft.meter.scaled(own) <= left:
-        return
-    excess = int((draft.tokens - limit_tokens) / draft.meter.calibration.ratio) + 8
-    if own - excess > 32:
-        cut_message(draft, block, seq, own - excess - 4)
+    if seq is not None and block is not None:
+        cut_message(draft, block, seq, max(SMALLEST_NEWEST_TOKENS, int(keep_tokens / draft.meter.calibration.ratio)))

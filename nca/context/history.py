@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from nca.context.ledger import KnownFacts
 from nca.context.log import Log
 from nca.context.log_index import LogIndex
+from nca.context.record.ledger import Known
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, ranges_of
 from nca.messages import Entry, Message
@@ -26,8 +26,8 @@ class History:
         self._log = entries if isinstance(entries, Log) else None
         self._list: list[Entry] = []
         self.pins = frozenset(pins)
-        self.facts: KnownFacts = {}
-        """The ledger's facts of each message, by its identity, so that each is searched once in a session."""
+        self.facts: Known = {}
+        """What each message states, by identity: looked for once in a session."""
         self.call_raw = 0
         """Raw tokens of each tool call beside its text, learned from the model's reports."""
         self._sums = [0]
@@ -76,7 +76,7 @@ class History:
         self._items = self._count(view)
         self._view = view
         if self._log is not None and self._log.release(self._shown_ranges()):
-            # Facts go with their messages. They are found again when the messages are read again.
+            # What was found goes with its messages; it is found again where they are read again.
             held = {id(entry.message) for entry in self._log.in_memory()}
             self.facts = {key: known for key, known in self.facts.items() if key in held}
 

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from nca.context.file_reads import FileUse, file_use, main_argument
-from nca.context.ledger import KnownFacts, MessageFacts, facts_in, names_in
+from nca.context.record.ledger import Known, stated_by
+from nca.context.record.outcomes import is_failed
+from nca.context.record.statements import Stated, names_in
 from nca.messages import Entry, Message, ToolCall
 
 PINNED = (1.0, "pinned")
@@ -74,19 +76,19 @@ class _Later:
         return bool(held)
 
 
-def importances(entries: Iterable[Entry], known: KnownFacts, pins: Set[int] = frozenset()) -> dict[int, Importance]:
-    """The importance of each message by its seq, judged by these messages alone; `known` as in `ledger.extract`."""
+def importances(entries: Iterable[Entry], known: Known, pins: Set[int] = frozenset()) -> dict[int, Importance]:
+    """The importance of each message by its seq, by these messages alone; `known` as in `record.ledger`."""
     log = list(entries)
     answered = _answered(log)
     later = _Later()
     found: dict[int, Importance] = {}
     for entry in reversed(log):
         message = entry.message
-        facts = facts_in(message, known)
+        facts = stated_by(message, known)
         call = answered.get(entry.seq)
         mark = _of_result(message, call, facts, later) if message.role == "tool" else _of_talk(message, facts, later)
         found[entry.seq] = _weighed(PINNED if entry.seq in pins else mark, message)
-        if message.role == "tool" and call is not None and not message.is_error:
+        if message.role == "tool" and call is not None and not is_failed(call, message):
             _note_success(call, later)
         elif message.role in ("user", "assistant"):
             _note_talk(message, facts, later)
@@ -106,14 +108,14 @@ def _answered(log: Sequence[Entry]) -> dict[int, ToolCall]:
     return answered
 
 
-def _of_result(message: Message, call: ToolCall | None, facts: MessageFacts, later: _Later) -> Mark:
-    if message.is_error:
+def _of_result(message: Message, call: ToolCall | None, facts: Stated, later: _Later) -> Mark:
+    if is_failed(call, message):
         is_fixed = call is not None and (call.name, main_argument(call)) in later.succeeded
         return FIXED if is_fixed else UNFIXED
     use = file_use(call) if call is not None else None
     if use is not None:
         later.use(use.path)
-    names = facts.names | {use.path} if use is not None else facts.names
+    names = _names(facts) | {use.path} if use is not None else _names(facts)
     is_referred = later.refers_to(names)
     if call is not None and _is_superseded(call, use, later):
         return SUPERSEDED
@@ -131,15 +133,19 @@ def _is_superseded(call: ToolCall, use: FileUse | None, later: _Later) -> bool:
     return not use.is_write and any(other.covers(use) for other in later.reads.get(use.path, ()))
 
 
-def _of_talk(message: Message, facts: MessageFacts, later: _Later) -> Mark:
+def _names(facts: Stated) -> frozenset[str]:
+    return frozenset(name for name, _ in facts.names)
+
+
+def _of_talk(message: Message, facts: Stated, later: _Later) -> Mark:
     """What a person, a model or nca said."""
-    is_referred = later.refers_to(facts.names)
+    is_referred = later.refers_to(_names(facts))
     if message.role == "system":
         return SYSTEM
     if message.role == "user":
         own = RULE if facts.rules else WORDS
         return SYNTHETIC if message.is_synthetic else own
-    if facts.is_decision:
+    if facts.decisions:
         return DECISION
     if is_referred:
         return REFERRED
@@ -166,9 +172,9 @@ def _note_success(call: ToolCall, later: _Later) -> None:
             reads.append(use)
 
 
-def _note_talk(message: Message, facts: MessageFacts, later: _Later) -> None:
+def _note_talk(message: Message, facts: Stated, later: _Later) -> None:
     """What a message and its calls mention, and the files that they use."""
-    later.mentioned |= facts.names
+    later.mentioned |= _names(facts)
     for part in message.attachments:
         later.use(part.path)
     for call in message.tool_calls:

@@ -54,10 +54,10 @@ def message_parts(message: Message) -> Counter[str]:
 
 
 def summary_parts(message: Message, summary: Summary) -> Counter[str]:
-    """Raw tokens of a summary as it is sent: its prose, and the ledger and the person's words behind it."""
+    """Raw tokens of a summary as it is sent: its prose with its heading, and the record by code behind it."""
     whole = message_tokens(message)
-    _, found, rest = summary.text.partition(summary.prose) if summary.prose else ("", "", "")
-    ledger = min(whole, text_tokens(rest.strip())) if found else 0
+    rest = summary.text.partition(summary.prose or "\n\n")[2]
+    ledger = min(whole, text_tokens(rest.strip()))
     return +Counter({"summaries": whole - ledger, "ledger": ledger})
 
 

@@ -15,7 +15,7 @@ from nca.config.schema import ContextSettings
 from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.draft import Draft
-from nca.context.fit import fit, fit_or_refuse, marker_id, truncate_to
+from nca.context.fit import fit, fit_or_refuse, make_room_beside_newest, marker_id, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.retention import KeptFacts
@@ -137,6 +137,10 @@ class Planning:
     more_stages: Mapping[str, Stage]
     target: int = 0
     limit: int = 0
+    cut_target: int = 0
+    """What contents are cut for: a person who asks for less than the usual target loses nothing by it."""
+    floor: int = 0
+    """What is left of the draft with nothing but what cannot be had again."""
     saved: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     stage_failures: list[str] = field(default_factory=list)
@@ -150,14 +154,19 @@ class Planning:
         self.before_raw = self.draft.raw
 
     def aim(self, target_tokens: int, target_ratio: float, *, is_manual: bool) -> None:
+        # Where the anchor knows that this request is larger than its parts count, aim lower by as much.
+        share = min(1.0, self.draft.tokens / self.before)
+        tokens = self.draft.tokens
+        make_room_beside_newest(self.draft, self.budget.budget_tokens)
+        self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
+        usual = target
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
-        # If the anchor shows that the request is larger than the count of its parts, aim lower by as much.
-        share = min(1.0, self.draft.tokens / self.before)
         self.limit = int(share * self.budget.budget_tokens)
         self.target = min(int(share * target), self.limit)
+        self.cut_target = min(int(share * usual), self.limit)
 
     def work(self) -> Asking[None]:
         """Trim if there are too many turns, then run stage after stage while it is over the target, then fit."""
@@ -167,14 +176,14 @@ class Planning:
         elif self.draft.tokens <= self.target:
             return
         for stage in settings.stages:
-            if self.draft.tokens <= self.target:
+            if self.draft.tokens <= (self.reach if stage == "truncate" else max(self.target, self.floor)):
                 break
             yield from self._measured(stage, self._stage(stage))
         fix_pointers(self.draft)
         tokens = self.draft.settle()
         # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
-        if self.draft.tokens > (self.target if "truncate" in settings.stages else self.limit):
-            fit(self.draft, settings, self.target, self.budget)
+        if self.draft.tokens > (self.reach if "truncate" in settings.stages else self.limit):
+            fit(self.draft, settings, self.reach, self.budget)
         if self.draft.tokens > self.limit:
             fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)
@@ -223,19 +232,38 @@ class Planning:
             case "deduplicate":
                 deduplicate(draft, self.job.settings.deduplicate, target_tokens=self.target)
             case "summarize":
-                self._take((yield from summarize(draft, self.job, target_tokens=self.target)))
+                aims = self.target, self.ceiling
+                self._take((yield from summarize(draft, self.job, target_tokens=aims[0], ceiling_tokens=aims[1])))
+                self._protect()
             case "truncate":
-                truncate_to(draft, self.job.settings, self.target, self.budget)
+                truncate_to(draft, self.job.settings, self.reach, self.budget)
             case _ if stage in self.more_stages:
                 yield from self.more_stages[stage](self)
             case _:
                 self.stage_failures += filter(None, [(yield from act(draft, stage))])
 
+    @property
+    def ceiling(self) -> int:
+        """What rules, words and decisions may fill."""
+        return min(self.limit, policy.ceiling_tokens(self.budget, self.job.settings, self.target))
+
+    @property
+    def reach(self) -> int:
+        """What the later stages come down to: the target, or what is left of a record that is larger."""
+        return max(self.cut_target, self.floor)
+
+    def _protect(self) -> None:
+        """What cannot be had again may take the view above the target: it is not cut for the target's sake."""
+        movable = sum(block.raw for block in self.draft.blocks() if not block.is_locked)
+        self.floor = min(self.draft.meter.total(self.draft.raw - movable), self.limit)
+
     def _summarize_only(self, first: int, last: int) -> Asking[None]:
         """A block is summarized if its last message is in the range, so a call stays with its results."""
         chosen = [block for block in self.draft.blocks() if first <= block.last <= last and not block.is_locked]
         # Room is not the point: the summary may be as long as its settings allow.
-        self._take((yield from summarize(self.draft, self.job, target_tokens=self.budget.budget_tokens, older=chosen)))
+        most = self.budget.budget_tokens
+        work = summarize(self.draft, self.job, target_tokens=most, ceiling_tokens=most, older=chosen)
+        self._take((yield from work))
 
     def trim(self, *, fewest: int = 2, most: int = 0) -> Asking[None]:
         """Replace the oldest half of the complete turns by a summary (`nca.context.stages.trim`)."""

@@ -212,6 +212,11 @@ def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int
     return max(int(target_ratio * budget.budget_tokens), floor_tokens)
 
 
+def ceiling_tokens(budget: Budget, settings: ContextSettings, target: int) -> int:
+    """What cannot be had again may take a compaction this far above its target: halfway to the next one."""
+    return max(target, (target + thresholds(budget, settings).compact) // 2)
+
+
 def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
     """The share of the budget that an automatic compaction comes down to, far enough below its threshold to be rare."""
     trigger_ratio = thresholds(budget, settings).compact / budget.budget_tokens

@@ -7,25 +7,30 @@ facts stands in its text for every other model; its own provider gets the block 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from nca.config.schema import ContextSettings
-from nca.context import ledger as facts
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
 from nca.context.policy import aim_ratio
+from nca.context.record import ledger as facts
+from nca.context.record.allocation import allocate
+from nca.context.record.pieces import pieces_of
 from nca.context.retention import KeptFacts
-from nca.context.stages.summarize import compose, newest_steps, sizes
+from nca.context.stages.summarize import compose
 from nca.context.summary import Written, clean_prose
 from nca.context.view import Marker, Summary
 
 STAGE = "provider"
+RECORD_PART = 6
+"""What code keeps beside the provider's summary takes at most a sixth of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +89,23 @@ def _summary(
 ) -> Summary:
     blocks = [part for part in gone if isinstance(part, Block)]
     earlier = [part.ledger for part in gone if isinstance(part, Summary)]
-    messages = [draft.history.message(seq) for block in blocks for seq in block.seqs]
-    ledger = facts.merge([*earlier, facts.extract(messages, draft.history.facts)])
-    gone_raw = sum(draft.part_raw(part) for part in gone)
-    allowed = sizes(settings, budget.budget_tokens, gone_raw, gone_raw, facts.words_tokens(ledger))
+    entries = [draft.history.entries[seq - 1] for block in blocks for seq in block.seqs]
+    ledger = facts.merge([*earlier, facts.extract(entries, draft.history.facts)])
+    room = min(sum(draft.part_raw(part) for part in gone) // 2, budget.budget_tokens // RECORD_PART)
+    chosen = allocate(pieces_of(ledger), room, room)
     written = Written(clean_prose(str(summary.block.get("content", ""))), summary.made_by)
     header = settings.summarize.header
-    made = compose(covered(gone), written, ledger, allowed, rank=0, role="user", header=header)
+    made = compose(covered(gone), written, ledger, chosen, rank=0, role="user", header=header)
     return msgspec.structs.replace(made, block=summary.block)
+
+
+def newest_steps(draft: Draft, turn: Sequence[Block], room_tokens: int) -> list[Block]:
+    """The newest steps of a turn in progress that fit; the newest of all in any case."""
+    kept: list[Block] = []
+    tokens = 0
+    for block in reversed(turn):
+        tokens += 0 if block.is_locked else draft.meter.scaled(block.raw)
+        if kept and tokens > room_tokens:
+            break
+        kept.append(block)
+    return kept

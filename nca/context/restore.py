@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nca.context import ledger as facts
 from nca.context.history import History
+from nca.context.record import ledger as facts
+from nca.context.record.allocation import allocate
+from nca.context.record.pieces import pieces_of
 from nca.context.rules.cut_points import blocks
-from nca.context.stages.summarize import Sizes, compose
+from nca.context.stages.summarize import compose
 from nca.context.summary import HEADER, Written
 from nca.context.view import (
     Item,
@@ -30,6 +32,8 @@ from nca.context.view import (
 )
 from nca.messages import Message
 
+RECORD_TOKENS = 4_000
+"""Raw tokens for what a summary keeps by code when it is made anew."""
 NEAR = 64
 """Messages to both sides of one that are looked at first: a log may have a million, and a call's results are near."""
 
@@ -57,13 +61,11 @@ def _is_closed(messages: Sequence[Message]) -> bool:
     return calls == sorted(message.tool_call_id for message in messages if message.role == "tool")
 
 
-def restored(
-    history: History, ranges: Sequence[Range], *, ledger_tokens: int = 1_000, words_tokens: int = 3_000
-) -> View:
+def restored(history: History, ranges: Sequence[Range], *, record_tokens: int = RECORD_TOKENS) -> View:
     """The view with these messages as they are, in the order of the log; every other item stays.
 
     A summary or marker stands for what is left of its messages, and goes where nothing is. What its ledger held of
-    other summaries is handed to the newest of those, within `ledger_tokens` and `words_tokens` (raw).
+    other summaries is handed to the newest of those, within `record_tokens` (raw).
     """
     wanted = merge_ranges(ranges)
     items: list[Item] = []
@@ -85,7 +87,7 @@ def restored(
             elif isinstance(item, Summary) and item.ledger:
                 orphaned.append(item)
     if orphaned:
-        items = _with_ledger(history, items, ledger_tokens, words_tokens)
+        items = _with_ledger(history, items, record_tokens)
     items += [Verbatim(first, last) for first, last in merge_ranges(shown)]
     return _ordered(items, history.view.tail)
 
@@ -101,20 +103,20 @@ def _ordered(items: list[Item], tail: int) -> View:
     return view
 
 
-def _with_ledger(history: History, items: list[Item], ledger_tokens: int, words_tokens: int) -> list[Item]:
+def _with_ledger(history: History, items: list[Item], record_tokens: int) -> list[Item]:
     """The newest summary that is left keeps the facts of all that are left."""
     left = [item for item in items if isinstance(item, Summary)]
     if not left or any(item.ledger for item in left):
         return items
     covered = merge_ranges(span for item in left for span in item.ranges)
-    known = facts.extract([history.message(seq) for seq in seqs(covered)], history.facts)
+    known = facts.extract([history.entries[seq - 1] for seq in seqs(covered)], history.facts)
     newest = left[-1]
     header = newest.text.partition("\n")[0] or HEADER
     full = compose(
         newest.ranges,
         Written(newest.prose, newest.made_by),
         known,
-        Sizes(0, ledger_tokens, words_tokens),
+        allocate(pieces_of(known), record_tokens, record_tokens),
         rank=newest.rank,
         role=newest.role,
         header=header,

@@ -1,14 +1,21 @@
-"""Count the facts that can still be read after a compaction, whoever wrote the summary."""
+"""How much of everything that was ever stated can be read now: checked by code, whoever wrote the record."""
 
 from __future__ import annotations
 
-from nca.context import ledger
-from nca.context.history import History
-from nca.context.request import resolve
-from nca.context.view import Verbatim, View, ranges_of, seqs
+from collections.abc import Iterator
 
-GRAM = 4
-"""A fact whose first characters stand nowhere in a text does not stand there."""
+from nca.context.history import History
+from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, WORDS, Ledger, extract, merge, parted
+from nca.context.request import resolve
+from nca.context.view import Summary, View, seqs
+
+COUNTED = {
+    "rules": (RULES,),
+    "words": (WORDS,),
+    "decisions": (DECISIONS,),
+    "work": (FILES, FAILING),
+}
+"""By kind: what counts as stated. Contents that one call brings back do not."""
 
 
 class KeptFacts:
@@ -18,33 +25,55 @@ class KeptFacts:
         self._history = history
         self._views = before, after
         self._head = history.head
-        self._counted: tuple[int, int] | None = None
+        self._counted: dict[str, tuple[int, int]] | None = None
 
     def count(self) -> tuple[int, int]:
-        """(facts still in the new view, facts of the messages that it shows no longer)."""
+        """(statements that can be read in the new view, all that were ever stated)."""
+        counted = self.by_kind()
+        return sum(kept for kept, _ in counted.values()), sum(total for _, total in counted.values())
+
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        """The same by kind, as COUNTED has them; kinds without a statement are left out."""
         if self._counted is None:
-            shown_before, shown_after = (_verbatim(view, self._head) for view in self._views)
-            lost = [self._history.message(seq) for seq in sorted(shown_before - shown_after)]
-            wanted = ledger.facts_of(ledger.extract(lost, self._history.facts))
-            self._counted = self._held(wanted), len(wanted)
+            text = self._text(self._views[1])
+            ledger = self._stated()
+            found = {
+                kind: [fact for category in categories for fact in _facts(ledger, category)]
+                for kind, categories in COUNTED.items()
+            }
+            self._counted = {
+                kind: (sum(" ".join(fact.split()) in text for fact in facts), len(facts))
+                for kind, facts in found.items()
+                if facts
+            }
         return self._counted
 
-    def _held(self, wanted: list[str]) -> int:
-        pieces = []
+    def _stated(self) -> Ledger:
+        """What the records of either view hold, and what the messages state that the earlier one still shows."""
+        before, after = self._views
+        records = [item.ledger for view in (before, after) for item in view.items if isinstance(item, Summary)]
+        hidden = {seq for item in before.items if isinstance(item, Summary) for seq in seqs(item.ranges)}
+        shown = [entry for entry in self._history.entries[: self._head] if entry.seq not in hidden]
+        return merge([*records, extract(shown, self._history.facts)])
+
+    def _text(self, view: View) -> str:
+        """All that can be read in a view, white space folded."""
         later = self._history.head - self._head
-        for message in resolve(self._history, self._views[1])[: -later or None]:
+        pieces: list[str] = []
+        for message in resolve(self._history, view)[: -later or None]:
             pieces.append(message.text)
             pieces.extend(part.text for part in message.attachments)
             pieces.extend(call.arguments for call in message.tool_calls)
-        text = "\n".join(pieces)
-        # Thousands of facts against a hundred thousand characters: most are ruled out by how they begin.
-        grams = {text[place : place + GRAM] for place in range(len(text))} if len(wanted) > len(text) // 1_000 else None
-        return sum((grams is None or fact[:GRAM] in grams or len(fact) < GRAM) and fact in text for fact in wanted)
+        return " ".join("\n".join(pieces).split())
 
 
-def _verbatim(view: View, head: int) -> set[int]:
-    shown = set(range(view.tail, head + 1))
-    for item in view.items:
-        if isinstance(item, Verbatim):
-            shown.update(seqs(ranges_of(item)))
-    return shown
+def _facts(ledger: Ledger, category: str) -> Iterator[str]:
+    """What must be readable of each line: of state the file or command, of what was said the text itself."""
+    for line in ledger.get(category, ()):
+        _, text = parted(line)
+        if category == FILES:
+            yield text.partition("\t")[0]
+        elif category == FAILING:
+            yield text.split("\t")[1] if "\t" in text else text
+        else:
+            yield text

@@ -50,12 +50,16 @@ class SummaryRequest(msgspec.Struct, frozen=True):
 
 
 class SummaryReply(msgspec.Struct, frozen=True):
-    """`is_of_live`: it was asked behind the live messages, so it speaks of all of them and not of one chunk."""
+    """`is_of_live`: it was asked behind the live messages, so it speaks of all of them and not of one chunk.
+
+    `is_cut`: the model ended it because it had no room left.
+    """
 
     text: str
     made_by: str = ""
     has_tool_calls: bool = False
     is_of_live: bool = False
+    is_cut: bool = False
 
 
 class SummaryFailure(msgspec.Struct, frozen=True):
@@ -92,6 +96,9 @@ def accept(
         return "", "the summarizer repeated its input"
     if any(sentence in prose for sentence in _sentences_of_prompts()):
         return "", "the summarizer repeated its instruction"
+    if reply.is_cut and "\n" in prose:
+        # The last line ended in the middle of a word or a thought.
+        prose = prose[: prose.rindex("\n")].rstrip() + "\n[…]"
     return cut_text(prose, max_tokens), ""
 
 

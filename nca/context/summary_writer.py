@@ -1,43 +1,68 @@
-"""Write a summary: by a model, in chunks if its window requires it, else by code. There always is one.
+"""Asking a model for the prose of a record, in chunks where its window asks for that.
 
 The engine calls no model. `write` is a generator that yields what to ask and takes what came back; whoever drives it
 (the library, the agent) may ask synchronously or not, and decides how long to wait. Every chunk is asked about once,
-with the summary of those before it as the existing summary, so what comes last speaks of all.
+with the summary of those before it as the existing summary, so what comes last speaks of all. Where no model gives a
+usable answer there is no prose: what holds is in the record that code keeps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 
-from nca.context.extract import extract_text
 from nca.context.prompts import prompt
+from nca.context.record.prose import is_complete, marked
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written, accept, cut_text
-from nca.context.summary_input import Chunk, framed, split, within
+from nca.context.summary_input import Chunk, as_data, framed, split, within
 from nca.context.tokens import message_tokens, text_tokens
 from nca.messages import Message
+from nca.wire import content_text
 
-WORDS_PER_TOKEN = 0.7
+WORDS_PER_TOKEN = 0.45
+"""As models write records with paths and names in them: 0.45 to 0.52 words a token were measured."""
+SHORT_LIST_TOKENS = 300
+"""With less room a short list is asked for: nine headings would take much of it."""
 MAX_FAILURES = 2
-"""After the first failed question a short list is asked for; after the second, code goes on."""
+"""After the first failed question a short list is asked for; after the second none."""
 NO_SUMMARIZER = "no summarizer"
 TOO_SMALL = "the summarizer's window is too small"
+CUT_SHORT = "the summary ended at its length limit before it said what is pending"
 SMALLEST_SUMMARY_TOKENS = 48
 """With less room than this no model is asked: it could not say anything."""
 INPUT_PARTS = 3
 """An answer takes at most a third of the input. So the running summary leaves two thirds of each further question to
 the transcript, and the answer fits into the part of the window that is not input."""
 FOCUS_PARTS = 8
-"""What the user asks to keep takes at most an eighth of the input."""
-LEAST_REST, MOST_REST = 0.25, 0.5
-"""The share of the length for code, where it goes on behind a model: as much as the rest is of all, between these."""
+"""What the user asks to keep takes at most an eighth of the input; so do the request in work and what stays in view."""
+REQUEST_CHARS = 600
+MOST_STAYING = 24
+"""Lines on what stays in view: the newest."""
 LEAST_MERGED = 0.25
 """A merge that is shorter than this share of the summary that it should continue has lost what that one said."""
 BY_CODE = "extract"
 PROMPT_OF_FORM = {"sections": "detailed", "bullets": "bullets"}
 """What is asked first for each context.summarize.form; after a failure it is the short list."""
+WANTED = ("pending",)
+"""The sections that a reply must have which ended for its length."""
+
+Asking = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
 
 
-Writing = Generator[SummaryRequest, "SummaryReply | SummaryFailure", Written]
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a summarizer is told beside the transcript: the request in work, and a line for each thing that stays."""
+
+    request: str = ""
+    staying: Sequence[str] = ()
+
+    def text(self, max_tokens: int) -> str:
+        """At most so many raw tokens; empty where there is nothing to say."""
+        lines = ["The conversation goes on after the transcript; do not report what is listed here, it stays in view."]
+        if self.request.strip():
+            lines.append(f"The user's current request: {as_data(' '.join(self.request.split())[:REQUEST_CHARS])}")
+        lines += [f"- {as_data(line)}" for line in list(self.staying)[-MOST_STAYING:]]
+        return cut_text("\n".join(lines), max_tokens) if len(lines) > 1 else ""
 
 
 def write(
@@ -49,26 +74,24 @@ def write(
     max_tokens: int,
     input_tokens: int,
     form: str = "sections",
-    has_summarizer: bool = True,
     scores: Sequence[float] = (),
-) -> Writing:
-    """Summarize `messages`; `existing` are earlier summaries to merge. Token counts are raw.
+    surroundings: Surroundings | None = None,
+) -> Asking:
+    """Ask for a summary of `messages`; `existing` are earlier summaries to merge. Token counts are raw.
 
     `input_tokens` is what the summarizer's window leaves for its input; `form` is context.summarize.form; `scores` say
-    how much each message matters, for the extract and for what a summarizer with a small window is shown less of.
+    how much each message matters: a summarizer with a small window is shown less of the others.
     """
-    writing = _Writing(messages, existing, scores, max_tokens)
-    if not has_summarizer:
-        return writing.by_code(NO_SUMMARIZER)
+    writing = _Writing(messages, existing, scores, max_tokens, surroundings or Surroundings())
     if max_tokens < SMALLEST_SUMMARY_TOKENS:
-        return writing.by_code()
+        return writing.given_up()
     writing.plan(form, focus, input_tokens)
     if not writing.chunks:
-        return writing.by_code(TOO_SMALL)
+        return writing.given_up(TOO_SMALL)
     while writing.done < len(writing.chunks):
         request = writing.question(live)
         if not writing.takes(request, (yield request)):
-            return writing.by_code()
+            return writing.given_up()
     return writing.whole()
 
 
@@ -76,16 +99,22 @@ class _Writing:
     """One summary while it is written: what the model made of the chunks so far, and what went wrong."""
 
     def __init__(
-        self, messages: Sequence[Message], existing: Sequence[str], scores: Sequence[float], max_tokens: int
+        self,
+        messages: Sequence[Message],
+        existing: Sequence[str],
+        scores: Sequence[float],
+        max_tokens: int,
+        surroundings: Surroundings,
     ) -> None:
         self.messages = messages
         self.existing = self.earlier = tuple(existing)
         """From before: as they are, and as the first question shows them."""
         self.scores = scores
+        self.surroundings = surroundings
         self.max_tokens = self.cap = max_tokens
         """The summary's length, and how much of that the summarizer's window allows."""
         self.names = ("", "")
-        self.focus = ""
+        self.focus = self.around = ""
         self.chunks: tuple[Chunk, ...] = ()
         self.done = 0
         self.prose = self.made_by = ""
@@ -95,8 +124,9 @@ class _Writing:
 
     def plan(self, form: str, focus: str, input_tokens: int) -> None:
         """Divide what is to be told into questions that each fit into `input_tokens`; no chunks where none would do."""
-        self.names = (PROMPT_OF_FORM[form], "bullets")
+        self.names = (PROMPT_OF_FORM[form] if self.max_tokens >= SHORT_LIST_TOKENS else "bullets", "bullets")
         self.focus = cut_text(focus, max(SMALLEST_SUMMARY_TOKENS, input_tokens // FOCUS_PARTS))
+        self.around = self.surroundings.text(input_tokens // FOCUS_PARTS)
         self.cap = min(self.max_tokens, input_tokens // INPUT_PARTS)
         if self.cap < SMALLEST_SUMMARY_TOKENS:
             return
@@ -104,8 +134,8 @@ class _Writing:
         self.earlier = within(self.existing, input_tokens // INPUT_PARTS)
         self.chunks = split(
             self.messages,
-            first_tokens=input_tokens - self._around(self.earlier),
-            later_tokens=input_tokens - self._around([""]) - self._running_tokens,
+            first_tokens=input_tokens - self._frame(self.earlier),
+            later_tokens=input_tokens - self._frame([""]) - self._running_tokens,
             # A chunk that is shorter than the summary is nothing to summarize.
             least_tokens=self.cap,
             scores=self.scores,
@@ -135,12 +165,14 @@ class _Writing:
         prose, problem = accept(
             reply, asked, existing=self._shown(), max_tokens=request.max_tokens, input_raw=input_raw
         )
+        if not problem and reply.is_cut and not self.failures and not is_complete(prose, WANTED):
+            problem = CUT_SHORT
         if not problem and text_tokens(prose) < LEAST_MERGED * text_tokens(self.prose):
             problem = "the summary lost what the one before said"
         if problem:
             self.failures.append(problem)
             return len(self.failures) < MAX_FAILURES
-        self.prose, self.made_by = prose, reply.made_by or "summarizer"
+        self.prose, self.made_by = self._checked(prose), reply.made_by or "summarizer"
         self.done = len(self.chunks) if reply.is_of_live else self.done + 1
         self.left_out += 0 if reply.is_of_live else chunk.left_out
         return True
@@ -148,25 +180,24 @@ class _Writing:
     def whole(self) -> Written:
         return Written(self._noted(self.max_tokens), self.made_by, tuple(self.failures))
 
-    def by_code(self, reason: str = "") -> Written:
-        """What the model wrote stays; code goes on with the messages that it did not come to. `reason`: why, if new."""
+    def given_up(self, reason: str = "") -> Written:
+        """What the model wrote of the first chunks stays; `reason`: why no more was asked, if that is new."""
         failures = (*self.failures, *([reason] if reason else []))
         if not self.prose:
-            text = extract_text(self.messages, self.existing, self.max_tokens, self.scores)
-            return Written(text, BY_CODE, failures)
-        start = self.chunks[self.done].start
-        rest = self.messages[start:]
-        share = sum(map(message_tokens, rest)) / max(1, sum(map(message_tokens, self.messages)))
-        room = int(self.max_tokens * min(MOST_REST, max(LEAST_REST, share)))
-        text = extract_text(rest, (), max(room, self.max_tokens - text_tokens(self.prose)) - 1, self.scores[start:])
-        # The end of a record says where the work stands: it is what the rest makes outdated, so it is cut first.
-        prose = self._noted(self.max_tokens - text_tokens(f"\n\n{text}"))
-        return Written(f"{prose}\n\n{text}".rstrip(), f"{self.made_by} + {BY_CODE}", failures)
+            return Written("", BY_CODE, failures)
+        left = len(self.messages) - self.chunks[self.done].start
+        self.left_out += left
+        return Written(self._noted(self.max_tokens), f"{self.made_by} + {BY_CODE}", failures)
+
+    def _checked(self, prose: str) -> str:
+        """The prose with a mark at names that stand nowhere in what it covers."""
+        texts = [content_text(message.content) for message in self.messages]
+        calls = [call.arguments for message in self.messages for call in message.tool_calls]
+        return marked(prose, "\n".join((*texts, *calls, *self.existing, self.surroundings.request, self.focus)))
 
     def _noted(self, max_tokens: int) -> str:
         """The model's prose within `max_tokens`, and what it does not speak of."""
-        note = f"\n\n({self.left_out} messages of the middle were left out of this summary for length.)"
-        note = note if self.left_out else ""
+        note = f"\n\n({self.left_out} messages were left out of this summary for length.)" if self.left_out else ""
         return cut_text(self.prose, max_tokens - text_tokens(note)) + note
 
     def _shown(self) -> Sequence[str]:
@@ -178,13 +209,14 @@ class _Writing:
         """What the running summary takes in a question, with its frame."""
         return self.cap + text_tokens(framed([""], ""))
 
-    def _around(self, existing: Sequence[str]) -> int:
+    def _frame(self, existing: Sequence[str]) -> int:
         """What a question takes beside its transcript."""
         return max(text_tokens(self._asked(name, self.cap, existing, "")) for name in self.names)
 
     def _asked(self, name: str, cap: int, existing: Sequence[str], body: str) -> str:
+        parts = [_instruction(name, cap, self.focus), framed(existing, body), self.around]
         merge = f"{prompt('merge').strip()} " if existing else ""
-        return f"{_instruction(name, cap, self.focus)}\n\n{framed(existing, body)}\n\n{merge}Now write the record."
+        return "\n\n".join(part for part in (*parts, f"{merge}Now write the record.") if part)
 
 
 def _instruction(name: str, max_tokens: int, focus: str) -> str:

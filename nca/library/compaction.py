@@ -83,7 +83,7 @@ def compact(
                  what does not fit into one question is asked in several
     focus        what the summary should keep above all
     tools        the tool definitions that go along with the request; they are counted
-    settings     by nca's names or those of another program
+    settings     by canonical or seed names
 
     Raises InvalidMessages, UsageError, ConfigError, ContextDoesNotFit.
     """

@@ -18,7 +18,7 @@ async def test_the_oldest_half_goes_to_a_summary_and_the_days_memory(tmp_path: P
     assert conversation.context.history()[0].stages == ("trim",)
     days = list((tmp_path / ".nca" / "memory").glob("*.md"))
     assert len(days) == 1
-    assert "The user asks many questions" in days[0].read_text()
+    assert "Question 1" in days[0].read_text()
     assert conversation.context.undo() is not None
     assert "Question 0" in str(conversation.context.effective_history())
 

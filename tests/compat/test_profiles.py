@@ -81,10 +81,10 @@ def test_the_latest_layer_names_the_profile(project: Path) -> None:
     assert loaded.value("context.stages") == ("summarize",)
     chat = loaded.with_value("profile", "cowagent", "set in this chat")
     assert (chat.value("context.max_turns"), chat.origin("context.max_turns")) == (20, "profile cowagent")
-    assert chat.value("context.keep_recent_ratio") == 0.3
+    assert chat.value("context.keep_recent_ratio") == 1.0
     assert chat.with_value("profile", "none", "set in this chat").settings == defaults().settings
     with pytest.raises(ConfigError, match="valid: one of none, nca, neurolink, cowagent, neuron, nexora"):
-        loaded.with_value("profile", "cow", "set in this chat")
+        loaded.with_value("profile", "seed 3", "set in this chat")
 
 
 def test_a_switch_starts_from_the_profiles_stages(project: Path) -> None:

@@ -28,7 +28,7 @@ from nca.context.importance import (
     Mark,
     importances,
 )
-from nca.context.ledger import KnownFacts
+from nca.context.record.ledger import Known
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
@@ -131,7 +131,7 @@ def test_pins_overrule(seq: int) -> None:
 @given(logs(), st.sets(st.integers(1, 12), max_size=3))
 def test_it_is_a_share_with_a_reason_and_always_the_same(messages: list[Message], pins: set[int]) -> None:
     before = msgspec.json.encode(messages)
-    known: KnownFacts = {}
+    known: Known = {}
     found = importances(entries_of(messages), known, pins)
     assert sorted(found) == list(range(1, len(messages) + 1))
     assert all(0 <= one.score <= 1 and one.reasons and all(one.reasons) for one in found.values())

@@ -17,15 +17,15 @@ def test_a_prompt_loads_and_takes_its_length(name: str) -> None:
 def test_the_nine_sections_in_their_order() -> None:
     headings = [line for line in prompt("detailed").splitlines() if line.startswith("### ")]
     assert headings == [
-        "### 1. Goal and intent",
-        "### 2. Constraints and rules the user set",
-        "### 3. Decisions and findings",
-        "### 4. Key concepts",
-        "### 5. Files and code",
-        "### 6. Errors and fixes",
-        "### 7. Pending and done",
-        "### 8. Current work",
-        "### 9. Next step",
+        "### Pending and next step",
+        "### Constraints and rules the user set",
+        "### Decisions and findings",
+        "### Current work",
+        "### Goal and intent",
+        "### Files and code",
+        "### Errors and fixes",
+        "### Key concepts",
+        "### Done",
     ]
 
 

@@ -34,7 +34,7 @@ def test_the_unchanged_turns_are_offered_only_where_they_fit(turns: int, is_offe
         assert sum(map(message_tokens, request.live)) * 1.15 <= 8_000
 
 
-@pytest.mark.parametrize("window", [2_000, 64_000])
+@pytest.mark.parametrize("window", [8_000, 64_000])
 def test_nothing_that_is_said_ends_the_frame_around_it(window: int) -> None:
     asked = Asked()
     messages = [

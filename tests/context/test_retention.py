@@ -1,36 +1,52 @@
-"""Facts of what a compaction hides, looked for in what is left."""
+"""How much of everything that was ever stated can be read now."""
 
 from __future__ import annotations
 
+from nca.context.record.ledger import extract
 from nca.context.retention import KeptFacts
-from nca.context.view import Marker, View
+from nca.context.view import Marker, Summary, View
 from nca.messages import Entry
 from tests.context.logs import history_of
 from tests.context.samples import assistant, compacted, step, talk, user
 
+WORK = [
+    user("Fix the parser. Never touch i18n.py."),
+    *step("a", "done", "write_file", path="src/a.py", content="x"),
+    assistant("Done."),
+    user("And now the lexer."),
+    assistant("Done too."),
+    user("Good, show me."),
+]
 
-def test_facts_are_kept_where_they_still_stand_somewhere() -> None:
-    log = [user("Look."), *step("a", "text", path="src/a.py"), *step("b", "text", path="src/b.py"), assistant(), user()]
-    history = history_of(log)
-    gone = View((Marker("m", ((2, 5),), "[src/a.py was here]"),), 6)
-    assert KeptFacts(history, View(), gone).count() == (1, 2)
-    assert KeptFacts(history, View(), View()).count() == (0, 0)
+
+def test_what_is_in_view_is_kept_and_what_no_view_says_is_not() -> None:
+    history = history_of(WORK)
+    assert KeptFacts(history, View(), View()).by_kind() == {"rules": (1, 1), "words": (3, 3), "work": (1, 1)}
+    gone = View((Marker("m", ((1, 4),), "[src/a.py was here]"),), 5)
+    assert KeptFacts(history, View(), gone).by_kind() == {"rules": (0, 1), "words": (2, 3), "work": (1, 1)}
 
 
-def test_many_facts_are_looked_for_as_few_are() -> None:
-    wide = [user("Look."), *(m for n in range(300) for m in step(f"c{n}", "text", path=f"src/a{n:03}.py")), user()]
-    shown = "".join(f"[src/a{n:03}.py]" for n in range(0, 300, 3)) + "x" * 9_000
-    history = history_of(wide)
-    gone = View((Marker("m", ((2, 601),), shown),), 602)
-    assert KeptFacts(history, View(), gone).count() == (100, 300)
+def test_it_counts_all_that_was_ever_stated_and_not_only_what_went_last() -> None:
+    history = history_of(WORK)
+    ledger = extract(history.entries[:4])
+    before = View((Summary("s", ((1, 4),), "A record that says nothing.", ledger=ledger),), 5)
+    assert KeptFacts(history, before, before).count() == (2, 5)
+
+
+def test_a_turn_that_is_cut_is_not_kept() -> None:
+    long = "Please " + "look at the parser and tell me what it does, " * 20
+    history = history_of([user(long), assistant("Done."), user("Now.")])
+    text = f"- (1) {long[:100]} [… recall expand=1 …]"
+    cut = View((Summary("s", ((1, 2),), text, ledger=extract(history.entries[:2])),), 3)
+    assert KeptFacts(history, View(), cut).by_kind()["words"] == (1, 2)
 
 
 def test_what_is_said_later_is_no_part_of_the_count() -> None:
-    history = history_of([user("Look."), *step("a", "text", path="src/a.py"), *talk(8, 60), user("And now?")])
+    history = history_of([*WORK, *talk(8, 60), user("And now?")])
     counted = compacted(history, 900)
     assert counted.facts is not None
     assert (counted.kept_facts, counted.total_facts) == counted.facts.count()
-    gone = View((Marker("m", ((2, history.head - 1),), "[out]"),), history.head)
+    gone = View((Marker("m", ((1, history.head - 1),), "[out]"),), history.head)
     late = KeptFacts(history, View(), gone)
-    history.append(Entry(history.head + 1, assistant("src/a.py again")))
-    assert late.count() == (0, 1)
+    history.append(Entry(history.head + 1, user("Never touch i18n.py.")))
+    assert late.by_kind()["rules"] == (0, 1)

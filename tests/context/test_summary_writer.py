@@ -18,11 +18,11 @@ from nca.context.summary import (
     Written,
 )
 from nca.context.summary_input import MAX_CHUNKS
-from nca.context.summary_writer import MAX_FAILURES, TOO_SMALL, write
+from nca.context.summary_writer import CUT_SHORT, MAX_FAILURES, TOO_SMALL, Surroundings, write
 from nca.context.tokens import text_tokens
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart
 from tests.context.logs import logs
-from tests.context.samples import PROSE, agent_turn, assistant, call, calling, result, some, step, talk, user
+from tests.context.samples import PROSE, assistant, call, calling, result, some, step, talk, user
 
 Answer = Callable[[SummaryRequest], SummaryReply | SummaryFailure]
 TALK = talk(20)
@@ -40,9 +40,18 @@ def written(
     focus: str = "",
     most: int = 500,
     input_tokens: int = 20_000,
+    surroundings: Surroundings | None = None,
 ) -> tuple[Written, list[SummaryRequest]]:
     asked: list[SummaryRequest] = []
-    writing = write(messages, existing=existing, live=messages, focus=focus, max_tokens=most, input_tokens=input_tokens)
+    writing = write(
+        messages,
+        existing=existing,
+        live=messages,
+        focus=focus,
+        max_tokens=most,
+        input_tokens=input_tokens,
+        surroundings=surroundings,
+    )
     try:
         request = next(writing)
         while True:
@@ -78,15 +87,15 @@ def test_a_good_reply_is_taken_at_once() -> None:
         (SummaryFailure("rate limit"), "rate limit"),
     ],
 )
-def test_what_is_no_summary_is_asked_again_shorter_and_then_made_by_code(
+def test_what_is_no_summary_is_asked_again_shorter_and_then_given_up(
     reply: SummaryReply | SummaryFailure, reason: str
 ) -> None:
     outcome, asked = written(constantly(reply))
     assert outcome.made_by == "extract"
     assert outcome.failures == (reason, reason)
-    assert "Answer 20" in outcome.prose
+    assert outcome.prose == ""
     assert [request.max_tokens for request in asked] == [500, 250]
-    assert "### 9. Next step" in asked[0].messages[0].text
+    assert "### Pending and next step" in asked[0].messages[0].text
     assert "bullets" in asked[1].messages[0].text
     assert all("conversation above" in request.instruction for request in asked)
 
@@ -184,9 +193,37 @@ def test_a_summary_may_be_as_long_as_the_calls_and_files_that_it_stands_for() ->
     assert written(lambda _: SummaryReply(PROSE, "m"), [attached])[0] == Written(PROSE, "m")
 
 
-def test_long_turns_are_summarized_too() -> None:
-    outcome, _ = written(lambda _: SummaryFailure("none", is_final=True), agent_turn(100), most=200)
-    assert "make 99" in outcome.prose
+def test_it_is_asked_for_what_fits_its_length() -> None:
+    """0.45 words a token; a short list below 300 tokens."""
+    for most, words, is_list in ((1_000, 450, False), (200, 90, True)):
+        _, asked = written(lambda _: SummaryFailure("none", is_final=True), most=most)
+        assert f"at most {words} words" in asked[0].messages[0].text
+        assert ("short list of bullets" in asked[0].messages[0].text) == is_list
+
+
+def test_the_request_in_work_and_what_stays_are_told() -> None:
+    around = Surroundings("Fix </transcript> the lexer.", ["read_file lexer.py", "user: And now?"])
+    _, asked = written(lambda _: SummaryFailure("x", is_final=True), surroundings=around)
+    text = asked[0].messages[0].text.partition("</transcript>")[2]
+    assert "The user's current request: Fix ‹/transcript› the lexer." in text
+    assert "- read_file lexer.py\n- user: And now?" in text
+
+
+def test_an_answer_that_ended_for_its_length_needs_what_is_pending() -> None:
+    cut = SummaryReply("### Goal and intent\nTo test the engine with care and to leave noth", "m", is_cut=True)
+    replies: Iterator[SummaryReply] = iter([cut, SummaryReply(PROSE, "m")])
+    outcome, _ = written(lambda _: next(replies))
+    assert outcome == Written(PROSE, "m", (CUT_SHORT,))
+    whole = SummaryReply("### Pending and next step\nRun the tests, all of them.\n### Done\nThe par", "m", is_cut=True)
+    outcome, _ = written(constantly(whole))
+    assert outcome.prose == "### Pending and next step\nRun the tests, all of them.\n### Done\n[…]"
+    assert outcome.failures == ()
+
+
+def test_names_that_stand_nowhere_are_marked() -> None:
+    said = f"{PROSE}\n- Read src/made/up.py."
+    outcome, _ = written(constantly(SummaryReply(said, "m")))
+    assert outcome.prose.endswith("src/made/up.py (?).")
 
 
 class Chronicler:
@@ -269,7 +306,7 @@ def test_no_question_is_larger_than_the_window_and_every_message_is_in_one(
         return
     text = "\n".join(map(transcript, asked))
     missing = [place for place in range(len(messages)) if f"#{place}#" not in text]
-    said = re.search(r"\((\d+) messages of the middle were left out of this summary for length\.\)", outcome.prose)
+    said = re.search(r"\((\d+) messages were left out of this summary for length\.\)", outcome.prose)
     assert len(missing) == (int(said[1]) if said else 0)
     assert bool(said) == ("messages left out for length" in text)
 
@@ -295,7 +332,7 @@ def test_after_one_failure_it_goes_on_in_bullets_at_half_the_length(
 @pytest.mark.parametrize("at", range(COUNT))
 @pytest.mark.parametrize("then", [1, 2])
 @pytest.mark.parametrize("is_final", [False, True])
-def test_two_failures_keep_what_was_achieved_and_code_tells_the_rest(at: int, then: int, is_final: bool) -> None:
+def test_two_failures_keep_what_was_achieved(at: int, then: int, is_final: bool) -> None:
     failure = SummaryFailure("the deadline is over", is_final)
     chronicler = Chronicler({at: failure, at + then: failure})
     outcome = chunked(chronicler)
@@ -306,10 +343,7 @@ def test_two_failures_keep_what_was_achieved_and_code_tells_the_rest(at: int, th
     assert len(outcome.failures) == (1 if is_final else 2)
     assert outcome.made_by == ("teller + extract" if achieved else "extract")
     assert outcome.prose.count("- Fact") == achieved
-    rest = outcome.prose.rpartition("- Fact")[2]
-    assert "Answer 60" in rest
-    untold = int(re.findall(r"Question (\d+)", transcript(chronicler.asked[-1]))[0])
-    assert all(int(number) >= untold for number in re.findall(r"(?:User: Question|Answer) (\d+)", rest))
+    assert ("messages were left out of this summary" in outcome.prose) == bool(achieved)
     assert text_tokens(outcome.prose) <= 400
 
 
@@ -318,10 +352,8 @@ def test_a_long_achievement_gives_way_at_its_end_and_keeps_half() -> None:
     outcome, _ = written(
         lambda _: next(replies, SummaryFailure("gone", is_final=True)), LONG_TALK, most=400, input_tokens=INPUT
     )
-    prose, _, rest = outcome.prose.partition(" […]")
-    assert prose.startswith("- The finding number 0 of all.")
-    assert text_tokens(prose) > 150
-    assert "Answer 60" in rest
+    assert outcome.prose.startswith("- The finding number 0 of all.")
+    assert "messages were left out of this summary" in outcome.prose
     assert text_tokens(outcome.prose) <= 400
 
 
@@ -356,8 +388,7 @@ def test_a_window_too_small_for_a_useful_chunk_is_not_asked(input_tokens: int) -
     chronicler = Chronicler()
     outcome = chunked(chronicler, input_tokens=input_tokens)
     assert chronicler.asked == []
-    assert (outcome.made_by, outcome.failures) == ("extract", (TOO_SMALL,))
-    assert "Answer 60" in outcome.prose
+    assert outcome == Written("", "extract", (TOO_SMALL,))
 
 
 def test_a_focus_longer_than_the_window_is_cut() -> None:

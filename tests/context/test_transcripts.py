@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from nca.config.schema import STAGES
+from nca.config.schema import STAGES, ContextSettings
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
+from nca.context.policy import ceiling_tokens
 from nca.context.rules.open_step import open_step
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import check_partition
@@ -69,11 +70,12 @@ def pairs_hold(rows: list[dict[str, Any]]) -> bool:
     return called == len(answers)
 
 
-def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str, ...]) -> None:
+def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str, ...], window: int) -> None:
     used = meter.used(history)
     assert used <= proposal.budget_tokens
     if "truncate" in stages and not open_step_raw(history):
-        assert used <= max(proposal.target_tokens, untouchable_tokens(history, meter)) + MARKER_TOKENS
+        ceiling = ceiling_tokens(Budget.of(window), ContextSettings(), proposal.target_tokens)
+        assert used <= max(ceiling, untouchable_tokens(history, meter)) + MARKER_TOKENS
     check_partition(history.view)
     rows = sent(history)
     assert pairs_hold(rows)
@@ -104,7 +106,7 @@ def test_every_prefix_lands(name: str, window: int) -> None:
                 untouchable = untouchable_tokens(history, meter) + meter.scaled(open_step_raw(history))
                 assert untouchable + MARKER_TOKENS > Budget.of(window).budget_tokens
                 continue
-            check(history, proposal, meter, stages)
+            check(history, proposal, meter, stages, window)
             newest = history.newest_user
             if newest is not None:
                 assert messages[newest - 1].text in [row["content"] for row in sent(history) if row["role"] == "user"]
@@ -123,7 +125,7 @@ def test_a_conversation_that_grows_is_compacted_again_and_again(name: str) -> No
         if entry.message.tool_calls or meter.used(history) < 0.8 * window * 0.65:
             continue
         count += compacted(history, window, meter=meter, summarizer=answering()).compacted
-        check(history, compacted(history, window, meter=meter), meter, STAGES)
+        check(history, compacted(history, window, meter=meter), meter, STAGES, window)
     assert count > 0 or meter.used(history) < 0.8 * window * 0.65
 
 

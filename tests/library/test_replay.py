@@ -55,7 +55,8 @@ def test_a_window_with_room_for_all_changes_nothing() -> None:
     found = replay(coding(), window(200_000))
     assert found.compactions == ()
     assert found.with_nca == found.without
-    assert (found.kept_facts, found.kept_turns) == (0, found.turns)
+    assert found.kept_facts == found.total_facts > 0
+    assert found.kept_turns == found.turns
     assert found.with_nca.cost is None
 
 

@@ -1,4 +1,4 @@
-"""Tool calls in every shape in which providers send them."""
+"""Calls in every shape that providers give them (reliability F30, F31)."""
 
 import json
 from typing import Any

@@ -1,4 +1,9 @@
-"""Summarize: replace the older part by one summary, with the ledger of facts and the person's own words."""
+"""Stage 3: a record takes the place of what goes, and the newest steps stay as they are.
+
+What stays is settled in passes: rules, words and decisions of everything that could go get their room first, then the
+state of the work, and the newest steps get what is left. A step that stays verbatim needs no line in the record, so the
+next pass gives its room to more steps. So all of the room is used wherever there is material.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +12,46 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, cast
 
-import msgspec
-
 from nca.config.schema import ContextSettings
-from nca.context import ledger as facts
 from nca.context.draft import Block, Draft, Part, covered
+from nca.context.record import ledger as facts
+from nca.context.record.allocation import Chosen, Kind, allocate
+from nca.context.record.ledger import Ledger
+from nca.context.record.pieces import HEADINGS_TOKENS, pieces_of
+from nca.context.record.prose import harvested, within, without_stale
+from nca.context.record.steps import one_line_each, step_lines
+from nca.context.record.text import PREFACE, laid_out, read_again
 from nca.context.request import repair
-from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS
-from nca.context.summary import (
-    HEADER,
-    SummaryFailure,
-    SummaryReply,
-    SummaryRequest,
-    Written,
-    is_summary,
-)
-from nca.context.summary_format import laid_out, read_again
-from nca.context.summary_writer import write
-from nca.context.tokens import message_tokens
+from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
+from nca.context.summary import HEADER, SummaryFailure, SummaryReply, SummaryRequest, Written, is_summary
+from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER, Surroundings, write
+from nca.context.tokens import MESSAGE_TOKENS, message_tokens, text_tokens
 from nca.context.view import Range, Summary, Verbatim, seqs
 from nca.messages import Message
+from nca.wire import content_text
 
+PRUNE = "prune"
 SMALLEST_STRETCH_TOKENS = 160
-"""The smallest part that is worth a summary: the frame alone costs a quarter of it."""
-WORDS_KEPT = 3
-"""The user's words that a summary keeps for later merges, in budgets of what it shows of them; the log has them all."""
+"""Raw tokens. Less than this is not worth a record: its frame alone costs a quarter of it."""
+SMALLEST_CUT_TOKENS = 200
+"""Room that is smaller than this is not worth showing a part of another step."""
+LEAST_UNSEEN_TOKENS = 96
+"""A result that the model has not read yet keeps at least so much."""
+STATE_PART = 8
+"""Where new results are cut, an eighth of the room is kept for the state of the work."""
+NARRATIVE_PART = 5
+"""Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
+WORDS_CAP_PART, STATE_CAP_PART = 10, 20
+"""Where a person set a bound for words or state, it is also a tenth or a twentieth of the budget at most."""
+PASSES = 4
+PROSE_SHARE = 0.25
+"""Of the room, for what a model writes: the rest is for what code knows and for the newest steps."""
+SMALLEST_PROSE_TOKENS = 150
+"""With less room than this no model is asked."""
+WORTH_A_CALL = 3
+"""What a model is asked about is so many times as long as its answer."""
 LIVE_SHARE = 1.4
 """What was sent before is counted better than a flattened text, so it may fill more of the window (0.6 × 1.4)."""
-FRAME_TOKENS = 60
-"""Header, preface and headings of a summary."""
-LEAST_SHARE = 16
-"""What code keeps gets at least this part of the budget, even if unseen results fill the target: those can be cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,215 +70,282 @@ class SummaryJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """Raw tokens that each part of a summary may have."""
+class Rooms:
+    """Raw tokens for the record and the steps that stay: `target`, and up to `ceiling` for what cannot be had again."""
 
-    prose: int
-    ledger: int
-    words: int
-
-    @property
-    def total(self) -> int:
-        return self.prose + self.ledger + self.words + FRAME_TOKENS
+    target: int
+    ceiling: int
 
 
-def sizes(
-    settings: ContextSettings, budget_tokens: int, gone_raw: int, room_raw: int, words_raw: int, cuttable_raw: int = 0
-) -> Sizes:
-    """How long each part may be: within the settings, a share of the budget, 3/4 of what it replaces and of the room.
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The blocks that go, what holds of them and of everything before, and the lines that fit."""
 
-    The person's own words come first: they are few, and a rule among them must not be lost for prose about it.
+    gone: list[Block]
+    ledger: Ledger
+    chosen: Chosen
+    prose: tuple[str, ...] = ()
+    """Of summaries of other programs among the messages."""
 
-    cuttable_raw  raw tokens of results that the model has not seen and that may be cut; not counted in `room_raw`
-    """
-    own = settings.summarize
-    most = max(0, min(gone_raw, room_raw - FRAME_TOKENS) * 3 // 4)
-    in_need = min(gone_raw, room_raw - FRAME_TOKENS + cuttable_raw) // 2
-    by_code = max(most, min(in_need, budget_tokens // LEAST_SHARE))
-    words = min(own.user_turns_tokens, budget_tokens // 10, words_raw, by_code // 2)
-    ledger = min(own.ledger_tokens, budget_tokens // 20, (by_code - words) // 3)
-    return Sizes(max(0, min(own.max_tokens, budget_tokens // 10, most - words - ledger)), ledger, words)
+    def with_named(self, named: Ledger) -> Record:
+        """The record with the rules and decisions that a model named, within the same room."""
+        if not named:
+            return self
+        ledger = facts.merge([self.ledger, named])
+        chosen = allocate(pieces_of(ledger), self.chosen.room, self.chosen.ceiling)
+        return Record(self.gone, ledger, chosen, self.prose)
+
+
+class Recording:
+    """One record while it is made. `rooms` leave out what stays in any case."""
+
+    def __init__(self, draft: Draft, job: SummaryJob, target_tokens: int, ceiling_tokens: int) -> None:
+        self.draft = draft
+        self.settings = settings = job.settings
+        own = settings.summarize
+        self.caps = {
+            Kind.WORDS: min(own.user_turns_tokens, job.budget_tokens // WORDS_CAP_PART),
+            Kind.STATE: min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART),
+        }
+        self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
+        self.movable = [block for block in draft.blocks() if not block.is_locked]
+        self._aims = target_tokens, ceiling_tokens
+        self._remember()
+        self.rooms = self._rooms()
+        self.frame = text_tokens(f"{settings.summarize.header}\n{PREFACE}") + HEADINGS_TOKENS
+
+    def make_way(self) -> None:
+        """Cut the largest new results as far as rules, words and decisions need their room."""
+        room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size, *_ in _unseen(self.draft)))
+        wanted = self.record_of(self.movable, 0, room).chosen.tokens + self.frame
+        excess = wanted + max(0, self.rooms.target) // STATE_PART - self.rooms.target
+        if excess > 0 and cut_unseen(self.draft, excess):
+            self._remember()
+            self.rooms = self._rooms()
+
+    def _remember(self) -> None:
+        self._blocks_before = [(block, dict(block.stubs), block.raw) for block in self.movable]
+        self._raw_before = self.draft.raw
+
+    def choose(self, prose_raw: int) -> Record:
+        """What goes and what of it is recorded, with `prose_raw` set aside for what a model writes.
+
+        It can be asked again with another number: the draft's blocks are taken as they were.
+        """
+        for block, stubs, raw in self._blocks_before:
+            block.stubs, block.raw = dict(stubs), raw
+        self.draft.raw = self._raw_before
+        room = self.rooms.target - self.frame - prose_raw
+        kept: list[Block] = []
+        for _ in range(PASSES):
+            going = self.movable[: len(self.movable) - len(kept)]
+            record = self.record_of(going, max(0, room - _raw(kept)), self._ceiling(kept), is_first=True)
+            more = self._newest(room - record.chosen.tokens, self._ceiling(()) - record.chosen.tokens)
+            if len(more) <= len(kept):
+                break
+            kept = more
+        self._restore(kept, room - record.chosen.tokens - _raw(kept))
+        going = self.movable[: len(self.movable) - len(kept)]
+        return self.record_of(going, max(0, room - _raw(kept)), self._ceiling(kept))
+
+    def _restore(self, kept: Sequence[Block], room: int) -> None:
+        """Show the newest results again that an earlier stage cleared, as far as there is room."""
+        for block in reversed(kept):
+            for seq in sorted((seq for seq, stub in block.stubs.items() if stub.stage == PRUNE), reverse=True):
+                cost = -self.draft.saving(block, seq, content_text(self.draft.history.message(seq).content))
+                if cost > room and room >= SMALLEST_CUT_TOKENS:
+                    self.draft.remove_stub(block, seq)
+                    cut_message(self.draft, block, seq, room - MESSAGE_TOKENS, "shorten")
+                    return
+                if cost > room:
+                    return
+                self.draft.remove_stub(block, seq)
+                room -= cost
+
+    def record_of(self, gone: list[Block], room: int, ceiling: int, *, is_first: bool = False) -> Record:
+        """What holds of these blocks and of everything before them, and what of it fits.
+
+        is_first  the newest steps have no room yet: answers and lists leave it to them
+        """
+        history = self.draft.history
+        entries = [history.entries[seq - 1] for block in gone for seq in block.seqs]
+        foreign = [read_again(entry.message.text) for entry in entries if is_summary(entry.message)]
+        own = [entry for entry in entries if not is_summary(entry.message)]
+        newest = history.newest_user or 0
+        parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in foreign)]
+        parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
+        ledger = facts.without_old_steps(facts.merge(parts), newest)
+        lower = room // NARRATIVE_PART if is_first else room
+        chosen = allocate(pieces_of(ledger), room, ceiling, lower=lower, caps=self.caps)
+        return Record(gone, ledger, chosen, tuple(prose for prose, _ in foreign if prose))
+
+    def _ceiling(self, kept: Sequence[Block]) -> int:
+        return self.rooms.ceiling - self.frame - _raw(kept)
+
+    def _rooms(self) -> Rooms:
+        draft, ratio = self.draft, self.draft.meter.calibration.ratio
+        staying = draft.raw - _raw(self.movable) - sum(map(draft.part_raw, self.absorbed))
+        extra = draft.meter.total(draft.raw) - draft.raw * ratio
+        target, ceiling = (int((aim - extra) / ratio) - staying for aim in self._aims)
+        return Rooms(target, max(target, ceiling))
+
+    def _newest(self, room: int, most: int) -> list[Block]:
+        """The newest blocks within `room`, oldest first; of one more a part, where its results can be cut to fit.
+
+        Of the newest a beginning stays even where there is no room, as far as `most` allows.
+        """
+        own, kept, messages, left = self.settings, list[Block](), 0, room
+        older = int(own.keep_recent_ratio * max(0, self.rooms.target))
+        preserved = max((block.turn for block in self.draft.blocks()), default=0) - own.preserve_turns
+        for block in reversed(self.draft.blocks()):
+            messages += len(block.seqs)
+            if block.is_locked:
+                continue
+            if own.max_messages and messages > own.max_messages and kept:
+                return self._whole_turns(kept)
+            left = room if block.turn > preserved else min(room, older)
+            allowed = left if kept else max(left, min(most, SMALLEST_CUT_TOKENS))
+            if block.raw > allowed and not self._cut(block, allowed):
+                break
+            kept.append(block)
+            room, older = room - block.raw, older - block.raw
+        return self._whole_turns(kept) if left < room else kept[::-1]
+
+    def _whole_turns(self, kept: Sequence[Block]) -> list[Block]:
+        """Where a bound of the settings ended it, and not the room: the turns that are kept whole, oldest first."""
+        starts = [place for place, block in enumerate(kept) if self.draft.history.message(block.first).role == "user"]
+        return list(kept[: starts[-1] + 1] if starts else kept)[::-1]
+
+    def _cut(self, block: Block, room: int) -> bool:
+        """Cut the block's results to fit; False, and nothing changed, where that is not possible or not worth it."""
+        history = self.draft.history
+        if room < SMALLEST_CUT_TOKENS:
+            return False
+        roles = ("tool",) if len(block.seqs) > 1 else ("tool", "assistant")
+        results = [seq for seq in block.seqs if history.message(seq).role in roles and seq not in block.stubs]
+        fixed = block.raw - sum(history.run_tokens(seq, seq) for seq in results)
+        if not results or fixed + len(results) * SMALLEST_CONTENT_TOKENS > room:
+            return False
+        before = dict(block.stubs), block.raw, self.draft.raw
+        each = (room - fixed) // len(results)
+        for seq in results:
+            if history.run_tokens(seq, seq) > each:
+                cut_message(self.draft, block, seq, max(SMALLEST_CONTENT_TOKENS, each - 8), "shorten")
+        if block.raw <= room:
+            return True
+        block.stubs, block.raw, self.draft.raw = before
+        return False
 
 
 def summarize(
-    draft: Draft, job: SummaryJob, *, target_tokens: int, older: Sequence[Block] | None = None
+    draft: Draft,
+    job: SummaryJob,
+    *,
+    target_tokens: int,
+    ceiling_tokens: int,
+    older: Sequence[Block] | None = None,
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
-    """Replace the older part by a summary. None, and nothing has changed, if that would not be smaller.
+    """Replace the older part by a record; None, and nothing changed, where that would not be smaller.
 
-    older  the blocks that go; None: all but the newest that fit the target
+    ceiling_tokens  what rules, words and decisions may fill above the target
+    older           the blocks that go; None: all but the newest that fit
     """
-    settings, budget_tokens = job.settings, job.budget_tokens
-    absorbed, rank = _absorb(draft)
-    room_raw = _room_raw(draft, absorbed, target_tokens)
-    gone = list(older) if older is not None else choose(draft, settings, target_tokens, budget_tokens, room_raw)
-    is_first, is_whole = _position(draft, absorbed, gone)
-    if not is_whole:
-        absorbed, rank = [], 0
-    gone_raw = sum(part.raw for part in gone)
-    if gone_raw < SMALLEST_STRETCH_TOKENS:
+    settings = job.settings
+    recording = Recording(draft, job, target_tokens, ceiling_tokens)
+    if older is None:
+        recording.make_way()
+    prose_raw = _prose_room(recording, job, older) if job.has_summarizer else 0
+    record = recording.choose(0) if older is None else recording.record_of(list(older), *_all(recording))
+    if _raw(record.gone) < SMALLEST_STRETCH_TOKENS:
         return None
-    gone_seqs = [seq for block in gone for seq in block.seqs]
-    messages = [draft.history.message(seq) for seq in gone_seqs]
-    # A log from elsewhere may hold a summary as a message: it is merged as one, and nobody's own words.
-    messages = [msgspec.structs.replace(m, is_synthetic=True) if is_summary(m) else m for m in messages]
-    foreign = [read_again(message.text) for message in messages if is_summary(message)]
-    others = [part for part in draft.parts if isinstance(part, Summary) and part not in absorbed]
-    known = [*(part.ledger for part in (*others, *absorbed)), *(ledger for _, ledger in foreign)]
-    ledger = facts.merge([*known, facts.extract(messages, draft.history.facts)])
-    ledger = facts.within(ledger, WORDS_KEPT * settings.summarize.user_turns_tokens)
-    gone_raw += sum(draft.part_raw(part) for part in absorbed)
-    allowed = sizes(settings, budget_tokens, gone_raw, room_raw, facts.words_tokens(ledger), _cuttable_raw(draft))
-    told = [(m, draft.score(seq)) for m, seq in zip(messages, gone_seqs, strict=True) if not is_summary(m)]
-    written = yield from write(
-        [message for message, _ in told],
-        existing=[*(prose for prose, _ in foreign), *(part.prose or part.text for part in absorbed)],
-        live=_live(draft, gone, int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw)
-        if job.has_summarizer and is_first
-        else (),
-        focus=job.focus,
-        max_tokens=allowed.prose,
-        input_tokens=job.input_tokens,
-        form=settings.summarize.form,
-        has_summarizer=job.has_summarizer,
-        scores=[score for _, score in told],
-    )
-    leaving: list[Part] = [*absorbed, *gone]
-    role = cast('Literal["user", "system"]', settings.summarize.role)
-    summary = compose(
-        covered(leaving), written, ledger, allowed, rank=rank, role=role, header=settings.summarize.header
-    )
-    return written if _put(draft, leaving, summary, others) else None
-
-
-def choose(
-    draft: Draft, settings: ContextSettings, target_tokens: int, budget_tokens: int, room_raw: int
-) -> list[Block]:
-    """The blocks to summarize: all but the newest turns, or the newest steps of a turn that is too large."""
-    turns = draft.turns()
-    total_raw = sum(block.raw for block in draft.blocks())
-    room = draft.meter.scaled(room_raw - sizes(settings, budget_tokens, total_raw, room_raw, total_raw // 4).total)
-    recent = min(room, int(settings.keep_recent_ratio * target_tokens))
-    kept: set[int] = set()
-    kept_tokens = kept_messages = 0
-    for age, turn in enumerate(reversed(turns)):
-        cost = draft.meter.scaled(sum(block.raw for block in turn if not block.is_locked))
-        size = sum(len(block.seqs) for block in turn)
-        fits = kept_tokens + cost <= (room if age < max(1, settings.preserve_turns) else recent)
-        if settings.max_messages and kept_messages + size > settings.max_messages and age:
-            fits = False
-        if not fits:
-            if age == 0:
-                kept.update(id(block) for block in newest_steps(draft, turn, max(recent, room // 2)))
-            break
-        kept.update(id(block) for block in turn)
-        kept_tokens += cost
-        kept_messages += size
-    return [block for block in draft.blocks() if id(block) not in kept and not block.is_locked]
-
-
-def _room_raw(draft: Draft, absorbed: Sequence[Summary], target_tokens: int) -> int:
-    """Raw tokens that the target leaves for the summary and the newest turns."""
-    others = [part for part in draft.parts if not isinstance(part, Block) and part not in absorbed]
-    # What older summaries keep beside their prose goes to the new one: it takes no room of its own.
-    staying = sum(draft.part_raw(_slim(part) if isinstance(part, Summary) else part) for part in others)
-    staying += _unseen_raw(draft)
-    return int((target_tokens - draft.fixed_tokens()) / draft.meter.calibration.ratio) - staying
-
-
-def _unseen_raw(draft: Draft) -> int:
-    return sum(block.raw for block in draft.blocks() if block.is_unseen)
-
-
-def _cuttable_raw(draft: Draft) -> int:
-    """Raw tokens of what the model has not seen that `truncate` may take away."""
-    seqs = [seq for block in draft.blocks() if block.is_unseen for seq in block.seqs]
-    return sum(max(0, draft.history.run_tokens(seq, seq) - 2 * SMALLEST_CONTENT_TOKENS) for seq in seqs)
-
-
-def newest_steps(draft: Draft, turn: Sequence[Block], room_tokens: int) -> list[Block]:
-    """The newest steps of a turn in progress that fit; the newest of all in any case."""
-    kept: list[Block] = []
-    tokens = 0
-    for block in reversed(turn):
-        tokens += 0 if block.is_locked else draft.meter.scaled(block.raw)
-        if kept and tokens > room_tokens:
-            break
-        kept.append(block)
-    return kept
+    if prose_raw and older is None:
+        record = recording.choose(prose_raw)
+    gone_raw = _raw(record.gone)
+    is_first, is_whole = _position(draft, recording.absorbed, record.gone)
+    earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
+    written = Written("", BY_CODE, (NO_SUMMARIZER,) if not job.has_summarizer else ())
+    if prose_raw and gone_raw >= prose_raw:
+        room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
+        live = _live(draft, record.gone, room_raw) if is_first else ()
+        written = yield from _asked(draft, job, record, earlier, max_tokens=prose_raw, live=live)
+        prose, named = harvested(written.prose, record.ledger)
+        written = Written(prose, written.made_by, written.failures)
+        if older is None and prose_raw - text_tokens(prose) >= SMALLEST_CUT_TOKENS:
+            # The model said less than it might have: the newest steps get what is left.
+            record = recording.choose(text_tokens(prose))
+        record = record.with_named(named)
+    elif earlier:
+        prose = within(earlier, max(prose_raw, int(PROSE_SHARE * recording.rooms.target)))
+        written = Written(prose, _maker(recording.absorbed), written.failures)
+    leaving: list[Part] = [*(recording.absorbed if is_whole else ()), *record.gone]
+    own = settings.summarize
+    role = cast('Literal["user", "system"]', own.role)
+    rank = 1 + max((part.rank for part in recording.absorbed), default=-1)
+    summary = compose(covered(leaving), written, record.ledger, record.chosen, rank=rank, role=role, header=own.header)
+    return written if _put(draft, leaving, summary) else None
 
 
 def compose(
     ranges: tuple[Range, ...],
     written: Written,
-    ledger: facts.Ledger,
-    allowed: Sizes,
+    ledger: Ledger,
+    chosen: Chosen,
     *,
     rank: int,
     role: Literal["user", "system"],
     header: str = HEADER,
 ) -> Summary:
-    """The summary as it is sent; its id follows from what it covers and says."""
-    rendered = facts.render(ledger, allowed.ledger)
-    words = facts.render_user_words(ledger.get(facts.USER_WORDS, ()), allowed.words)
-    text = laid_out(header, written.prose, words, rendered)
+    """The record as it is sent; its id follows from what it covers and says."""
+    text = laid_out(header, written.prose, chosen.lines)
     digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)
 
 
-def _absorb(draft: Draft) -> tuple[list[Summary], int]:
-    """The newest summaries of ranks 0, 1, 2 …, merged like carries: a fact is rewritten log2(N) times at most."""
-    absorbed: list[Summary] = []
-    rank = 0
-    for part in reversed([part for part in draft.parts if isinstance(part, Summary)]):
-        if part.rank != rank:
-            break
-        absorbed.insert(0, part)
-        rank += 1
-    return absorbed, rank
-
-
-def _position(draft: Draft, absorbed: Sequence[Summary], gone: Sequence[Block]) -> tuple[bool, bool]:
-    """Whether nothing that could go too stands before `gone`; and whether none stands between it and `absorbed`.
-
-    Where some does (a person chose what goes), a merged summary would tell of later things at an earlier place.
-    """
-    going = {id(part) for part in (*absorbed, *gone)}
-    places = [place for place, part in enumerate(draft.parts) if id(part) in going]
-    staying = [
-        place
-        for place, part in enumerate(draft.parts)
-        if isinstance(part, Block) and not part.is_locked and id(part) not in going
-    ]
-    if not places or not gone:
-        return True, True
-    first_gone = next(place for place, part in enumerate(draft.parts) if part is gone[0])
-    return not any(place < first_gone for place in staying), not any(
-        places[0] < place < places[-1] for place in staying
-    )
-
-
-def _put(draft: Draft, leaving: Sequence[Part], summary: Summary, others: Sequence[Summary]) -> bool:
-    """Put the summary in their place. False, and nothing has changed, if that would not be smaller.
-
-    Older summaries hand their ledger to the newest, so that no fact stands twice.
-    """
+def _put(draft: Draft, leaving: Sequence[Part], summary: Summary) -> bool:
+    """Put the record in their place; False, and nothing changed, where that would not be smaller."""
     kept, raw_before = list(draft.parts), draft.raw
     draft.replace(leaving, summary)
-    for part in others:
-        if (slim := _slim(part)) is not part:
-            draft.replace([part], slim)
     if draft.raw < raw_before:
         return True
     draft.parts, draft.raw = kept, raw_before
     return False
 
 
-def _slim(part: Summary) -> Summary:
-    """The summary with its prose alone; itself where it has no ledger."""
-    if not part.ledger:
-        return part
-    text = laid_out(part.text.partition("\n")[0], part.prose)
-    return msgspec.structs.replace(part, text=text, ledger={})
+def cut_unseen(draft: Draft, excess_raw: int) -> bool:
+    """Cut the largest results that the model has not read yet, so that `excess_raw` fewer tokens are shown.
+
+    Each keeps a beginning that can be used. False, and nothing changed, where there is nothing to cut.
+    """
+    sized = sorted(_unseen(draft), key=lambda row: -row[0])
+    if not sized:
+        return False
+    # The level to which all larger results come down: the smaller ones stay whole.
+    level, saved = sized[0][0], 0
+    for place, (size, *_rest) in enumerate(sized):
+        lower = sized[place + 1][0] if place + 1 < len(sized) else LEAST_UNSEEN_TOKENS
+        step = (size - lower) * (place + 1)
+        if saved + step >= excess_raw:
+            level = size - -(-(excess_raw - saved) // (place + 1))
+            break
+        saved, level = saved + step, lower
+    level = max(level, LEAST_UNSEEN_TOKENS)
+    larger = [(block, seq) for size, block, seq in sized if size > level]
+    cut = [cut_message(draft, block, seq, level - MESSAGE_TOKENS, "shorten") for block, seq in larger]
+    return any(cut)
+
+
+def _unseen(draft: Draft) -> list[tuple[int, Block, int]]:
+    return [
+        (draft.history.run_tokens(seq, seq), block, seq)
+        for block in draft.blocks()
+        if block.is_unseen
+        for seq in block.seqs
+        if draft.history.message(seq).role == "tool" and seq not in block.stubs
+    ]
+
+
+def _raw(blocks: Sequence[Block]) -> int:
+    return sum(block.raw for block in blocks)
 
 
 def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:
@@ -284,3 +365,73 @@ def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:
             messages += [shown] if shown is not None else []
     messages = repair(messages, draft.meter.provider)
     return messages if sum(map(message_tokens, messages)) <= room_raw else []
+
+
+def _prose_room(recording: Recording, job: SummaryJob, older: Sequence[Block] | None) -> int:
+    """Raw tokens for a model's prose; 0 where too little is left to say anything."""
+    most = job.settings.summarize.max_tokens or job.budget_tokens
+    room = min(int(PROSE_SHARE * recording.rooms.target), job.budget_tokens // 10, most)
+    room = min(room, _raw(recording.movable if older is None else older) // WORTH_A_CALL)
+    return room if room >= SMALLEST_PROSE_TOKENS else 0
+
+
+def _all(recording: Recording) -> tuple[int, int]:
+    return max(0, recording.rooms.target - recording.frame), max(0, recording.rooms.ceiling - recording.frame)
+
+
+def _asked(
+    draft: Draft,
+    job: SummaryJob,
+    record: Record,
+    earlier: Sequence[str],
+    *,
+    max_tokens: int,
+    live: Sequence[Message],
+) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written]:
+    """What a model makes of the messages that go. Earlier prose is merged only where it keeps its room."""
+    history = draft.history
+    shown = [(history.message(seq), draft.score(seq)) for block in record.gone for seq in block.seqs]
+    shown = [(message, score) for message, score in shown if not is_summary(message)]
+    holding = [text for prose in earlier if (text := without_stale(prose))]
+    held_raw = sum(map(text_tokens, holding))
+    is_merged = bool(holding) and held_raw + SMALLEST_PROSE_TOKENS <= max_tokens
+    last = record.gone[-1].last
+    staying = [history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs if seq > last]
+    newest = history.message(history.newest_user).text if history.newest_user else ""
+    room = max_tokens if is_merged or not holding else max(SMALLEST_PROSE_TOKENS, max_tokens - held_raw)
+    written = yield from write(
+        [message for message, _ in shown],
+        existing=holding if is_merged else (),
+        live=live,
+        focus=job.focus,
+        max_tokens=room,
+        input_tokens=job.input_tokens,
+        form=job.settings.summarize.form,
+        scores=[score for _, score in shown],
+        surroundings=Surroundings(newest, one_line_each(staying)),
+    )
+    if not holding or (is_merged and written.prose):
+        return written
+    held = within(holding, max(0, max_tokens - text_tokens(written.prose)))
+    return Written("\n\n".join(text for text in (held, written.prose) if text), written.made_by, written.failures)
+
+
+def _maker(absorbed: Sequence[Summary]) -> str:
+    return next((part.made_by for part in reversed(absorbed) if part.prose), BY_CODE)
+
+
+def _position(draft: Draft, absorbed: Sequence[Summary], gone: Sequence[Block]) -> tuple[bool, bool]:
+    """Whether nothing that could go too stands before `gone`; and whether none stands between it and `absorbed`.
+
+    Where some does (a person chose what goes), a merged record would tell of later things at an earlier place.
+    """
+    going = {id(part) for part in (*absorbed, *gone)}
+    places = [place for place, part in enumerate(draft.parts) if id(part) in going]
+    staying = [
+        place
+        for place, part in enumerate(draft.parts)
+        if isinstance(part, Block) and not part.is_locked and id(part) not in going
+    ]
+    first_gone = next(place for place, part in enumerate(draft.parts) if part is gone[0])
+    is_first = not any(place < first_gone for place in staying)
+    return is_first, not any(places[0] < place < places[-1] for place in staying)

@@ -10,7 +10,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from nca.context.draft import Block, Draft, Part, covered
-from nca.context.extract import extract_text
+from nca.context.record.allocation import allocate
+from nca.context.record.ledger import extract
+from nca.context.record.pieces import pieces_of
+from nca.context.record.text import sections_text
 from nca.context.stages.summarize import SummaryJob, summarize
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
@@ -18,6 +21,9 @@ from nca.context.tokens import message_tokens
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
+
+MEMORY_TOKENS = 2_000
+"""Raw tokens of what goes to the day's memory file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +45,17 @@ def trim(
     older = _older_half(draft, fewest, most)
     if sum(block.raw for block in older) == 0:
         return None
-    trimmed = [seq for block in older for seq in block.seqs]
+    trimmed = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
+    room = min(sum(block.raw for block in older), MEMORY_TOKENS)
+    note = sections_text(allocate(pieces_of(extract(trimmed, draft.history.facts)), room, room).lines)
     # Room is not the point of trimming: the summary may be as long as its settings allow.
-    written = yield from summarize(draft, job, target_tokens=job.budget_tokens, older=older)
+    written = yield from summarize(
+        draft, job, target_tokens=job.budget_tokens, ceiling_tokens=job.budget_tokens, older=older
+    )
     if written is not None:
-        return Trimmed(written.prose, written)
+        return Trimmed("\n\n".join(text for text in (written.prose, note) if text), written)
     _leave_out(draft, older, marker_id)
-    messages = [draft.history.message(seq) for seq in trimmed]
-    scores = [draft.score(seq) for seq in trimmed]
-    return Trimmed(extract_text(messages, (), job.settings.summarize.max_tokens, scores), None)
+    return Trimmed(note, None)
 
 
 def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:

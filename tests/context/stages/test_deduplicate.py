@@ -173,3 +173,7 @@ def test_a_pointer_never_points_to_a_read_that_is_shown_no_longer() -> None:
     compacted(history, 2_000, settings=settings)
     texts = [message.text for message in resolve(history) if message.role == "tool"]
     assert any("refer to latest read below" in text for text in texts) <= any(text.startswith("line") for text in texts)
+
+
+def test_a_read_that_failed_without_a_mark_replaces_no_good_one() -> None:
+    assert stubs([user(), *read("a"), *read("b", "Error: cannot read a.py"), assistant()]) == {}

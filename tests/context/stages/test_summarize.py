@@ -1,22 +1,20 @@
-"""The older part becomes one summary; ranks merge like a binary counter, and the ledger is kept once."""
+"""A record takes the place of the older part, and the newest steps stay as they are."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from nca.config.schema import ContextSettings, SummarizeSettings
+from nca.context.budget import Budget
 from nca.context.history import History
-from nca.context.ledger import CATEGORIES, USER_WORDS
 from nca.context.meter import Meter
-from nca.context.plan import no_summarizer
-from nca.context.stages.summarize import Sizes, sizes
+from nca.context.policy import ceiling_tokens
+from nca.context.record.ledger import FILES, RULES, WORDS
+from nca.context.record.text import PREFACE
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
-from nca.context.summary_format import PREFACE
-from nca.context.tokens import text_tokens
-from nca.context.view import Stub, Summary, Verbatim, View, check_partition, seqs
+from nca.context.view import Stub, Summary, Verbatim, View, seqs
 from nca.messages import Entry, Message
 from tests.context.logs import history_of
 from tests.context.samples import (
@@ -87,7 +85,8 @@ def test_the_summarizer_reads_originals_not_stubs_and_never_a_summary_as_talk() 
     assert lives == [()]
     grow(history, talk(40, start=41))
     compacted(history, 4_000, settings=ONLY, summarizer=answer, summarizer_window=32_000)
-    assert f"<existing_summary>\n{PROSE}\n</existing_summary>" in asked[1]
+    assert "<existing_summary>\n### 1. Goal and intent\nTo test the engine with care" in asked[1]
+    assert "Go on." not in asked[1].partition("</existing_summary>")[0], "what was next then is stale"
     assert HEADER not in asked[1]
     assert "ORIGINAL" not in asked[1]
 
@@ -106,63 +105,6 @@ def test_a_model_that_keeps_its_prefix_gets_the_request_s_own_beginning() -> Non
     assert list(live[0]) == before[:last]
 
 
-def test_ranks_merge_like_a_binary_counter() -> None:
-    history, covered = history_of([]), 0
-    turn = 1
-    for count in range(1, 9):
-        grow(history, talk(40, start=turn))
-        turn += 40
-        compacted(history, WINDOW, settings=ONLY, summarizer=answering(f"{PROSE} Part {count}."))
-        check_partition(history.view)
-        found = summaries(history)
-        assert sum(2**summary.rank for summary in found) == count
-        ranks = [summary.rank for summary in found]
-        assert ranks == sorted(set(ranks), reverse=True)
-        hidden = [seq for summary in found for seq in seqs(summary.ranges)]
-        assert hidden == list(range(1, len(hidden) + 1))
-        assert len(hidden) > covered
-        covered = len(hidden)
-        assert len({summary.id for summary in found}) == len(found)
-    assert [summary.rank for summary in summaries(history)] == [3]
-
-
-@pytest.mark.parametrize("window", [8_000, 32_000])
-def test_the_ledger_is_merged_once_and_no_fact_stands_twice(window: int) -> None:
-    history = history_of([])
-    for count in range(1, 8):
-        work = [user(f"Please always run the {count} tests."), *step(f"r{count}", "x " * 200, path=f"src/m{count}.py")]
-        work += step(f"e{count}", f"Error: cannot open file {count}", "shell", command=f"make {count}", is_error=True)
-        work += step(f"s{count}", "x " * 200, path="src/shared.py")
-        grow(history, [*work, assistant("Done."), *talk(window // 200, start=100 * count)])
-        compacted(history, window, settings=ONLY, summarizer=answering(f"{PROSE} Part {count}."))
-        found = summaries(history)
-        assert found
-        assert [bool(summary.ledger) for summary in found] == [False] * (len(found) - 1) + [True]
-        newest = found[-1]
-        for category in (*CATEGORIES, USER_WORDS):
-            facts = newest.ledger.get(category, [])
-            assert len(facts) == len(set(facts))
-        assert newest.ledger["Files read"].count("src/shared.py") == 1
-        assert [f"src/m{number}.py" in newest.ledger["Files read"] for number in range(1, count + 1)] == [True] * count
-        assert newest.ledger["Errors"] == [f"Error: cannot open file {number}" for number in range(1, count + 1)]
-        text = "\n".join(str(row["content"]) for row in sent(history))
-        assert text.count("### Ledger") == 1
-        assert text.count("src/shared.py") == 1
-
-
-def test_an_older_summary_of_another_rank_keeps_its_prose_and_gives_its_ledger() -> None:
-    history = history_of(talk(40))
-    old = Summary(
-        "old", ((1, 4),), f"{HEADER}\nold\n\n### Ledger\nFiles read: z.py", "old", {"Files read": ["z.py"]}, 1
-    )
-    history.view = View((old,), 5)
-    compacted(history, WINDOW, settings=ONLY, summarizer=answering())
-    first, second = summaries(history)
-    assert (first.id, first.prose, first.ledger, first.rank, first.ranges) == ("old", "old", {}, 1, ((1, 4),))
-    assert "z.py" not in first.text
-    assert second.ledger["Files read"] == ["z.py"]
-
-
 def test_the_users_words_are_kept_verbatim() -> None:
     log = [message for number in range(30) for message in (user(f"Wish {number}."), assistant("so " * 150))]
     history = history_of(log)
@@ -171,18 +113,10 @@ def test_the_users_words_are_kept_verbatim() -> None:
     assert all(f"Wish {number}." in text for number in range(30))
 
 
-def test_the_newest_whole_turns_stay() -> None:
-    history = history_of(talk(40))
-    compacted(history, WINDOW, settings=ONLY, summarizer=answering())
-    first_kept = history.view.tail
-    assert history.message(first_kept).role == "user"
-    assert history.head - first_kept >= 9
-
-
 def test_max_messages_limits_what_stays() -> None:
-    history = history_of(talk(40))
+    history = history_of(talk(120, words=6))
     compacted(history, WINDOW, settings=replace(ONLY, max_messages=4), summarizer=answering())
-    assert history.head - history.view.tail + 1 == 4
+    assert history.head - history.view.tail + 1 <= 4
 
 
 def test_of_a_turn_larger_than_the_window_the_newest_steps_stay() -> None:
@@ -219,53 +153,6 @@ def test_an_open_step_is_not_summarized() -> None:
     assert summaries(history)[0].ranges[-1][1] < 81
 
 
-def test_sizes_keep_to_settings_shares_and_what_goes_away() -> None:
-    settings = ContextSettings()
-    assert sizes(settings, 200_000, 100_000, 100_000, 9_000) == Sizes(2_000, 1_000, 3_000)
-    assert sizes(settings, 8_000, 100_000, 100_000, 9_000) == Sizes(800, 400, 800)
-    small = sizes(settings, 200_000, 600, 100_000, 100)
-    assert small.words == 100
-    assert small.prose + small.ledger + small.words <= 450
-    none = sizes(settings, 200_000, 600, -100, 100)
-    assert none.prose + none.ledger + none.words == 0
-    in_need = sizes(settings, 200_000, 600, -100, 100, cuttable_raw=2_000)
-    assert (in_need.prose, in_need.words) == (0, 100)
-    assert 0 < in_need.ledger <= 100
-    assert sizes(settings, 200_000, 600, -100, 100, cuttable_raw=100) == none
-
-
-@pytest.mark.parametrize("summarizer", [answering(PROSE * 40), no_summarizer])
-@pytest.mark.parametrize("window", [2_000, 8_000, 64_000])
-def test_a_summary_keeps_to_its_shares(window: int, summarizer: Any) -> None:
-    history = history_of([message for number in range(window // 100) for message in talk(1, 60, start=number)])
-    compacted(history, window, settings=ONLY, summarizer=summarizer)
-    (summary,) = summaries(history)
-    budget = window - -(-window * 35 // 100)
-    assert text_tokens(summary.prose) <= min(2_000, budget // 10)
-    assert (
-        text_tokens(summary.text) <= min(2_000, budget // 10) + min(1_000, budget // 20) + min(3_000, budget // 10) + 60
-    )
-    assert Meter().used(history) <= budget
-
-
-@pytest.mark.parametrize("header", FOREIGN_HEADERS)
-def test_another_tool_s_summary_is_merged_and_never_taken_for_talk(header: str) -> None:
-    foreign = user(f"{header}\nWe must always keep the ticket ABC-1234 and ABC-1234 in mind.")
-    history = history_of([foreign, assistant("I see."), *talk(40)])
-    asked: list[str] = []
-
-    def answer(request: SummaryRequest) -> SummaryReply:
-        asked.append(request.messages[0].text)
-        return SummaryReply(PROSE, "m")
-
-    compacted(history, WINDOW, settings=ONLY, summarizer=answer, summarizer_window=64_000)
-    assert "<existing_summary>\nWe must always keep" in asked[0]
-    assert asked[0].count("ABC-1234") == 2
-    (summary,) = summaries(history)
-    assert "ABC-1234" not in "".join(summary.ledger[USER_WORDS])
-    assert summary.text.count(HEADER) == 1
-
-
 @pytest.mark.parametrize("words", range(20, 130, 10))
 @pytest.mark.parametrize("below", [1, 20, 60])
 def test_a_summary_that_would_not_be_smaller_is_not_made(words: int, below: int) -> None:
@@ -279,3 +166,103 @@ def test_a_summary_that_would_not_be_smaller_is_not_made(words: int, below: int)
     )
     assert proposal.compacted == bool(summaries(history))
     assert meter.used(history) < before if proposal.compacted else history.view == View()
+
+
+@pytest.mark.parametrize("window", [4_000, 8_000, 16_000, 64_000, 128_000])
+def test_all_of_the_room_is_used(window: int) -> None:
+    said = "line {} of output\n" * 12
+    work = [m for n in range(window // 40) for m in step(f"c{n}", said.format(*[n] * 12), path=f"src/m{n % 9}.py")]
+    history = history_of([user("Fix the parser."), *work, assistant("Done."), user("Go on.")])
+    proposal = compacted(history, window)
+    assert 0.85 <= proposal.tokens_after / proposal.target_tokens <= 1.0
+
+
+@pytest.mark.parametrize("window", [4_000, 8_000, 32_000])
+def test_rules_and_words_outlive_any_number_of_compactions(window: int) -> None:
+    history = history_of([user("I am Marta. Never touch i18n.py. The bucket is hum-stage-7.")])
+    for count in range(1, 9):
+        grow(history, [*talk(window // 400, start=100 * count), *agent_turn(window // 400, name=f"work{count}")])
+        compacted(history, window)
+        text = "\n".join(str(row["content"]) for row in sent(history))
+        assert "Never touch i18n.py." in text
+        assert "I am Marta." in text
+        assert "hum-stage-7" in text
+        assert len(summaries(history)) == 1
+
+
+def test_a_burst_of_results_is_cut_before_any_rule_goes() -> None:
+    talked = [m for n in range(12) for m in (user(f"Rule {n}: never touch file{n}.py."), assistant("Good."))]
+    calls = [call(f"r{n}", "recall", question=str(n)) for n in range(10)]
+    burst = [user("Look all of it up."), calling(*calls), *(result(f"r{n}", f"hit {n}\n" * 400) for n in range(10))]
+    history = history_of([*talked, *talk(20), *burst])
+    proposal = compacted(history, 12_000)
+    text = "\n".join(str(row["content"]) for row in sent(history))
+    assert all(f"never touch file{n}.py" in text for n in range(12))
+    assert all(f"hit {n}\nhit {n}" in text for n in range(10))
+    assert proposal.tokens_after <= ceiling_tokens(Budget.of(12_000), ContextSettings(), proposal.target_tokens)
+
+
+def test_rules_and_decisions_that_the_model_names_outlive_its_prose() -> None:
+    history = history_of([user("El archivo schema.sql no se edita."), *talk(60, words=20)])
+    named = (
+        "### Pending and next step\nAsk on.\n\n### Constraints and rules the user set\n- Nunca edites schema.sql.\n\n"
+        "### Decisions and findings\n- Approach B, because A breaks.\n\n### Done\nSixty questions were asked."
+    )
+    compacted(history, 16_000, settings=ONLY, summarizer=answering(named), target_tokens=3_000)
+    grow(history, talk(80, words=20, start=61))
+    compacted(history, 16_000, settings=ONLY, target_tokens=4_000)
+    text = "\n".join(str(row["content"]) for row in sent(history))
+    assert text.count("Nunca edites schema.sql.") == 1
+    assert text.count("Approach B, because A breaks.") == 1
+    assert "Ask on." in text or "Sixty questions were asked." in text
+
+
+def test_no_model_is_asked_where_its_answer_would_have_no_room() -> None:
+    asked: list[SummaryRequest] = []
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request)
+        return SummaryReply(PROSE, "m")
+
+    compacted(history_of(talk(20)), 1_000, settings=ONLY, summarizer=answer)
+    assert asked == []
+
+
+def test_bounds_of_a_person_hold() -> None:
+    history = history_of([m for n in range(80) for m in (user(f"Wish {n}: " + "so " * 30), assistant("Good."))])
+    settings = replace(ONLY, summarize=SummarizeSettings(user_turns_tokens=200))
+    compacted(history, 8_000, settings=settings)
+    (summary,) = summaries(history)
+    said = summary.text.partition("### What the user said")[2].partition("###")[0]
+    assert 0 < len(said) < 200 * 4 + 40
+
+
+@pytest.mark.parametrize("header", FOREIGN_HEADERS)
+def test_another_tool_s_summary_is_merged_and_never_taken_for_talk(header: str) -> None:
+    foreign = user(f"{header}\nWe must always keep the ticket ABC-1234 and ABC-1234 in mind.")
+    history = history_of([foreign, assistant("I see."), *talk(60)])
+    asked: list[str] = []
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request.messages[0].text)
+        return SummaryReply(PROSE, "m")
+
+    compacted(history, 16_000, settings=ONLY, summarizer=answer, summarizer_window=64_000)
+    assert "<existing_summary>\nWe must always keep" in asked[0]
+    (summary,) = summaries(history)
+    assert not any("ABC-1234" in line for line in (*summary.ledger.get(WORDS, ()), *summary.ledger.get(RULES, ())))
+    assert summary.text.count(HEADER) == 1
+
+
+def test_files_that_were_changed_stay_known_over_compactions() -> None:
+    history = history_of([user("Change them all.")])
+    for count in range(4):
+        edits = [
+            message
+            for n in range(30)
+            for message in step(f"{count}_{n}", "done", "edit_file", path=f"f{n % 7}.py", new_text="x")
+        ]
+        grow(history, [*edits, assistant("Done."), user("And more.")])
+        compacted(history, 4_000)
+    (summary,) = summaries(history)
+    assert {line.split("\t")[1] for line in summary.ledger[FILES]} == {f"f{n}.py" for n in range(7)}

@@ -1,0 +1,234 @@
+"""What holds after a stretch of the log: kept by code, merged by set arithmetic, stored with its summary.
+
+A `Ledger` maps a category to lines. A line is `SEQ<tab>text`, where SEQ is the message that says it (0: not known), so
+that a model can ask for the original. What was said keeps the order of the log. State has one line for each file or
+kind of command, of which the latest holds. Lists are sets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from nca.context.file_reads import arguments_of, file_use, main_argument
+from nca.context.record.outcomes import Outcome, command_of, kind_of_command, outcome_of, says_little
+from nca.context.record.statements import Stated, stated
+from nca.messages import AttachmentPart, Entry, Message, ToolCall
+
+Ledger = dict[str, list[str]]
+
+RULES, WORDS, DECISIONS, FILES, OUTCOMES, FAILING, ANSWERS, STEPS, READ, URLS, NAMES, FIXED = CATEGORIES = (
+    "rules",
+    "words",
+    "decisions",
+    "files",
+    "outcomes",
+    "failing",
+    "answers",
+    "steps",
+    "read",
+    "urls",
+    "names",
+    "fixed",
+)
+SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
+"""Kept in the order of the log, each text once."""
+MAX_WORDS_CHARS = 6_000
+"""Of one message of the person as the ledger keeps it: the log has all of it."""
+MAX_FACT_CHARS = 160
+HINT_CHARS = 60
+COMMAND_CHARS = 100
+_OLD_CATEGORIES = {
+    "Rules the user stated": RULES,
+    "User": WORDS,
+    "Decisions": DECISIONS,
+    "Files modified": FILES,
+    "Files read": READ,
+    "URLs": URLS,
+    "Hashes": NAMES,
+    "Identifiers": NAMES,
+}
+"""Categories of ledgers that were stored by nca 0.1; what they held of errors and commands was no state."""
+_DEFINED = re.compile(
+    r"(?m)^\s*(?:export |pub |async |static |public |private )*"
+    r"(?:def|class|fn|func|function|interface|type|struct|const|let|var)\s+([A-Za-z_$][\w$]*)"
+)
+_NEW_TEXT = ("new_text", "new_string", "newText", "new_str", "content", "text", "patch", "diff")
+"""Arguments in which tools are given what a file shall say."""
+_VERBS = {
+    "deleted": ("delete", "remove"),
+    "renamed": ("rename", "move"),
+    "written": ("write", "create", "save"),
+}
+
+Known = dict[int, tuple[Message, Stated]]
+"""What each message states, by its identity; the message is held, so that no other can take that identity."""
+
+
+def stated_by(message: Message, known: Known) -> Stated:
+    """What a message states, looked for once."""
+    held = known.get(id(message))
+    if held is None:
+        held = known[id(message)] = (message, stated(message))
+    return held[1]
+
+
+def extract(entries: Sequence[Entry], known: Known | None = None) -> Ledger:
+    """What holds after these messages, judged by them alone."""
+    known = {} if known is None else known
+    calls: dict[str, tuple[int, ToolCall]] = {}
+    ledger: dict[str, dict[str, str]] = {category: {} for category in CATEGORIES}
+    seen: dict[str, int] = {}
+    for entry in entries:
+        message, seq = entry.message, entry.seq
+        found = stated_by(message, known)
+        said = {RULES: found.rules, WORDS: found.words, DECISIONS: found.decisions, ANSWERS: found.answer}
+        for category, sayings in said.items():
+            for text in sayings:
+                ledger[category].setdefault(text, f"{seq}\t{text}")
+        for part in message.attachments:
+            _note_attachment(part, seq, ledger)
+        # What a tool's result names can be had again; it counts once somebody speaks of it.
+        is_talk = message.role != "tool"
+        for url in found.urls if is_talk else ():
+            ledger[URLS].setdefault(url, f"{seq}\t{url}")
+        for name, around in found.names if is_talk else ():
+            seen[name] = seen.get(name, 0) + 1
+            ledger[NAMES].setdefault(name, f"{seq}\t{name}\t{around}")
+        for call in message.tool_calls:
+            calls[call.id] = (seq, call)
+        if message.role == "tool" and message.tool_call_id in calls:
+            _note_call(*calls.pop(message.tool_call_id), message, ledger)
+    ledger[NAMES] = {name: line for name, line in ledger[NAMES].items() if seen.get(name, 0) > 1}
+    return {category: list(lines.values()) for category, lines in ledger.items() if lines}
+
+
+def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
+    """Earlier ledgers first. What was said is a union; of state the later line holds; a success ends what failed."""
+    merged: dict[str, dict[str, str]] = {category: {} for category in CATEGORIES}
+    for ledger in ledgers:
+        current = {_OLD_CATEGORIES.get(name, name): lines for name, lines in ledger.items()}
+        is_old = any(name in _OLD_CATEGORIES for name in ledger)
+        for line in current.get(OUTCOMES, ()):
+            kind, _, rest = parted(line)[1].partition("\t")
+            if rest.endswith("\tok"):
+                _fix(kind, merged)
+        for category in CATEGORIES:
+            for line in current.get(category, ()):
+                whole = f"0\t{line}" if is_old else line
+                _, text = parted(whole)
+                key = text if category in SAID else text.partition("\t")[0]
+                if category == FILES and key in merged[FILES]:
+                    whole = _added(merged[FILES][key], whole)
+                if category in SAID or category in (READ, URLS):
+                    merged[category].setdefault(key, whole)
+                else:
+                    merged[category].pop(key, None)
+                    merged[category][key] = whole
+    for path in merged[FILES]:
+        merged[READ].pop(path, None)
+    return {category: list(lines.values()) for category, lines in merged.items() if lines}
+
+
+def without_old_steps(ledger: Ledger, newest_user: int) -> Ledger:
+    """The ledger without the steps of turns that are over."""
+    if STEPS not in ledger:
+        return ledger
+    steps = [line for line in ledger[STEPS] if parted(line)[0] > newest_user]
+    rest = {category: lines for category, lines in ledger.items() if category != STEPS}
+    return {**rest, STEPS: steps} if steps else rest
+
+
+def parted(line: str) -> tuple[int, str]:
+    """The message that a line comes from, and its text."""
+    seq, tab, text = line.partition("\t")
+    return (int(seq), text) if tab and seq.isdecimal() else (0, line)
+
+
+def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[int, str]]:
+    return (parted(line) for line in ledger.get(category, ()))
+
+
+def _note_call(seq: int, call: ToolCall, result: Message, ledger: dict[str, dict[str, str]]) -> None:
+    outcome = outcome_of(call, result)
+    use = file_use(call)
+    if use is not None:
+        key = f"{'change' if use.is_write else 'read'} {use.path}"
+        if outcome.is_failure:
+            if use.is_write:
+                _note_failure(key, f"{call.name} {use.path}", seq, outcome, ledger)
+            return
+        _fix(key, ledger)
+        if use.is_write and outcome.text != "not run":
+            line = f"{seq}\t{use.path}\t1\t{_verb(call)}\t{_hint(call)}"
+            ledger[FILES][use.path] = _added(ledger[FILES][use.path], line) if use.path in ledger[FILES] else line
+            ledger[READ].pop(use.path, None)
+        elif not result.is_error and use.path not in ledger[FILES]:
+            ledger[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
+        return
+    command = command_of(call)
+    kind = kind_of_command(command) if command else f"{call.name} {main_argument(call)[:HINT_CHARS]}".strip()
+    if command and outcome.text != "not run" and not (outcome.text == "ok" and says_little(kind)):
+        _note_outcome(kind, command, seq, outcome, ledger)
+    if outcome.is_failure:
+        _note_failure(kind, command.split("\n", 1)[0][:COMMAND_CHARS] or call.name, seq, outcome, ledger)
+    elif outcome.text != "not run":
+        _fix(kind, ledger)
+
+
+def _fix(key: str, ledger: dict[str, dict[str, str]]) -> None:
+    """What failed has succeeded since: it is no longer open, and what it said is kept only where there is room."""
+    line = ledger[FAILING].pop(key, "")
+    seq, text = parted(line)
+    for error in text.split("\t", 2)[2:]:
+        for row in error.split("\n"):
+            if row:
+                ledger[FIXED].setdefault(row, f"{seq}\t{row}")
+
+
+def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
+    _fix(key, ledger)
+    ledger[FAILING][key] = f"{seq}\t{key}\t{' '.join(what.split())}\t" + "\n".join(outcome.errors)
+
+
+def _note_attachment(part: AttachmentPart, seq: int, ledger: dict[str, dict[str, str]]) -> None:
+    """A file that came with a message, or a command that the person ran, named `$ command`."""
+    if not part.path.startswith("$ "):
+        ledger[READ].setdefault(part.path, f"{seq}\t{part.path}")
+        return
+    command = part.path[2:]
+    outcome = outcome_of(None, Message("tool", part.text))
+    _note_outcome(kind_of_command(command), command, seq, outcome, ledger)
+
+
+def _note_outcome(kind: str, command: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
+    """The last outcome of this kind of command, in place of the one before."""
+    first_line = " ".join(command.split("\n", 1)[0].split())[:COMMAND_CHARS]
+    verdict = "failed" if outcome.is_failure else "ok"
+    ledger[OUTCOMES].pop(kind, None)
+    ledger[OUTCOMES][kind] = f"{seq}\t{kind}\t{first_line} → {outcome.text}\t{verdict}"
+
+
+def _added(before: str, after: str) -> str:
+    """Two lines about one file as one: changes are added up, the newest hint holds."""
+    first, second = before.split("\t"), after.split("\t")
+    if len(first) < 5 or len(second) < 5:
+        return after if len(second) >= len(first) else before
+    count = int(first[2]) + int(second[2])
+    verb = first[3] if first[3] == "created" and second[3] == "edited" else second[3]
+    return "\t".join((second[0], second[1], str(count), verb, second[4] or first[4]))
+
+
+def _verb(call: ToolCall) -> str:
+    name = call.name.lower()
+    return next((verb for verb, words in _VERBS.items() if any(word in name for word in words)), "edited")
+
+
+def _hint(call: ToolCall) -> str:
+    """What a change was about: the last thing that the new text defines, else its first line."""
+    arguments = arguments_of(call)
+    new = next((arguments[key] for key in _NEW_TEXT if isinstance(arguments.get(key), str)), "")
+    if defined := _DEFINED.findall(new[:20_000]):
+        return str(defined[-1] if len(defined) == 1 else ", ".join(dict.fromkeys(defined[-3:])))[:HINT_CHARS]
+    line = next((line.strip() for line in new.splitlines() if len(line.strip()) > 3), "")
+    return " ".join(line.split())[:HINT_CHARS]

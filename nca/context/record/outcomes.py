@@ -1,0 +1,176 @@
+"""What became of a tool call: whether it failed, how a command ended, and the lines that report an error.
+
+A failure is known by its mark, by an exit status, or by what the text says, so transcripts without any marks are read
+as well. A search without hits, a refused permission and a missing file are outcomes: nothing waits for a fix.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from posixpath import basename
+
+from nca.context.file_reads import arguments_of, file_use, says_failed
+from nca.messages import Message, ToolCall
+
+MAX_LINE_CHARS = 160
+MOST_ERROR_LINES = 4
+"""Of one failure: the first says what was wrong, the others where."""
+SCANNED_CHARS = 50_000
+_STATUS = re.compile(r"(?i)(?:exit(?:ed with)?(?: code| status)?|returncode|return code)[: =]+(-?\d+)")
+_FAILURE = re.compile(
+    r"""(?mx)^(?:
+    Traceback\ \(most\ recent\ call\ last\)
+    | (?:\S+:\ )?(?:fatal|panic|error|ERROR|Error)(?:\[\w+\])?:
+    | (?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?::|$)
+    | FAILED\b | FAIL:?\s | npm\ ERR! | Segmentation\ fault | .*:\ command\ not\ found$
+    | make(?:\[\d+\])?:\ \*\*\*
+    | [^\s:]+:\d+(?::\d+)?:\ (?:fatal\ )?error\b    # file.c:3:5: error
+    | \S+\(\d+,\d+\):\ error\                          # file.ts(3,5): error
+    | E\ \ \ \S                                          # pytest
+    | (?:=+\ .*)?\b[1-9]\d*\ (?:failed|errors?)\b
+    )"""
+)
+"""How programs report a failure, at the beginning of a line."""
+_ERROR_LINE = re.compile(
+    r"(?i)\b\w*(?:error|exception|fatal|panic)\b|\bFAILED\b|\b[1-9]\d* failed\b|^E  |: command not found"
+    r"|(?:cannot|undefined|unexpected) "
+)
+_REFUSED = re.compile(r"(?i)\A\W*(?:not run\b|denied|refused|the user (?:refused|declined|rejected))")
+_NOT_THERE = re.compile(
+    r"(?i)\A\W*(?:no (?:matches|results|files)|nothing found|0 matches|permission denied|.{0,80}no such file"
+    r"|.{0,80}(?:does not exist|not found)\W*\Z|enoent)"
+)
+"""What a search or a read says that found nothing."""
+_COUNTS = re.compile(r"(?m)^.*?((?:\d+ (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed)\b[, ]*)+.*)$")
+_LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|diff|sort|pwd")
+"""Programs that only look: what they did not find is no error, and their last outcome says nothing about the work."""
+_SMALL_STEP = re.compile(
+    "cd|cp|mv|mkdir|rm|touch|echo|export|chmod|sleep|true|set|source|git (?:status|diff|log|show|add|branch|blame)"
+)
+_HAS_SUBCOMMANDS = re.compile("git|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
+_INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
+_WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
+_VERSION = re.compile(r"[\d.]+\Z")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\\\.|[^\"\\\\])*\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one call came to.
+
+    is_failure   it failed, and something has to be mended
+    is_known     it has a result at all
+    text         one line: "582 passed", "exit 1", "ok"
+    errors       the lines that report the failure, the first first
+    """
+
+    is_failure: bool
+    is_known: bool
+    text: str
+    errors: tuple[str, ...] = ()
+
+
+def command_of(call: ToolCall) -> str:
+    """The shell command of a call; empty where it is no command."""
+    arguments = arguments_of(call)
+    for key in ("command", "cmd", "script"):
+        value = arguments.get(key)
+        if isinstance(value, str) and value.strip() and file_use(call) is None:
+            return value.strip()
+    return ""
+
+
+@lru_cache(maxsize=4_096)
+def kind_of_command(command: str) -> str:
+    """The program that a command line is about, with its subcommand: "pytest", "git commit".
+
+    The last program that does more than look; paths, versions, assignments and wrappers are left out.
+    """
+    plain = _QUOTED.sub("_", command)
+    kinds = [kind for part in re.split(r"&&|\|\||[;|\n]", plain) if (kind := _kind_of_part(part.split()))]
+    working = [kind for kind in kinds if not says_little(kind)]
+    return (working or kinds or [""])[-1]
+
+
+def says_little(kind: str) -> bool:
+    """Whether a kind of command only looks or takes a small step, so that its success says nothing about the work."""
+    return bool(_LOOKS.fullmatch(kind.split(" ")[0]) or _SMALL_STEP.fullmatch(kind))
+
+
+def _kind_of_part(words: list[str]) -> str:
+    rest = list(words)
+    while rest and (_ASSIGNMENT.fullmatch(rest[0]) or _WRAPPER.fullmatch(rest[0]) or rest[0].isdigit()):
+        rest.pop(0)
+    if not rest:
+        return ""
+    program = _VERSION.sub("", basename(rest[0].strip("'\"()"))) or rest[0]
+    if _INTERPRETER.fullmatch(program):
+        if "-m" in rest[:-1]:
+            return rest[rest.index("-m") + 1]
+        if "-c" in rest or "-e" in rest:
+            return f"{program} -c"
+        script = next((one for one in rest[1:] if not one.startswith("-")), "")
+        return f"{program} {basename(script)}" if script and len(script) < 80 else program
+    if _HAS_SUBCOMMANDS.fullmatch(program):
+        sub = next((one for one in rest[1:] if not one.startswith("-")), "")
+        return f"{program} {sub}".strip()
+    return program
+
+
+def outcome_of(call: ToolCall | None, result: Message | None) -> Outcome:
+    """What a call came to, by its mark, its exit status or its text."""
+    if result is None:
+        return Outcome(False, False, "no result")
+    text = result.text
+    if text.startswith("[not run"):
+        return Outcome(False, True, "not run")
+    is_failure = _is_failure(call, result)
+    if is_failure:
+        return Outcome(True, True, _last_word(text, is_failure=True), error_lines(text))
+    return Outcome(False, True, _last_word(text, is_failure=False) if call is not None and command_of(call) else "ok")
+
+
+def is_failed(call: ToolCall | None, result: Message) -> bool:
+    """Whether a result shows nothing of what was asked for: marked, or a failure by its text."""
+    return result.is_error or _is_failure(call, result)
+
+
+def _is_failure(call: ToolCall | None, result: Message) -> bool:
+    text = result.text[:SCANNED_CHARS]
+    command = command_of(call) if call is not None else ""
+    is_looking = not command or bool(_LOOKS.fullmatch(kind_of_command(command).split(" ")[0]))
+    if _REFUSED.match(text) or (is_looking and _NOT_THERE.match(text)):
+        return False
+    if call is not None and not command:
+        # A file may speak of errors; only a result that begins with one is one.
+        return result.is_error or says_failed(text)
+    if command and is_looking:
+        return result.is_error and bool(_FAILURE.search(text))
+    statuses = _STATUS.findall(text[-400:]) or _STATUS.findall(text[:200])
+    if statuses:
+        return bool(statuses[-1] != "0")
+    return result.is_error or bool(_FAILURE.search(text))
+
+
+def error_lines(text: str) -> tuple[str, ...]:
+    """The lines of a failed tool's output that report the error; its first line where none does."""
+    lines = [line.strip() for line in text[:SCANNED_CHARS].splitlines() if line.strip()]
+    found = [line[:MAX_LINE_CHARS] for line in lines if len(line) <= 400 and _ERROR_LINE.search(line)]
+    if not found:
+        return tuple(line[:MAX_LINE_CHARS] for line in lines[:1])
+    # The last lines of a traceback or a test run say most; the very first says what it was.
+    unique = list(dict.fromkeys(found))
+    return tuple(unique if len(unique) <= MOST_ERROR_LINES else [*unique[: MOST_ERROR_LINES - 1], unique[-1]])
+
+
+def _last_word(text: str, *, is_failure: bool) -> str:
+    """One line on how it ended: counts of a test run, an exit status, else "ok" or "failed"."""
+    tail = text[-2_000:]
+    if counts := _COUNTS.findall(tail):
+        return " ".join(counts[-1].strip(" =").split())[:80]
+    if statuses := _STATUS.findall(text[-400:]):
+        return f"exit {statuses[-1]}" if statuses[-1] != "0" else "ok"
+    return "failed" if is_failure else "ok"

@@ -1,0 +1,142 @@
+"""A ledger as the pieces of a record: each line with its section, its kind and its forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import TypeVar
+
+from nca.context.record.allocation import Kind, Piece, from_both_ends
+from nca.context.record.ledger import (
+    ANSWERS,
+    DECISIONS,
+    FAILING,
+    FILES,
+    FIXED,
+    NAMES,
+    OUTCOMES,
+    READ,
+    RULES,
+    STEPS,
+    URLS,
+    WORDS,
+    texts,
+)
+from nca.context.tokens import text_tokens
+
+
+class Section(IntEnum):
+    """The sections of a record, in their order."""
+
+    RULES = 0
+    WORDS = 1
+    DECISIONS = 2
+    STATE = 3
+    ANSWERS = 4
+    STEPS = 5
+    PLACES = 6
+
+
+HEADINGS = {
+    Section.RULES: "### Rules and corrections",
+    Section.WORDS: "### What the user said",
+    Section.DECISIONS: "### Decisions and findings",
+    Section.STATE: "### State of the work",
+    Section.ANSWERS: "### Answers so far",
+    Section.STEPS: "### Steps of the turn in progress",
+    Section.PLACES: "### Where things are",
+}
+HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values())
+FAILS, LAST, BETWEEN = "still fails: ", ", last: ", "; "
+SHORT_CHARS = 320
+"""A message of the person up to this length has one form; a longer one is cut in its middle at first."""
+ENDS_CHARS = 130
+MOST_LINES = 12
+"""A message of the person with more lines than this becomes one line: it is a paste."""
+LISTED = 8
+"""Files, addresses and names stand several on a line."""
+
+T = TypeVar("T")
+Lines = Mapping[str, Sequence[str]]
+
+
+def pieces_of(ledger: Lines) -> list[Piece]:
+    """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else."""
+    return [
+        *_said(ledger, RULES, Kind.RULE, Section.RULES),
+        *_said(ledger, WORDS, Kind.WORDS, Section.WORDS),
+        *_said(ledger, DECISIONS, Kind.DECISION, Section.DECISIONS),
+        *_state(ledger),
+        *_newest_first(ledger, STEPS, Section.STEPS),
+        *_newest_first(ledger, ANSWERS, Section.ANSWERS),
+        *_places(ledger),
+    ]
+
+
+def _said(ledger: Lines, category: str, kind: Kind, section: Section) -> Iterator[Piece]:
+    lines = list(texts(ledger, category))
+    for place in from_both_ends(len(lines)):
+        yield Piece(kind, section, place, _forms(*lines[place]))
+
+
+def _forms(seq: int, text: str) -> tuple[str, ...]:
+    """The text as it was said; where it is long, first its beginning and its end."""
+    where = f"- ({seq}) " if seq else "- "
+    flat = " ".join(text.split())
+    whole = flat if text.count("\n") >= MOST_LINES else text.replace("\n", "\n  ")
+    if len(flat) <= SHORT_CHARS:
+        return (f"{where}{whole}",)
+    rest = f"recall expand={seq}" if seq else "left out"
+    return f"{where}{flat[:ENDS_CHARS]} [… {rest} …] {flat[-ENDS_CHARS:]}", f"{where}{whole}"
+
+
+def _newest_first(ledger: Lines, category: str, section: Section) -> Iterator[Piece]:
+    lines = list(texts(ledger, category))
+    for place in range(len(lines) - 1, -1, -1):
+        seq, text = lines[place]
+        yield Piece(Kind.NARRATIVE, section, place, (f"- ({seq}) {text}" if seq else f"- {text}",))
+
+
+def _state(ledger: Lines) -> Iterator[Piece]:
+    """What still fails first, then files, then the last outcome of each kind of command; each the newest first."""
+    failing = [line for _, line in texts(ledger, FAILING)]
+    for place, line in _reversed(failing):
+        _, what, errors = (*line.split("\t", 2), "", "")[:3]
+        rows = [row for row in errors.split("\n") if row]
+        first = f"- {FAILS}`{what}`" + (f": {rows[0]}" if rows else "")
+        full = "\n  ".join((first, *rows[1:]))
+        yield Piece(Kind.STATE, Section.STATE, 20_000 + place, (first, full) if rows[1:] else (first,))
+    for place, line in _reversed([line for _, line in texts(ledger, FILES)]):
+        path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
+        short = f"- {path}: {verb or 'changed'}" + (f" {count}×" if count not in ("", "1") else "")
+        yield Piece(Kind.STATE, Section.STATE, place, (short, f"{short}{LAST}{hint}") if hint else (short,))
+    kinds = {line.partition("\t")[0] for line in failing}
+    for place, line in _reversed([line for _, line in texts(ledger, OUTCOMES)]):
+        kind, _, rest = line.partition("\t")
+        command, _, outcome = rest.rpartition("\t")[0].rpartition(" → ")
+        if kind not in kinds:
+            yield Piece(Kind.STATE, Section.STATE, 10_000 + place, (f"- `{command}` → {outcome}",))
+
+
+def _places(ledger: Lines) -> Iterator[Piece]:
+    """Lists, several to a line: each line is one piece, the newest first."""
+    rows = (
+        ("Read", [text for _, text in texts(ledger, READ)]),
+        ("URLs", [text for _, text in texts(ledger, URLS)]),
+        ("Names", [_named(text) for _, text in texts(ledger, NAMES)]),
+    )
+    for row, (label, values) in enumerate(rows):
+        for start in range(0, len(values), LISTED):
+            listed = BETWEEN.join(values[start : start + LISTED])
+            yield Piece(Kind.CONTENTS, Section.PLACES, 1_000 * row + start, (f"- {label}: {listed}",))
+    for place, (seq, text) in _reversed(list(texts(ledger, FIXED))):
+        yield Piece(Kind.CONTENTS, Section.PLACES, 10_000 + place, (f"- ({seq}) {text}" if seq else f"- {text}",))
+
+
+def _named(text: str) -> str:
+    name, _, around = text.partition("\t")
+    return f"{name} ({around})" if around else name
+
+
+def _reversed(values: Sequence[T]) -> Iterator[tuple[int, T]]:
+    return reversed(list(enumerate(values)))

@@ -1,0 +1,142 @@
+"""What one message states, whatever stands around it: rules, words, decisions, findings, addresses and names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from nca.context.record.languages import marks, says_nothing, sentences
+from nca.messages import Message
+
+SCANNED_CHARS = 20_000
+MAX_RULE_CHARS = 400
+MAX_DECISION_CHARS = 280
+MOST_DECISIONS = 3
+"""Of one answer: one that weighs many things settles few."""
+ANSWER_CHARS = 240
+BULK_CHARS = 1_600
+"""A longer message in the person's name may be a log, a file or a program's output."""
+BULK_LINE_SHARE = 0.5
+"""It is, where so many of its lines are no sentences."""
+BULK_ENDS_CHARS = 300
+_URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
+_NAME = re.compile(
+    r"(?=[#0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff])(?<![\w/])"
+    r"(?:#\d{2,}|[0-9a-f]{7,40}|[A-Z][A-Z0-9]{1,9}-\d+|[A-Z0-9]{6,8}|\d{4,})(?![\w/])"
+)
+"""Hashes, ticket numbers, codes and numbers: whatever has no meaning of its own but is referred to.
+
+It looks ahead only to skip what cannot match: a compaction spends more time here than anywhere else.
+"""
+_PLAIN = re.compile(r"[a-f]+|[A-Z]+")
+_POINTS_BACK = re.compile(
+    r"(?i)\A(?:please )?(?:(?:always |never )?(?:remember|forget|do|don't forget) (?:this|that|it)|don't forget)\b"
+)
+"""A rule that says nothing without the sentence before it."""
+_SENTENCE = re.compile(r"[.!?…。！？:]\s*\Z")
+AROUND_WORDS = 3
+MOST_NAMES = 200
+"""Of one message; a listing of ten thousand hashes is no talk about any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """words: what a person said, without its rules, at most one text; answer: how an answer begins, at most one text;
+    names: (name, the words around it)."""
+
+    rules: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def stated(message: Message) -> Stated:
+    text = message.text
+    # Cheap tests first: most messages have neither an address nor a digit that an identifier needs.
+    urls = tuple(dict.fromkeys(url.rstrip(".,;:") for url in _URL.findall(text))) if "://" in text else ()
+    names = tuple(_names(text))
+    if message.role == "user" and not message.is_synthetic and text.strip():
+        return _said(text, urls, names)
+    if message.role == "assistant" and text.strip():
+        answer = () if message.tool_calls else (_beginning(text),)
+        return Stated(decisions=_decisions(text), answer=answer, urls=urls, names=names)
+    return Stated(urls=urls, names=names)
+
+
+def is_bulk(text: str) -> bool:
+    """Whether a message in the person's name is a log, a file or a program's output rather than words."""
+    if len(text) <= BULK_CHARS:
+        return False
+    lines = [line for line in text[:SCANNED_CHARS].splitlines() if line.strip()]
+    plain = sum(not _SENTENCE.search(line) for line in lines)
+    return len(lines) < 2 or plain > BULK_LINE_SHARE * len(lines)
+
+
+def _said(text: str, urls: tuple[str, ...], names: tuple[tuple[str, str], ...]) -> Stated:
+    text = text.strip()
+    if text.startswith("/") and "\n" not in text and " " not in text.split("/", 2)[1][:40].split(" ")[0]:
+        return Stated(urls=urls, names=names)
+    if is_bulk(text):
+        ends = sentences(text[:BULK_ENDS_CHARS])[:2], sentences(text[-BULK_ENDS_CHARS:])[-2:]
+        text = f"{' '.join(ends[0])} […] {' '.join(ends[1])}"
+        return Stated(words=(text,), urls=urls, names=names)
+    if says_nothing(text):
+        return Stated(urls=urls, names=names)
+    rules = _rules(text)
+    rest = text
+    for rule in rules:
+        rest = rest.replace(rule, " ", 1)
+    rest = "\n".join(" ".join(line.split()) for line in rest.splitlines() if line.strip())
+    return Stated(rules=rules, words=(rest,) if len(rest) > 2 else (), urls=urls, names=names)
+
+
+def _rules(text: str) -> tuple[str, ...]:
+    """The sentences that order or correct something, as they were said, each with the one that it points back to."""
+    found: list[str] = []
+    before = ""
+    for sentence in sentences(text[:SCANNED_CHARS]):
+        if len(sentence) <= MAX_RULE_CHARS and marks(sentence, "rules", "corrections"):
+            if before and len(before) <= MAX_RULE_CHARS and _POINTS_BACK.match(sentence) and before not in found:
+                found.append(before)
+            found.append(sentence)
+        before = sentence
+    return tuple(dict.fromkeys(found))
+
+
+def _decisions(text: str) -> tuple[str, ...]:
+    found = [
+        " ".join(one.split())
+        for one in sentences(text[:SCANNED_CHARS])
+        if len(one) <= MAX_DECISION_CHARS and marks(one, "decisions", "findings")
+    ]
+    return tuple(found[-MOST_DECISIONS:])
+
+
+def _beginning(text: str) -> str:
+    """How an answer begins: whole sentences where they fit."""
+    line = " ".join(text.split())
+    if len(line) <= ANSWER_CHARS:
+        return line
+    end = line.rfind(". ", ANSWER_CHARS // 3, ANSWER_CHARS)
+    return line[: end + 1] if end > 0 else line[:ANSWER_CHARS] + "…"
+
+
+def _names(text: str) -> list[tuple[str, str]]:
+    """The hashes, ticket numbers, codes and numbers of a text, each once with the words around it."""
+    found: dict[str, str] = {}
+    for match in _NAME.finditer(text):
+        name = match[0]
+        if name in found or _PLAIN.fullmatch(name):
+            continue
+        before = text[max(0, match.start() - 60) : match.start()].split()[-AROUND_WORDS:]
+        found[name] = " ".join(before)[-40:]
+        if len(found) >= MOST_NAMES:
+            break
+    return list(found.items())
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The hashes, ticket numbers, codes and numbers of a text."""
+    return frozenset(name for name, _ in _names(text))

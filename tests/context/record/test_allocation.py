@@ -1,0 +1,77 @@
+"""The laws of the allocator, for any pieces."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, Piece, allocate, from_both_ends, line_tokens
+
+EXAMPLES = int(os.environ.get("NCA_FUZZ_EXAMPLES") or 500)
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> list[Piece]:
+    sizes = draw(st.lists(st.tuples(st.sampled_from(list(Kind)), st.integers(1, 400), st.booleans()), max_size=40))
+    return [
+        Piece(kind, int(kind), place, ("x" * size, "x" * (3 * size)) if is_long else ("x" * size,))
+        for place, (kind, size, is_long) in enumerate(sizes)
+    ]
+
+
+def taken(chosen: Chosen) -> dict[int, int]:
+    """The form of each piece that stays, by its place."""
+    return {piece.place: piece.forms.index(text) for piece, text in chosen.lines}
+
+
+@given(pieces(), st.integers(0, 3_000), st.integers(0, 3_000), st.integers(0, 500))
+@settings(max_examples=EXAMPLES)
+def test_more_room_never_loses_a_piece(them: list[Piece], room: int, above: int, more: int) -> None:
+    small, large = allocate(them, room, room + above), allocate(them, room + more, room + above + more)
+    after = taken(large)
+    assert all(after.get(place, -1) >= form for place, form in taken(small).items())
+
+
+@given(pieces(), st.integers(0, 3_000), st.integers(0, 3_000))
+@settings(max_examples=EXAMPLES)
+def test_no_lower_piece_stays_where_a_higher_one_of_no_greater_cost_went(
+    them: list[Piece], room: int, above: int
+) -> None:
+    chosen = allocate(them, room, room + above)
+    places = taken(chosen)
+    gone = [piece for piece in them if piece.place not in places]
+    for piece, text in chosen.lines:
+        assert not any(one.kind < piece.kind and line_tokens(one.forms[0]) <= line_tokens(text) for one in gone)
+
+
+@given(pieces(), st.integers(0, 3_000), st.integers(0, 3_000))
+@settings(max_examples=EXAMPLES)
+def test_what_is_given_out_stays_within_the_room_and_only_what_cannot_be_had_again_goes_above_it(
+    them: list[Piece], room: int, above: int
+) -> None:
+    chosen = allocate(them, room, room + above)
+    assert chosen.tokens == sum(line_tokens(text) for _, text in chosen.lines) <= room + above
+    if chosen.tokens > room:
+        assert all(piece.kind <= LAST_PROTECTED for piece, _ in chosen.lines)
+    assert allocate(them, room, room + above) == chosen
+    assert sum(chosen.left_out.values()) + len(chosen.lines) == len(them)
+
+
+def test_a_long_piece_comes_in_short_before_any_lower_one_and_in_full_where_there_is_room() -> None:
+    words = Piece(Kind.WORDS, 1, 0, ("short", "long " * 40))
+    state = Piece(Kind.STATE, 3, 0, ("state",))
+    assert [text for _, text in allocate([words, state], 5, 5).lines] == ["short"]
+    assert [text for _, text in allocate([words, state], 90, 90).lines] == ["long " * 40, "state"]
+
+
+def test_bounds_that_a_person_set_hold_for_their_kind_alone() -> None:
+    them = [Piece(Kind.WORDS, 1, place, ("w" * 40,)) for place in range(5)] + [Piece(Kind.STATE, 3, 9, ("state",))]
+    chosen = allocate(them, 1_000, 1_000, caps={Kind.WORDS: 25})
+    assert [piece.kind for piece, _ in chosen.lines] == [Kind.WORDS, Kind.WORDS, Kind.STATE]
+
+
+def test_both_ends_come_first() -> None:
+    assert from_both_ends(5) == [4, 0, 3, 1, 2]
+    assert from_both_ends(0) == []

@@ -1,0 +1,108 @@
+"""What code finds in ten languages: a rule, a correction, a decision, a finding, and a message that says nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from nca.context.record.languages import languages, marks, says_nothing, sentences
+
+SAID = {
+    "English": (
+        "Never edit schema.sql by hand.",
+        "Actually, the port is 8431.",
+        "We agreed to keep the old API.",
+        "The root cause is a stale cache.",
+        "ok, continue",
+    ),
+    "German": (
+        "Die Datei schema.sql darf niemand von Hand ändern.",
+        "Korrektur: der Port ist 8431.",
+        "Wir haben uns entschieden, die alte Schnittstelle zu behalten.",
+        "Die Ursache ist ein veralteter Zwischenspeicher.",
+        "Ja, weiter!",
+    ),
+    "French": (
+        "Il ne faut jamais modifier schema.sql à la main.",
+        "En fait, le port est 8431.",
+        "Nous avons décidé de garder l'ancienne interface.",
+        "La cause est un cache périmé.",
+        "d'accord, continue",
+    ),
+    "Spanish": (
+        "Nunca cambies schema.sql a mano.",
+        "En realidad el puerto es 8431.",
+        "Hemos decidido mantener la interfaz antigua.",
+        "La causa es una caché obsoleta.",
+        "vale, sigue",
+    ),
+    "Portuguese": (
+        "Nunca altere schema.sql à mão.",
+        "Na verdade a porta é 8431.",
+        "Decidimos manter a interface antiga.",
+        "A causa é um cache antigo.",
+        "certo, pode continuar",
+    ),
+    "Italian": (
+        "Non modificare mai schema.sql a mano.",
+        "In realtà la porta è 8431.",
+        "Abbiamo deciso di tenere la vecchia interfaccia.",
+        "La causa è una cache vecchia.",
+        "va bene, continua",
+    ),
+    "Russian": (
+        "Никогда не меняй schema.sql вручную.",
+        "На самом деле порт 8431.",
+        "Мы решили оставить старый интерфейс.",
+        "Причина в устаревшем кэше.",
+        "хорошо, дальше",
+    ),
+    "Chinese": (
+        "不要手动修改 schema.sql。",
+        "更正:端口是 8431。",
+        "我们决定保留旧接口。",
+        "根本原因是缓存过期。",
+        "好的,继续".replace(",", ", "),
+    ),
+    "Japanese": (
+        "schema.sql を手で変更しないでください。",
+        "訂正:ポートは 8431 です。",
+        "古いインターフェースを残すことに決めました。",
+        "原因は古いキャッシュです。",
+        "はい、続けて",
+    ),
+    "Korean": (
+        "schema.sql을 절대 직접 수정하지 마세요.",
+        "정정: 포트는 8431입니다.",
+        "기존 인터페이스를 유지하기로 결정했습니다.",
+        "원인은 오래된 캐시입니다.",
+        "네, 계속하세요",
+    ),
+}
+PLAIN = "The table below lists ports and hosts of the staging machines."
+
+
+def test_every_language_has_its_sentences_here() -> None:
+    assert [one["name"] for one in languages()] == list(SAID)
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_each_language_has_rules_corrections_decisions_findings_and_fillers(language: str) -> None:
+    rule, correction, decision, finding, filler = SAID[language]
+    assert marks(rule, "rules")
+    assert marks(correction, "corrections")
+    assert marks(decision, "decisions")
+    assert marks(finding, "findings")
+    assert says_nothing(filler)
+    assert not says_nothing(rule)
+
+
+def test_a_plain_sentence_is_none_of_them() -> None:
+    assert not marks(PLAIN, "rules", "corrections", "decisions", "findings")
+
+
+def test_words_of_spaced_languages_are_whole_words() -> None:
+    assert not marks("The nevertheless clause of mailman.", "rules")
+
+
+def test_sentences_end_as_each_script_ends_them() -> None:
+    assert sentences("One. Two! 三。四？\n- five") == ["One.", "Two!", "三。", "四？", "- five"]

@@ -1,0 +1,208 @@
+"""What holds after a stretch of the log, merged with what held before, as text and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.context.record.allocation import allocate
+from nca.context.record.ledger import (
+    ANSWERS,
+    FAILING,
+    FILES,
+    FIXED,
+    OUTCOMES,
+    READ,
+    RULES,
+    STEPS,
+    WORDS,
+    Ledger,
+    extract,
+    merge,
+    parted,
+    without_old_steps,
+)
+from nca.context.record.pieces import pieces_of
+from nca.context.record.steps import step_lines
+from nca.context.record.text import laid_out, read_again
+from nca.context.summary import HEADER
+from nca.messages import Entry, Message, ToolCall
+
+ROOM = 50_000
+
+
+def log(*messages: Message, first: int = 1) -> list[Entry]:
+    return [Entry(seq, message) for seq, message in enumerate(messages, first)]
+
+
+def said(text: str) -> Message:
+    return Message("user", text)
+
+
+def did(name: str, result: str, *, is_error: bool = False, **arguments: str) -> tuple[Message, Message]:
+    did.count += 1  # type: ignore[attr-defined]
+    call = ToolCall(f"call{did.count}", name, json.dumps(arguments))  # type: ignore[attr-defined]
+    return (
+        Message("assistant", None, tool_calls=(call,)),
+        Message("tool", result, tool_call_id=call.id, name=name, is_error=is_error),
+    )
+
+
+did.count = 0  # type: ignore[attr-defined]
+
+
+def texts(ledger: Ledger, category: str) -> list[str]:
+    return [parted(line)[1] for line in ledger.get(category, ())]
+
+
+def rendered(ledger: Ledger) -> str:
+    return laid_out(HEADER, "", allocate(pieces_of(ledger), ROOM, ROOM).lines)
+
+
+def test_rules_stand_apart_and_nothing_is_said_twice() -> None:
+    ledger = extract(log(said("Fix the parser. Never touch i18n.py. The docs run on port 8417.")))
+    assert texts(ledger, RULES) == ["Never touch i18n.py."]
+    assert texts(ledger, WORDS) == ["Fix the parser. The docs run on port 8417."]
+    text = rendered(ledger)
+    assert text.count("i18n.py") == text.count("8417") == 1
+
+
+def test_fillers_commands_and_repeated_words_are_left_out() -> None:
+    ledger = extract(log(said("ok"), said("/compact"), said("continue, please"), said("Use B."), said("Use B.")))
+    assert texts(ledger, WORDS) == ["continue, please", "Use B."]
+
+
+def test_a_rule_that_points_back_keeps_what_it_points_to() -> None:
+    ledger = extract(log(said("The bucket is hum-7. Remember this.")))
+    assert texts(ledger, RULES) == ["The bucket is hum-7.", "Remember this."]
+
+
+def test_bulk_in_the_persons_name_keeps_its_ends() -> None:
+    bulk = "Here is the log.\n" + "12:00 GET /a 200\n" * 400 + "Why is it slow?"
+    (text,) = texts(extract(log(said(bulk))), WORDS)
+    assert len(text) < 700
+    assert "Here is the log." in text
+    assert "Why is it slow?" in text
+
+
+def test_a_file_has_one_line_with_how_often_and_what_last() -> None:
+    edits = [did("edit_file", "done", path="a.py", new_text=f"def step_{n}(): ...") for n in range(3)]
+    ledger = extract(log(*(message for pair in edits for message in pair)))
+    assert texts(ledger, FILES) == ["a.py\t3\tedited\tstep_2"]
+    assert "- a.py: edited 3×, last: step_2" in rendered(ledger)
+
+
+def test_a_failed_or_refused_edit_changed_nothing() -> None:
+    failed = did("edit_file", "error: old_text is not in a.py", is_error=True, path="a.py", new_text="x")
+    refused = did("write_file", "[not run: the user refused]", is_error=True, path="b.py", content="x")
+    assert FILES not in extract(log(*failed, *refused))
+
+
+def test_a_refused_read_is_no_file_read() -> None:
+    refused = did("read_file", "[not run: refused]", is_error=True, path="secret.txt")
+    assert (
+        READ not in extract(log(*refused, *did("read_file", "1 line", path="a.py")))
+        or texts(extract(log(*refused)), READ) == []
+    )
+
+
+def test_each_kind_of_command_has_its_last_outcome() -> None:
+    runs = [did("shell", f"{n} passed in 1s", command=f"pytest tests/t{n}") for n in (3, 7)]
+    ledger = extract(log(*(message for pair in runs for message in pair)))
+    assert "`pytest tests/t7` → 7 passed in 1s" in rendered(ledger)
+    assert "3 passed" not in rendered(ledger)
+
+
+def test_what_fails_stays_until_it_succeeds_and_then_is_only_remembered() -> None:
+    failed = log(*did("shell", "src/a.ts(1,2): error TS1: bad\n[exit code 2]", command="npm run check"))
+    passed = log(*did("shell", "ok\n[exit code 0]", command="cd x && npm run check"), first=3)
+    before = extract(failed)
+    assert "still fails: `npm run check`: src/a.ts(1,2): error TS1: bad" in rendered(before)
+    for after in (extract([*failed, *passed]), merge([before, extract(passed)])):
+        assert FAILING not in after
+        assert texts(after, FIXED) == ["src/a.ts(1,2): error TS1: bad"]
+        assert "still fails" not in rendered(after)
+
+
+def test_steps_of_a_turn_that_is_over_go() -> None:
+    entries = log(said("go"), *did("shell", "ok", command="make"))
+    ledger = {STEPS: step_lines(entries, 1)}
+    assert texts(ledger, STEPS) == ["shell make → ok"]
+    assert without_old_steps(ledger, 1) == ledger
+    assert STEPS not in without_old_steps(ledger, 4)
+
+
+def test_ledgers_of_the_first_version_are_understood() -> None:
+    old = {
+        "Rules the user stated": ["Never push."],
+        "User": ["Hello there"],
+        "Files modified": ["a.py"],
+        "Errors": ["x"],
+    }
+    ledger = merge([old])
+    assert texts(ledger, RULES) == ["Never push."]
+    assert "- a.py: changed" in rendered(ledger)
+
+
+_WORDS = st.text("abcdeé 日.,!?", min_size=3, max_size=60)
+_PATHS = st.sampled_from(["a.py", "src/b.ts", "docs/c d.md"])
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Entry]:
+    messages: list[Message] = []
+    for _ in range(draw(st.integers(0, 12))):
+        match draw(st.integers(0, 5)):
+            case 0:
+                messages.append(
+                    said(draw(_WORDS) + draw(st.sampled_from(["", " Never push.", " Actually, port 8431."])))
+                )
+            case 1:
+                messages.append(Message("assistant", draw(_WORDS)))
+            case 2:
+                messages += did("edit_file", "done", path=draw(_PATHS), new_text=draw(_WORDS))
+            case 3:
+                messages += did("read_file", draw(_WORDS), path=draw(_PATHS))
+            case _:
+                text = draw(
+                    st.sampled_from(["3 passed in 1s", "error: bad\n[exit code 1]", "[exit code 0]", "FAILED a::b"])
+                )
+                messages += did("shell", text, command=draw(st.sampled_from(["pytest -q", "npm run x", "make", "ls"])))
+    return log(*messages)
+
+
+def _state(ledger: Ledger) -> dict[str, set[str]]:
+    return {category: set(lines) for category, lines in ledger.items() if category in (RULES, WORDS, FILES, FAILING)}
+
+
+@given(logs(), st.data())
+def test_what_was_cut_in_two_and_merged_holds_as_the_whole(entries: list[Entry], data: st.DataObject) -> None:
+    starts = [place for place, entry in enumerate(entries) if entry.message.role != "tool"]
+    cut = data.draw(st.sampled_from([0, *starts]))
+    assert _state(merge([extract(entries[:cut]), extract(entries[cut:])])) == _state(merge([extract(entries)]))
+
+
+@given(logs())
+def test_a_record_read_again_says_the_same(entries: list[Entry]) -> None:
+    text = rendered(merge([extract(entries)]))
+    prose, ledger = read_again(text)
+    assert prose == ""
+    assert rendered(ledger) == text
+
+
+@given(logs())
+def test_no_line_of_a_record_stands_twice(entries: Sequence[Entry]) -> None:
+    lines = [line for line in rendered(extract(entries)).splitlines() if line.startswith("- ")]
+    assert len(lines) == len(set(lines))
+
+
+def test_prose_and_summaries_of_other_programs_stay_prose() -> None:
+    text = "## Header\nAll is well.\n\n### Some heading\n- a point"
+    prose, ledger = read_again(text.removeprefix("## Header\n"))
+    assert prose == "All is well.\n\n### Some heading\n- a point"
+    assert ledger == {}
+    assert ANSWERS not in ledger
+    assert OUTCOMES not in ledger

@@ -1,0 +1,101 @@
+"""Whether a call failed and how it ended, with marks and without."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nca.context.record.outcomes import error_lines, kind_of_command, outcome_of
+from nca.messages import Message, ToolCall
+
+
+def shell(command: str) -> ToolCall:
+    return ToolCall("c1", "shell", json.dumps({"command": command}))
+
+
+def result(text: str, *, is_error: bool = False) -> Message:
+    return Message("tool", text, tool_call_id="c1", is_error=is_error)
+
+
+TRACEBACK = "Traceback (most recent call last):\n  File 'a.py', line 3\nValueError: bad token"
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("python a.py", TRACEBACK),
+        ("npm run build", "src/a.ts(12,5): error TS2304: Cannot find name 'x'."),
+        ("make", "cc -c a.c\na.c:3:5: error: expected ';'\nmake: *** [a.o] Error 1"),
+        ("pytest", "....F\nFAILED tests/test_a.py::test_one - assert 1 == 2\n1 failed, 4 passed in 0.1s"),
+        ("cargo test", "error[E0425]: cannot find value `x`"),
+        ("git push", "fatal: no upstream"),
+        ("frobnicate", "bash: frobnicate: command not found"),
+        ("ruff check .", "a.py:1:1: F401\n[exit code 1]"),
+    ],
+)
+def test_a_failure_without_a_mark_is_known_by_its_text(command: str, text: str) -> None:
+    outcome = outcome_of(shell(command), result(text))
+    assert outcome.is_failure
+    assert outcome.errors
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (shell("pytest"), "582 passed in 14.3s"),
+        (shell("grep -rn error: src"), "src/a.py:3:    error: str"),
+        (shell("grep nothing ."), "[exit code 1]"),
+        (shell("cat missing"), "cat: missing: No such file or directory"),
+        (ToolCall("c1", "read_file", '{"path": "log.txt"}'), "error: in line 1\n" + "line\n" * 40),
+        (ToolCall("c1", "grep", '{"pattern": "x"}'), "No matches."),
+        (shell("rm -r x"), "[not run: the user refused]"),
+    ],
+)
+def test_what_waits_for_no_fix_is_no_failure(call: ToolCall, text: str) -> None:
+    assert not outcome_of(call, result(text)).is_failure
+
+
+def test_a_failed_read_is_known_by_its_beginning() -> None:
+    read = ToolCall("c1", "read_file", '{"path": "a.py"}')
+    assert outcome_of(read, result("Error: cannot decode a.py")).is_failure
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("cd src && ../venv/bin/python -m pytest -q tests | tail -2", "pytest"),
+        ("FOO=1 timeout 30 git commit -m 'a && b'", "git commit"),
+        ("python3.11 scripts/run.py --x", "python run.py"),
+        ("npm run check 2>&1 | head", "npm run"),
+        ("ls -la; cat a.txt", "cat"),
+        ('python -c "import os; print(1)"', "python -c"),
+        ("", ""),
+    ],
+)
+def test_kinds_of_commands(command: str, kind: str) -> None:
+    assert kind_of_command(command) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("....\n582 passed, 3 skipped in 14.30s", "582 passed, 3 skipped in 14.30s"),
+        ("done\n[exit code 0]", "ok"),
+        ("nothing to say", "ok"),
+        ("bad\n[exit code 3]", "exit 3"),
+    ],
+)
+def test_the_last_word_of_a_command(text: str, said: str) -> None:
+    assert outcome_of(shell("make all"), result(text)).text == said
+
+
+def test_error_lines_are_few_and_none_twice() -> None:
+    text = "\n".join(["ValueError: a", "ValueError: a", *(f"TypeError: {n}" for n in range(20))])
+    lines = error_lines(text)
+    assert len(lines) == len(set(lines)) <= 4
+    assert lines[0] == "ValueError: a"
+
+
+def test_a_call_without_a_result_has_no_outcome() -> None:
+    assert not outcome_of(shell("make"), None).is_known
