@@ -18,12 +18,13 @@ from nca.context.draft import Draft
 from nca.context.fit import fit, fit_or_refuse, make_room_beside_newest, marker_id, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
+from nca.context.record.recording import SummaryJob
 from nca.context.retention import KeptFacts
 from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
 from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import prune
-from nca.context.stages.summarize import SummaryJob, summarize
+from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import trim
 from nca.context.summary import SummaryFailure, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER

@@ -13,8 +13,9 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.record.allocation import allocate
 from nca.context.record.ledger import extract
 from nca.context.record.pieces import pieces_of
+from nca.context.record.recording import SummaryJob
 from nca.context.record.text import sections_text
-from nca.context.stages.summarize import SummaryJob, summarize
+from nca.context.stages.summarize import summarize
 from nca.context.stages.truncate import TRUNCATED
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.tokens import message_tokens

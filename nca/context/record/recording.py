@@ -1,0 +1,258 @@
+"""Choose what a record says and which of the newest steps stay as they are.
+
+Rules, words and decisions of everything that could go get their room first, then the state of the work, and the newest
+steps get what is left. A step that stays needs no line in the record, so the next pass gives its room to more steps. So
+all of the room is used wherever there is material.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nca.config.schema import ContextSettings
+from nca.context.draft import Block, Draft
+from nca.context.record import ledger as facts
+from nca.context.record.allocation import Chosen, Kind, allocate
+from nca.context.record.ledger import Ledger
+from nca.context.record.pieces import HEADINGS_TOKENS, pieces_of
+from nca.context.record.steps import step_lines
+from nca.context.record.text import PREFACE, read_again
+from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
+from nca.context.summary import is_summary
+from nca.context.tokens import MESSAGE_TOKENS, text_tokens
+from nca.context.view import Summary
+from nca.wire import content_text
+
+PRUNE = "prune"
+SMALLEST_CUT_TOKENS = 200
+"""Room that is smaller than this is not worth showing a part of another step."""
+LEAST_UNSEEN_TOKENS = 96
+"""A result that the model has not read yet keeps at least so much."""
+STATE_PART = 8
+"""Where new results are cut, an eighth of the room is kept for the state of the work."""
+NARRATIVE_PART = 5
+"""Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
+WORDS_CAP_PART, STATE_CAP_PART = 10, 20
+"""Where a person set a bound for words or state, it is also a tenth or a twentieth of the budget at most."""
+PASSES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryJob:
+    """What is the same for every summary of one compaction.
+
+    focus         what a summary should keep above all
+    input_tokens  raw tokens that the summarizer's window leaves for what it reads
+    """
+
+    settings: ContextSettings
+    budget_tokens: int
+    focus: str
+    input_tokens: int
+    has_summarizer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """Raw tokens for the record and the steps that stay: `target`, and up to `ceiling` for what cannot be had again."""
+
+    target: int
+    ceiling: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The blocks that go, what holds of them and of everything before, and the lines that fit."""
+
+    gone: list[Block]
+    ledger: Ledger
+    chosen: Chosen
+    prose: tuple[str, ...] = ()
+    """Of summaries of other programs among the messages."""
+
+    def with_named(self, named: Ledger) -> Record:
+        """The record with the rules and decisions that a model named, within the same room."""
+        if not named:
+            return self
+        ledger = facts.merge([self.ledger, named])
+        chosen = allocate(pieces_of(ledger), self.chosen.room, self.chosen.ceiling)
+        return Record(self.gone, ledger, chosen, self.prose)
+
+
+class Recording:
+    """One record while it is made. `rooms` leave out what stays in any case."""
+
+    def __init__(self, draft: Draft, job: SummaryJob, target_tokens: int, ceiling_tokens: int) -> None:
+        self.draft = draft
+        self.settings = settings = job.settings
+        own = settings.summarize
+        self.caps = {
+            Kind.WORDS: min(own.user_turns_tokens, job.budget_tokens // WORDS_CAP_PART),
+            Kind.STATE: min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART),
+        }
+        self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
+        self.movable = [block for block in draft.blocks() if not block.is_locked]
+        self._aims = target_tokens, ceiling_tokens
+        self._remember()
+        self.rooms = self._rooms()
+        self.frame = text_tokens(f"{settings.summarize.header}\n{PREFACE}") + HEADINGS_TOKENS
+
+    def make_way(self) -> None:
+        """Cut the largest new results as far as rules, words and decisions need their room."""
+        room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size, *_ in _unseen(self.draft)))
+        wanted = self.record_of(self.movable, 0, room).chosen.tokens + self.frame
+        excess = wanted + max(0, self.rooms.target) // STATE_PART - self.rooms.target
+        if excess > 0 and cut_unseen(self.draft, excess):
+            self._remember()
+            self.rooms = self._rooms()
+
+    def _remember(self) -> None:
+        self._blocks_before = [(block, dict(block.stubs), block.raw) for block in self.movable]
+        self._raw_before = self.draft.raw
+
+    def choose(self, prose_raw: int) -> Record:
+        """What goes and what of it is recorded, with `prose_raw` set aside for what a model writes.
+
+        It can be asked again with another number: the draft's blocks are taken as they were.
+        """
+        for block, stubs, raw in self._blocks_before:
+            block.stubs, block.raw = dict(stubs), raw
+        self.draft.raw = self._raw_before
+        room = self.rooms.target - self.frame - prose_raw
+        kept: list[Block] = []
+        for _ in range(PASSES):
+            going = self.movable[: len(self.movable) - len(kept)]
+            record = self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept), is_first=True)
+            more = self._newest(room - record.chosen.tokens, self._ceiling(()) - record.chosen.tokens)
+            if len(more) <= len(kept):
+                break
+            kept = more
+        self._restore(kept, room - record.chosen.tokens - raw_of(kept))
+        going = self.movable[: len(self.movable) - len(kept)]
+        return self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept))
+
+    def _restore(self, kept: Sequence[Block], room: int) -> None:
+        """Show the newest results again that an earlier stage cleared, as far as there is room."""
+        for block in reversed(kept):
+            for seq in sorted((seq for seq, stub in block.stubs.items() if stub.stage == PRUNE), reverse=True):
+                cost = -self.draft.saving(block, seq, content_text(self.draft.history.message(seq).content))
+                if cost > room and room >= SMALLEST_CUT_TOKENS:
+                    self.draft.remove_stub(block, seq)
+                    cut_message(self.draft, block, seq, room - MESSAGE_TOKENS, "shorten")
+                    return
+                if cost > room:
+                    return
+                self.draft.remove_stub(block, seq)
+                room -= cost
+
+    def record_of(self, gone: list[Block], room: int, ceiling: int, *, is_first: bool = False) -> Record:
+        """What holds of these blocks and of everything before them, and what of it fits.
+
+        is_first  the newest steps have no room yet: answers and lists leave it to them
+        """
+        history = self.draft.history
+        entries = [history.entries[seq - 1] for block in gone for seq in block.seqs]
+        foreign = [read_again(entry.message.text) for entry in entries if is_summary(entry.message)]
+        own = [entry for entry in entries if not is_summary(entry.message)]
+        newest = history.newest_user or 0
+        parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in foreign)]
+        parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
+        ledger = facts.without_old_steps(facts.merge(parts), newest)
+        lower = room // NARRATIVE_PART if is_first else room
+        chosen = allocate(pieces_of(ledger), room, ceiling, lower=lower, caps=self.caps)
+        return Record(gone, ledger, chosen, tuple(prose for prose, _ in foreign if prose))
+
+    def _ceiling(self, kept: Sequence[Block]) -> int:
+        return self.rooms.ceiling - self.frame - raw_of(kept)
+
+    def _rooms(self) -> Rooms:
+        draft, ratio = self.draft, self.draft.meter.calibration.ratio
+        staying = draft.raw - raw_of(self.movable) - sum(map(draft.part_raw, self.absorbed))
+        extra = draft.meter.total(draft.raw) - draft.raw * ratio
+        target, ceiling = (int((aim - extra) / ratio) - staying for aim in self._aims)
+        return Rooms(target, max(target, ceiling))
+
+    def _newest(self, room: int, most: int) -> list[Block]:
+        """The newest blocks within `room`, oldest first; of one more a part, where its results can be cut to fit.
+
+        Of the newest a beginning stays even where there is no room, as far as `most` allows.
+        """
+        own, kept, messages, left = self.settings, list[Block](), 0, room
+        older = int(own.keep_recent_ratio * max(0, self.rooms.target))
+        preserved = max((block.turn for block in self.draft.blocks()), default=0) - own.preserve_turns
+        for block in reversed(self.draft.blocks()):
+            messages += len(block.seqs)
+            if block.is_locked:
+                continue
+            if own.max_messages and messages > own.max_messages and kept:
+                return self._whole_turns(kept)
+            left = room if block.turn > preserved else min(room, older)
+            allowed = left if kept else max(left, min(most, SMALLEST_CUT_TOKENS))
+            if block.raw > allowed and not self._cut(block, allowed):
+                break
+            kept.append(block)
+            room, older = room - block.raw, older - block.raw
+        return self._whole_turns(kept) if left < room else kept[::-1]
+
+    def _whole_turns(self, kept: Sequence[Block]) -> list[Block]:
+        """Where a bound of the settings ended it, and not the room: the turns that are kept whole, oldest first."""
+        starts = [place for place, block in enumerate(kept) if self.draft.history.message(block.first).role == "user"]
+        return list(kept[: starts[-1] + 1] if starts else kept)[::-1]
+
+    def _cut(self, block: Block, room: int) -> bool:
+        """Cut the block's results to fit; False, and nothing changed, where that is not possible or not worth it."""
+        history = self.draft.history
+        if room < SMALLEST_CUT_TOKENS:
+            return False
+        roles = ("tool",) if len(block.seqs) > 1 else ("tool", "assistant")
+        results = [seq for seq in block.seqs if history.message(seq).role in roles and seq not in block.stubs]
+        fixed = block.raw - sum(history.run_tokens(seq, seq) for seq in results)
+        if not results or fixed + len(results) * SMALLEST_CONTENT_TOKENS > room:
+            return False
+        before = dict(block.stubs), block.raw, self.draft.raw
+        each = (room - fixed) // len(results)
+        for seq in results:
+            if history.run_tokens(seq, seq) > each:
+                cut_message(self.draft, block, seq, max(SMALLEST_CONTENT_TOKENS, each - 8), "shorten")
+        if block.raw <= room:
+            return True
+        block.stubs, block.raw, self.draft.raw = before
+        return False
+
+
+def cut_unseen(draft: Draft, excess_raw: int) -> bool:
+    """Cut the largest results that the model has not read yet, so that `excess_raw` fewer tokens are shown.
+
+    Each keeps a beginning that can be used. False, and nothing changed, where there is nothing to cut.
+    """
+    sized = sorted(_unseen(draft), key=lambda row: -row[0])
+    if not sized:
+        return False
+    # The level to which all larger results come down: the smaller ones stay whole.
+    level, saved = sized[0][0], 0
+    for place, (size, *_rest) in enumerate(sized):
+        lower = sized[place + 1][0] if place + 1 < len(sized) else LEAST_UNSEEN_TOKENS
+        step = (size - lower) * (place + 1)
+        if saved + step >= excess_raw:
+            level = size - -(-(excess_raw - saved) // (place + 1))
+            break
+        saved, level = saved + step, lower
+    level = max(level, LEAST_UNSEEN_TOKENS)
+    larger = [(block, seq) for size, block, seq in sized if size > level]
+    cut = [cut_message(draft, block, seq, level - MESSAGE_TOKENS, "shorten") for block, seq in larger]
+    return any(cut)
+
+
+def _unseen(draft: Draft) -> list[tuple[int, Block, int]]:
+    return [
+        (draft.history.run_tokens(seq, seq), block, seq)
+        for block in draft.blocks()
+        if block.is_unseen
+        for seq in block.seqs
+        if draft.history.message(seq).role == "tool" and seq not in block.stubs
+    ]
+
+
+def raw_of(blocks: Sequence[Block]) -> int:
+    return sum(block.raw for block in blocks)
