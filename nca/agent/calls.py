@@ -18,10 +18,11 @@ import msgspec
 from nca.agent.approvals import STOPPED, Approvals, Refused
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
-from nca.context.admission import admit_output
+from nca.context.admission import LeftOut, admit_output
 from nca.events import Listener, ToolFinished, ToolStarted
 from nca.messages import Message, Part, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
+from nca.sessions.passages import RECALL
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
 
@@ -107,15 +108,16 @@ class Calls:
         )
 
     async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float, nudge: str) -> None:
-        text = await asyncio.to_thread(self._admit, outcome.text)
+        text = await asyncio.to_thread(self._admit, outcome)
         text = f"{text}\n{nudge}" if nudge else text
         content: str | tuple[Part, ...] = (TextPart(text), *outcome.media) if outcome.media else text
         self._window.append(Message("tool", content, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
         shown_id = self._within + call.id
         self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, outcome.diff))
 
-    def _admit(self, text: str) -> str:
+    def _admit(self, outcome: ToolOutcome) -> str:
         """The output within its limits; the whole is saved in the session's folder and named."""
+        text = self._pointing(outcome.text, outcome.left_out)
         limits = self._window.context.admission
         admitted = admit_output(
             text,
@@ -129,4 +131,13 @@ class Calls:
         path = self._outputs / f"{self._window.history.head + 1}.txt"
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
-        return f"{admitted.text}\n[The whole output is in {path}]"
+        return f"{self._pointing(admitted.text, admitted.left_out)}\n[The whole output is in {path}]"
+
+    def _pointing(self, text: str, left_out: LeftOut | None) -> str:
+        """The text of the next message; where something is left out, it says how recall shows that.
+
+        A subtask's recall searches the conversation's log, which does not have the subtask's messages.
+        """
+        if left_out is None or self._within or RECALL not in self._toolbox.names:
+            return text
+        return text.replace(left_out.seam(), left_out.seam(self._window.history.head + 1), 1)

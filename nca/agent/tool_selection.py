@@ -11,6 +11,7 @@ from typing import Any
 
 from nca.agent.state import SessionState
 from nca.config.paths import data_dir, user_config_file
+from nca.config.schema import AdmissionSettings
 from nca.context.budget import Budget
 from nca.models.catalog import ModelFacts
 from nca.tools.files.read_files import FilesRead
@@ -42,6 +43,10 @@ def own_toolbox(
     outputs     the folder for command output that is too large to show; None: it is not kept
     files_read  the files that the model has read
     """
+
+    def limits() -> AdmissionSettings:
+        return replace(state.context.admission, max_bytes=state.most_result_bytes)
+
     return default_toolbox(
         directory,
         archive,
@@ -50,10 +55,13 @@ def own_toolbox(
             private_hosts=lambda: state.settings.tools.private_hosts,
             last_todo=lambda: state.last_todo,
             protected=_protected(directory),
+            # A fork names the files of the session that it came from, so all sessions' outputs can be read.
+            readable=(outputs.parent,) if outputs else (),
+            limits=limits,
             runner=CommandRunner(
                 directory,
                 settings=lambda: state.settings.tools,
-                limits=lambda: replace(state.context.admission, max_bytes=state.most_result_bytes),
+                limits=limits,
                 outputs=lambda: outputs,
             ),
             files_read=files_read,

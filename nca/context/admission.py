@@ -24,12 +24,29 @@ _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The lines that are missing, in whole or in part, between the kept beginning and the kept end; from 1."""
+
+    first_line: int
+    last_line: int
+    bytes: int
+
+    def seam(self, seq: int = 0) -> str:
+        """What stands in their place. `seq`: the message under which recall has the whole text."""
+        lines = self.last_line - self.first_line + 1
+        what = f"{lines:,} lines" if lines > 1 else f"{self.bytes:,} bytes"
+        pointer = f"; recall expand={seq} lines={self.first_line}-{self.last_line}" if seq else ""
+        return f"[… {what} left out{pointer} …]"
+
+
+@dataclass(frozen=True, slots=True)
 class Admitted:
-    """What was let in. `original_bytes` is the size of the whole in UTF-8."""
+    """What was let in. `original_bytes` is the size of the whole in UTF-8; `left_out` is what its middle misses."""
 
     text: str
     is_cut: bool
     original_bytes: int
+    left_out: LeftOut | None = None
 
 
 def admit_output(
@@ -39,19 +56,30 @@ def admit_output(
     max_lines: int = MAX_OUTPUT_LINES,
     direction: str = "both",
     original_bytes: int = 0,
+    missing_lines: int = 0,
 ) -> Admitted:
     """A tool's output within its limits, cut on character boundaries, with a notice where something is missing.
 
     direction       which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
     original_bytes  of the whole, where `text` is already less than that: its first and last `max_bytes` at least
+    missing_lines   in the middle of `text`, if it is already less than the whole
     """
     size = original_bytes or (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
-    kept = _limit_lines(text, max_lines, direction)
-    kept = _limit_bytes(kept, max_bytes, direction)
-    if kept == text:
+    head, tail = _limit_bytes(*_limit_lines(text, max_lines, direction), max_bytes, direction)
+    if len(head) + len(tail) == len(text):
         return Admitted(text, False, size)
+    left_out = None
+    if head and tail:
+        first = head.count("\n") + 1
+        middle = text[len(head) : len(text) - len(tail)]
+        last = first + middle.count("\n") + missing_lines - middle.endswith("\n")
+        missing_bytes = size - sum(len(part.encode("utf-8", "replace")) for part in (head, tail))
+        left_out = LeftOut(first, max(first, last), missing_bytes)
+        kept = f"{head.rstrip()}\n{left_out.seam()}\n{tail.lstrip()}"
+    else:
+        kept = head or tail
     kept_size = len(kept.encode("utf-8", "replace"))
-    return Admitted(f"{kept}\n[Output truncated from {size} bytes to {kept_size} bytes]", True, size)
+    return Admitted(f"{kept}\n[Output truncated from {size} bytes to {kept_size} bytes]", True, size, left_out)
 
 
 def file_token_budget(
@@ -118,31 +146,28 @@ def _cut_sentences(text: str, max_tokens: int, size: int) -> str:
     return cut + _notice(size, cut) if cut else ""
 
 
-def _limit_lines(text: str, max_lines: int, direction: str) -> str:
+def _limit_lines(text: str, max_lines: int, direction: str) -> tuple[str, str]:
+    """The kept beginning and end; all of the text and nothing if it is within the limit."""
     lines = text.splitlines(keepends=True)
     if len(lines) <= max_lines:
-        return text
+        return text, ""
     head, tail = _split(max_lines, direction)
-    return _join("".join(lines[:head]), "".join(lines[len(lines) - tail :]))
+    return "".join(lines[:head]), "".join(lines[len(lines) - tail :])
 
 
-def _limit_bytes(text: str, max_bytes: int, direction: str) -> str:
-    raw = text.encode("utf-8", "replace")
-    if len(raw) <= max_bytes:
-        return text
+def _limit_bytes(first: str, last: str, max_bytes: int, direction: str) -> tuple[str, str]:
+    """The kept beginning of `first` and end of `last`, or of `first` alone if nothing was cut from it before."""
+    raw_first, raw_last = first.encode("utf-8", "replace"), last.encode("utf-8", "replace")
+    if len(raw_first) + len(raw_last) <= max_bytes:
+        return first, last
     head, tail = _split(max_bytes, direction)
+    raw_end = raw_last if last or direction == "head" else raw_first
     # Cutting bytes may split a character at either cut; "ignore" drops only those halves.
-    first = raw[:head].decode("utf-8", "ignore")
-    last = raw[len(raw) - tail :].decode("utf-8", "ignore") if tail else ""
-    return _join(first, last)
+    kept_first = raw_first[:head].decode("utf-8", "ignore")
+    kept_last = raw_end[max(0, len(raw_end) - tail) :].decode("utf-8", "ignore") if tail else ""
+    return kept_first, kept_last
 
 
 def _split(limit: int, direction: str) -> tuple[int, int]:
     head = {"head": limit, "tail": 0}.get(direction, int(limit * HEAD_RATIO))
     return head, limit - head
-
-
-def _join(head: str, tail: str) -> str:
-    if not head or not tail:
-        return head or tail
-    return f"{head.rstrip()}\n[…]\n{tail.lstrip()}"

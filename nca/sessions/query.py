@@ -27,6 +27,8 @@ PARTLY_STOP_WEIGHT = 0.3
 """Of a pair of CJK characters of which one belongs to a stop phrase."""
 QUOTED_WEIGHT = 1.5
 NAME_WEIGHT = 1.0
+NAMED_WEIGHT = 1.3
+"""Of a name, a number, a path or an identifier in the question."""
 
 _FEWEST_FOR_PREFIX = 4
 FEWEST_FOR_BEGINNING = 6
@@ -105,13 +107,17 @@ def _cjk(text: str, *, ignores_stop_phrases: bool) -> Iterator[tuple[str, Term]]
 
 
 def _words(text: str, ignored: Collection[str]) -> Iterator[tuple[str, Term]]:
+    is_not_first = False
     for run in _RUN.findall(text):
         words = _WORD.findall(run)
         is_compound = len(words) > 1
         if is_compound:
-            yield run.lower(), Term((Phrase(run),))
+            yield run.lower(), Term((Phrase(run),), NAMED_WEIGHT)
         for word in words:
             lower, weight = word.lower(), PART_WEIGHT if is_compound else 1.0
+            if any(map(str.isdigit, word)) or (is_not_first and word[0].isupper()):
+                weight *= NAMED_WEIGHT
+            is_not_first = True
             if lower not in ignored:
                 yield lower, Term(tuple(_phrases(word)), weight)
                 yield BY + lower, Term((Phrase(BY + lower),), NAME_WEIGHT * weight)

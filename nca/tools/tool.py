@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
+from nca.context.admission import LeftOut
 from nca.messages import MediaPart
 from nca.tools.schema import Signature
 
@@ -25,6 +26,7 @@ class ToolOutcome:
 
     diff   the change, as a unified diff for a person, or ""
     media  images for the model
+    left_out  the lines that `text` misses in its middle, if recall can show them; None if it is whole
     """
 
     text: str
@@ -32,6 +34,7 @@ class ToolOutcome:
     summary: str = ""
     diff: str = ""
     media: tuple[MediaPart, ...] = ()
+    left_out: LeftOut | None = None
 
 
 @dataclass(frozen=True, slots=True)

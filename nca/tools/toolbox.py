@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nca.config.schema import AdmissionSettings
 from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
 
@@ -129,7 +130,7 @@ class Toolbox:
             return _error(_reason(error))
         summary = outcome.summary or ("failed" if outcome.is_error else f"{len(outcome.text):,} characters")
         text, diff = clean_text(outcome.text), clean_text(outcome.diff)
-        return ToolOutcome(text, outcome.is_error, _one_line(summary), diff, outcome.media)
+        return ToolOutcome(text, outcome.is_error, _one_line(summary), diff, outcome.media, outcome.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ class ToolContext:
     private_hosts  hosts that fetch_url may reach although they are not public
     last_todo      the arguments of the newest todo call in the log
     protected      folders and files that no tool may write, in addition to every `.nca`
+    readable       folders outside of the project whose files read_file may read
+    limits         of one result; read_file ends its pages within them
     runner         runs commands; without it there is no shell
     files_read     the files that the model has read; None: none yet
     skills         the skills that can be read; without any there is no skill tool
@@ -150,6 +153,8 @@ class ToolContext:
     private_hosts: Callable[[], Collection[str]] = tuple
     last_todo: Callable[[], dict[str, Any]] = dict
     protected: Sequence[Path] = ()
+    readable: Sequence[Path] = ()
+    limits: Callable[[], AdmissionSettings] = AdmissionSettings
     runner: CommandRunner | None = None
     files_read: FilesRead | None = None
     skills: Sequence[SkillFile] = ()
@@ -175,9 +180,10 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.web.fetch import FetchUrl
 
     context = context or ToolContext()
-    workspace, files_read = Workspace(root, context.protected), context.files_read or FilesRead()
+    workspace = Workspace(root, context.protected, context.readable)
+    files_read = context.files_read or FilesRead()
     tools: list[Tool | None] = [
-        ReadFile(workspace, files_read, context.can_see),
+        ReadFile(workspace, files_read, context.can_see, context.limits),
         EditFile(workspace, files_read),
         WriteFile(workspace, files_read),
         Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),

@@ -393,13 +393,15 @@ async def test_usage_is_reported_for_every_request(room: Room) -> None:
 
 
 async def test_a_large_result_is_cut_and_kept_whole_beside(room: Room) -> None:
-    (room.path / "big.txt").write_text("".join(f"line {number}\n" for number in range(5_000)))
-    conversation = room.open([call("read_file", '{"path": "big.txt", "limit": 2000}'), "Read."])
+    for folder in range(100):
+        (room.path / f"folder {folder}").mkdir()
+        (room.path / f"folder {folder}" / "a.txt").write_text(f"needle {folder} {'-' * 400}\n")
+    conversation = room.open([call("grep", '{"pattern": "needle", "max_results": 100}'), "Read."])
     await conversation.send("Read it")
     text = conversation.context.entries[2].message.text
     assert "[Output truncated from" in text
     whole = Path(text.rsplit("The whole output is in ", 1)[1].rstrip("]"))
-    assert "line 1500" in whole.read_text()
+    assert all(f"needle {number} " in whole.read_text() for number in range(100))
     assert whole.stat().st_mode & 0o777 == 0o600
 
 

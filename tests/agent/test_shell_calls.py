@@ -55,6 +55,25 @@ async def test_the_whole_is_named_once_and_is_whole(tmp_path: Path, window_token
         await conversation.close()
 
 
+async def test_what_is_left_out_can_be_recalled_as_the_seam_says(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "data" / "store.db") as store:
+        conversation, text = await result_of(tmp_path, store, "seq 1 20000", window_tokens=20_000)
+        pointer = re.search(r"\n\[… ([\d,]+) lines left out; recall expand=3 lines=(\d+)-(\d+) …\]\n", text)
+        assert pointer
+        first, last = int(pointer[2]), int(pointer[3])
+        assert int(pointer[1].replace(",", "")) == last - first + 1
+        shown = [line for line in text.splitlines() if line.isdigit() and not first <= int(line) <= last]
+        assert {*range(1, first), *range(last + 1, 20_001)} <= set(map(int, shown))
+        outcome = await conversation.toolbox.run(ToolCall("2", "recall", f'{{"expand": 3, "lines": "{first}-{last}"}}'))
+        header, piece = outcome.text.split("\n", 1)
+        assert header.startswith(f"[3: lines {first}-")
+        assert piece.startswith(f"{first}\n{first + 1}\n")
+        saved = text.rpartition("The whole output is in ")[2].rstrip("]")
+        read = await conversation.toolbox.run(ToolCall("3", "read_file", json.dumps({"path": saved, "offset": first})))
+        assert f"\n{first}\n{first + 1}\n" in read.text
+        await conversation.close()
+
+
 async def test_keys_of_a_command_do_not_get_in(tmp_path: Path) -> None:
     with Store.open(tmp_path / "data" / "store.db") as store:
         conversation, text = await result_of(tmp_path, store, f"echo {KEY[:20]}''{KEY[20:]}", window_tokens=20_000)

@@ -23,7 +23,7 @@ from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
 directions = st.sampled_from(["both", "head", "tail"])
 wide = st.text(alphabet=st.sampled_from("aé日🦀\n"), min_size=1, max_size=600)
 NOTICE = re.compile(r"\n\[Output truncated from (\d+) bytes to (\d+) bytes\]\Z")
-SEAM_BYTES = len("\n[…]\n".encode())
+SEAM_BYTES = 60
 
 
 def test_the_constants_of_the_spec() -> None:
@@ -46,8 +46,9 @@ def test_bytes_are_cut_on_character_boundaries(text: str, most: int, direction: 
     assert "\ufffd" not in kept
     assert (int(notice[1]), int(notice[2])) == (size, len(kept.encode()))
     assert len(kept.encode()) <= most + SEAM_BYTES
-    head, seam, tail = kept.partition("\n[…]\n") if direction == "both" else (kept, "seam", kept)
-    assert seam
+    seam = admitted.left_out.seam() if admitted.left_out else ""
+    head, found, tail = kept.partition(f"\n{seam}\n") if seam else (kept, "", kept)
+    assert bool(found) == bool(admitted.left_out) == (direction == "both")
     if direction != "tail":
         assert text.startswith(head)
     if direction != "head":
@@ -70,6 +71,29 @@ def test_a_quarter_is_head_and_three_quarters_are_tail() -> None:
     text = "".join(f"line {number}\n" for number in range(100))
     kept = re.findall(r"line (\d+)", admit_output(text, max_lines=40).text)
     assert [int(number) for number in kept] == [*range(10), *range(70, 100)]
+
+
+@given(st.integers(50, 400), st.integers(10, 40), st.integers(200, 2_000))
+def test_the_seam_names_the_lines_that_are_missing(count: int, most: int, most_bytes: int) -> None:
+    lines = [f"line {number}" for number in range(1, count + 1)]
+    admitted = admit_output("\n".join(lines) + "\n", max_lines=most, max_bytes=most_bytes)
+    assert admitted.left_out
+    first, last = admitted.left_out.first_line, admitted.left_out.last_line
+    head, tail = admitted.text.split(f"\n[… {last - first + 1} lines left out …]\n")
+    whole_head, whole_tail = head.splitlines(), tail.rpartition("\n[Output truncated")[0].splitlines()
+    assert whole_head[: first - 1] == lines[: first - 1]
+    assert whole_tail[len(whole_tail) - (count - last) :] == lines[last:]
+    # A line that is shown in part is among those left out.
+    assert len(whole_head) - (first - 1) <= 1
+    assert len(whole_tail) - (count - last) <= 1
+    assert admitted.left_out.seam(57) == (
+        f"[… {last - first + 1} lines left out; recall expand=57 lines={first}-{last} …]"
+    )
+
+
+def test_a_seam_within_one_line_names_bytes() -> None:
+    admitted = admit_output("x" * 1_000, max_bytes=200)
+    assert "[… 800 bytes left out …]" in admitted.text
 
 
 def test_the_exact_notice() -> None:

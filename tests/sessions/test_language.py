@@ -119,3 +119,8 @@ def test_a_question_finds_what_was_said_in_another_language(session: Session, as
     session.log.append([Message("assistant", text) for text in noise * 3])
     session.log.append([Message("user", "Ticket NCA-3187 is caused by the retry loop.")])
     assert session.search(asked, 1)[0].seq == len(noise) * 3 + 1
+
+
+def test_a_name_or_number_of_the_question_weighs_more_than_other_words() -> None:
+    weights = {term.phrases[0].text: term.weight for term in terms_of("Which sandwich did Karin order on floor 12?")}
+    assert weights["karin"] == weights["12"] > weights["sandwich"] == weights["floor"]

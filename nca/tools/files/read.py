@@ -8,11 +8,12 @@ import io
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
+from nca.config.schema import AdmissionSettings
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.safe_open import Folder
@@ -30,6 +31,9 @@ MAX_UTF16_BYTES = 8 << 20
 MAX_ENTRIES = 500
 MAX_LISTED = 100_000
 _PIECE_BYTES = 64 * 1024
+_NOTES_BYTES, _NOTES_LINES = 400, 2
+_LEAST_ROOM_BYTES = 200
+"""Room for the notes above and below a page."""
 
 
 class ReadFile(TypedTool):
@@ -37,10 +41,19 @@ class ReadFile(TypedTool):
     permission: ClassVar[Permission] = "read"
 
     def __init__(
-        self, workspace: Workspace, files_read: FilesRead | None = None, can_see: Callable[[], bool] = lambda: False
+        self,
+        workspace: Workspace,
+        files_read: FilesRead | None = None,
+        can_see: Callable[[], bool] = lambda: False,
+        limits: Callable[[], AdmissionSettings] = AdmissionSettings,
     ) -> None:
-        """`files_read` records what is read. `can_see` says whether the model takes images now."""
-        self._workspace = workspace
+        """All but the workspace are asked at each call.
+
+        files_read  records what is read
+        can_see     whether the model takes images
+        limits      of a result: a page ends with the last line that fits, so that it is never cut in its middle
+        """
+        self._workspace, self._limits = workspace, limits
         self._files_read = files_read or FilesRead()
         self._can_see = can_see
 
@@ -61,7 +74,7 @@ class ReadFile(TypedTool):
         return f"{line} lines {first}–{first + int(arguments.get('limit') or MAX_LINES) - 1}"
 
     def _read(self, name: str, offset: int, limit: int) -> ToolOutcome:
-        path = self._workspace.resolve(name)
+        path = self._workspace.resolve_to_read(name)
         with self._workspace.open(path, name) as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(8192)
@@ -77,7 +90,9 @@ class ReadFile(TypedTool):
                 source = io.BytesIO(source.read(MAX_UTF16_BYTES).decode("utf-16", "replace").encode())
             elif is_binary(head):
                 raise ToolError(f"{shown(name)} is a binary file ({size:,} bytes)")
-            page = _page(source, offset, limit, count=size <= MAX_COUNTED_BYTES)
+            room = max(_LEAST_ROOM_BYTES, min(MAX_BYTES, self._limits().max_bytes) - _NOTES_BYTES)
+            limit = max(1, min(limit, self._limits().max_lines - _NOTES_LINES))
+            page = _page(source, offset, limit, room, count=size <= MAX_COUNTED_BYTES)
         if page.last < offset and page.total is None:
             raise ToolError(f"line {offset:,} of {shown(name)} is too far into the file to be read")
         if page.last < offset and offset > 1:
@@ -114,10 +129,13 @@ class _Page:
     is_cut: bool
 
 
-def _page(file: BinaryIO, offset: int, limit: int, *, count: bool) -> _Page:
-    """Read the page in pieces, so lines may have any length. With `count`, read on to the end to count the lines."""
+def _page(file: BinaryIO, offset: int, limit: int, room: int, *, count: bool) -> _Page:
+    """Read a page of at most `room` bytes in pieces, so lines may have any length.
+
+    With `count`, read on to the end to count the lines.
+    """
     kept: list[bytes] = []
-    room, read_bytes = MAX_BYTES, 0
+    read_bytes = 0
     line, last, is_cut, is_new_line = 0, offset - 1, False, True
     while piece := file.readline(_PIECE_BYTES):
         read_bytes += len(piece)
@@ -133,8 +151,15 @@ def _page(file: BinaryIO, offset: int, limit: int, *, count: bool) -> _Page:
         else:
             is_beyond = line > offset or read_bytes > MAX_SKIPPED_BYTES
         if not count and (is_beyond or is_cut):
-            return _Page(b"".join(kept), offset, last, line, None, is_cut)
-    return _Page(b"".join(kept), offset, last, line, line, is_cut)
+            return _whole_lines(_Page(b"".join(kept), offset, last, line, None, is_cut))
+    return _whole_lines(_Page(b"".join(kept), offset, last, line, line, is_cut))
+
+
+def _whole_lines(page: _Page) -> _Page:
+    """The page without a last line that is not whole, unless that is its only one."""
+    if not page.is_cut or page.last == page.first:
+        return page
+    return replace(page, raw=page.raw[: page.raw.rfind(b"\n") + 1], last=page.last - 1, is_cut=False)
 
 
 def _answer(name: str, page: _Page) -> ToolOutcome:
@@ -150,11 +175,13 @@ def _answer(name: str, page: _Page) -> ToolOutcome:
         notes.append(f"lines {page.first}-{page.last}{of}")
     if page.is_cut:
         notes.append(f"line {page.last} is longer than shown; the rest of it was left out")
-    if page.last != page.total:
-        notes.append(f"continue with offset={page.last + 1}")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in page.raw:
         notes.append("not UTF-8: what could not be decoded is shown as \ufffd")
     header = f"[{name}: {'; '.join(notes)}]\n" if notes else ""
+    if page.last != page.total:
+        of = f" of {page.total:,}" if page.total is not None else ""
+        text += "" if text.endswith("\n") else "\n"
+        text += f"[lines {page.first}–{page.last}{of}; continue with offset={page.last + 1}]"
     return ToolOutcome(header + text, summary=f"{lines:,} line{'s' if lines != 1 else ''}")
 
 

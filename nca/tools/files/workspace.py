@@ -26,23 +26,39 @@ RUN_BY_OTHERS = frozenset(
 
 
 class Workspace:
-    """Everything under `root`. In the folders `protected` nothing may be written."""
+    """Everything under `root`. In the folders `protected` nothing may be written.
 
-    def __init__(self, root: Path, protected: Sequence[Path] = ()) -> None:
+    readable  folders outside of the root whose files may be read: those that nca itself names to the model
+    """
+
+    def __init__(self, root: Path, protected: Sequence[Path] = (), readable: Sequence[Path] = ()) -> None:
         self.root = Path(os.path.realpath(root))
+        self._readable = [Path(os.path.realpath(path)) for path in readable]
         self._protected = [_plain(Path(os.path.realpath(path)).parts) for path in protected]
 
     def resolve(self, name: str) -> Path:
         """The real path of a name, relative to the root or absolute. Raises ToolError if it is outside of the root."""
-        if not name.strip() or "\0" in name:
-            raise ToolError(f"{name!r} is not a path")
-        try:
-            path = Path(os.path.realpath(self.root / name))
-        except (OSError, ValueError) as error:
-            raise ToolError(f"{shown(name)}: not a usable path") from error
+        path = self._real_path(name)
         if not path.is_relative_to(self.root):
             raise ToolError(f"{shown(name)} is outside of the working directory")
         return path
+
+    def resolve_to_read(self, name: str) -> Path:
+        """As `resolve`, but also takes a file in a readable folder."""
+        path = self._real_path(name)
+        return path if self._base(path) != self.root else self.resolve(name)
+
+    def _real_path(self, name: str) -> Path:
+        if not name.strip() or "\0" in name:
+            raise ToolError(f"{name!r} is not a path")
+        try:
+            return Path(os.path.realpath(self.root / name))
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{shown(name)}: not a usable path") from error
+
+    def _base(self, path: Path) -> Path:
+        """The folder from which a file is opened."""
+        return next((folder for folder in self._readable if path.is_relative_to(folder)), self.root)
 
     def resolve_to_write(self, name: str) -> Path:
         """As `resolve`, but also raises ToolError for nca's own settings and data, whether they exist or not."""
@@ -65,7 +81,7 @@ class Workspace:
 
     def relative(self, path: Path) -> str:
         """A path relative to the root, with forward slashes, for a person and the model."""
-        return shown(path.relative_to(self.root).as_posix())
+        return shown((path.relative_to(self.root) if path.is_relative_to(self.root) else path).as_posix())
 
     def folder(self, path: Path, *, create: bool = False) -> AbstractContextManager[Folder]:
         """Open a folder under the root without following links. Raises OSError."""
@@ -76,7 +92,8 @@ class Workspace:
         if path == self.root:
             raise ToolError(f"{shown(name)} is a directory; use list_directory")
         try:
-            with self.folder(path.parent) as folder:
+            base = self._base(path)
+            with open_folder(str(base), path.parent.relative_to(base).parts) as folder:
                 handle = folder.open(path.name)
         except OSError as error:
             raise _refusal(name, error) from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from nca.config.schema import AdmissionSettings
-from nca.context.admission import admit_output
+from nca.context.admission import LeftOut, admit_output
 
 MOST_MEMORY_BYTES = 1_048_576
 MOST_FILE_BYTES = 128 * 1_048_576
@@ -46,12 +46,14 @@ class Output:
     total_bytes  the size of the whole output
     saved        the file with the whole output; None if nothing was cut, or there is no folder for it
     saved_bytes  how much of the output the file holds
+    left_out     the lines of the whole output that `text` misses in its middle, or None
     """
 
     text: str
     total_bytes: int
     saved: Path | None
     saved_bytes: int
+    left_out: LeftOut | None = None
 
 
 class OutputCapture:
@@ -65,6 +67,7 @@ class OutputCapture:
         self._head = bytearray()
         self._tail = bytearray()
         self._total = 0
+        self._lines = 0
         self._is_over = False
         self._file: BinaryIO | None = None
         self._path: Path | None = None
@@ -73,6 +76,7 @@ class OutputCapture:
     def feed(self, data: bytes) -> None:
         """Never raises: if the disk fails, the file is deleted and the capture goes on."""
         self._total += len(data)
+        self._lines += _line_ends(data)
         room = self._keep_bytes - len(self._head)
         if room > 0:
             self._head += data[:room]
@@ -92,19 +96,21 @@ class OutputCapture:
         """The output. Redacting a large file may take seconds, so do not call this on the event loop."""
         # Mark the seam, as admission may cut elsewhere.
         seam = _SEAM if self._is_over else b""
+        kept = bytes(self._head) + seam + bytes(self._tail[-self._keep_bytes :])
         admitted = admit_output(
-            readable(bytes(self._head) + seam + bytes(self._tail[-self._keep_bytes :])),
+            readable(kept),
             max_bytes=max(200, self._keep_bytes - NOTES_BYTES),
             max_lines=max(10, self._limits.max_lines - NOTES_LINES),
             direction=self._limits.direction,
             original_bytes=self._total,
+            missing_lines=self._lines - _line_ends(kept) if self._is_over else 0,
         )
         if admitted.is_cut and not self._is_over:
             self._begin_file()
         self._end_file()
         if self._path is not None:
             self._finish_file(self._path, redact)
-        return Output(admitted.text, self._total, self._path, self._written)
+        return Output(admitted.text, self._total, self._path, self._written, admitted.left_out)
 
     def drop(self) -> None:
         """Discard the output and its file."""
@@ -169,6 +175,10 @@ def readable(data: bytes) -> str:
     """Decode output for a model: replace bytes that are not UTF-8, drop escape sequences and control characters."""
     text = data.decode("utf-8", "replace")
     return _CONTROL.sub("", _RETURN.sub("\n", text))
+
+
+def _line_ends(data: bytes) -> int:
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 def _new_private_file(path: Path) -> int:

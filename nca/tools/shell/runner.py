@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nca.config.paths import data_dir, user_config_file
 from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.context.admission import LeftOut
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
@@ -45,6 +46,11 @@ class CommandResult:
         lines = self.output.text.count("\n") + bool(self.output.text and not self.output.text.endswith("\n"))
         size = f"{self.output.total_bytes:,} bytes" if self.output.saved else f"{lines:,} lines"
         return f"{self._ending()[1:-1] or 'done'} · {size}"
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """What the report misses of the output, if the file beside it has all of it."""
+        return self.output.left_out if self.output.saved_bytes == self.output.total_bytes else None
 
     def report(self) -> str:
         """The output with the notes below; the path of the saved output comes last (nca.sessions.passages)."""

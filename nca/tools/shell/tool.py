@@ -36,7 +36,7 @@ class Shell(TypedTool):
         # A command that only reads runs without a shell, so exactly what was checked is what runs.
         argv = self._read_only_argv(command)
         result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
-        return ToolOutcome(result.report(), is_error=result.is_error, summary=result.summary)
+        return ToolOutcome(result.report(), result.is_error, result.summary, left_out=result.left_out)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"$ {unambiguous(str(arguments.get('command', '')))}"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nca.config.schema import AdmissionSettings
+from nca.context.admission import admit_output
 from nca.tools.files.read import MAX_BYTES, ListDirectory, ReadFile
 from nca.tools.files.workspace import Workspace
 from nca.tools.tool import ToolError
@@ -19,8 +21,11 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-async def read(root: Path, path: str, offset: int = 1, limit: int = 2000) -> str:
-    outcome = await ReadFile(Workspace(root)).call(path, offset, limit)
+WIDE = AdmissionSettings(max_bytes=2 * MAX_BYTES, max_lines=3_000)
+
+
+async def read(root: Path, path: str, offset: int = 1, limit: int = 2000, *, limits: AdmissionSettings = WIDE) -> str:
+    outcome = await ReadFile(Workspace(root), limits=lambda: limits).call(path, offset, limit)
     assert not outcome.is_error
     return outcome.text
 
@@ -46,13 +51,17 @@ async def test_a_whole_file_comes_as_it_is(root: Path) -> None:
     assert (await ReadFile(Workspace(root)).call("one")).summary == "1 line"
 
 
-async def test_a_range_says_so_in_its_first_line(root: Path) -> None:
+async def test_a_range_says_so_in_its_first_line_and_where_to_go_on_in_its_last(root: Path) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "n.txt").write_text("".join(f"line {number}\n" for number in range(1, 11)))
     head = "[sub/n.txt: lines {}]\n"
-    assert await read(root, "sub/n.txt", 1, 2) == head.format("1-2 of 10; continue with offset=3") + "line 1\nline 2\n"
+    first = head.format("1-2 of 10") + "line 1\nline 2\n[lines 1–2 of 10; continue with offset=3]"
+    assert await read(root, "sub/n.txt", 1, 2) == first
     assert await read(root, "sub/../sub/n.txt", 9, 5) == head.format("9-10 of 10") + "line 9\nline 10\n"
-    assert await read(root, "sub/n.txt", -5, 0) == head.format("1-1 of 10; continue with offset=2") + "line 1\n"
+    assert (
+        await read(root, "sub/n.txt", -5, 0)
+        == head.format("1-1 of 10") + "line 1\n[lines 1–1 of 10; continue with offset=2]"
+    )
     assert await refused(root, "sub/n.txt", 11) == "sub/n.txt has 10 lines; line 11 is past its end"
 
 
@@ -61,7 +70,7 @@ async def test_a_large_file_is_read_only_as_far_as_needed(root: Path) -> None:
         file.write(b"first\nsecond\n" + b"more\n" * 2000)
         # A hole: the file is a terabyte long and takes no room.
         file.truncate(1 << 40)
-    assert await read(root, "big", 2, 1) == "[big: lines 2-2; continue with offset=3]\nsecond\n"
+    assert await read(root, "big", 2, 1) == "[big: lines 2-2]\nsecond\n[lines 2–2; continue with offset=3]"
 
 
 async def test_a_huge_single_line_is_cut_and_says_so(root: Path) -> None:
@@ -81,9 +90,9 @@ async def test_a_huge_single_line_is_cut_and_says_so(root: Path) -> None:
 async def test_many_lines_stop_at_the_size_limit(root: Path) -> None:
     (root / "many").write_bytes((b"y" * 1023 + b"\n") * 2000)
     text = await read(root, "many")
-    assert text.startswith(
-        f"[many: lines 1-{MAX_BYTES // 1024} of 2,000; continue with offset={MAX_BYTES // 1024 + 1}]"
-    )
+    last = MAX_BYTES // 1024 - 1
+    assert text.startswith(f"[many: lines 1-{last} of 2,000]\n")
+    assert text.endswith(f"y\n[lines 1–{last} of 2,000; continue with offset={last + 1}]")
     assert len(text) < MAX_BYTES + 200
 
 
@@ -162,3 +171,33 @@ async def test_a_long_listing_says_how_many_more(root: Path) -> None:
     assert len(lines) == 501
     assert lines[-1] == "[112 more entries are not shown]"
     assert outcome.summary == "612 entries"
+
+
+async def test_a_page_ends_with_a_whole_line_within_the_limits_of_a_result(root: Path) -> None:
+    (root / "long").write_text("".join(f"line {number}, and more of it\n" for number in range(1, 641)))
+    limits, offset, joined = AdmissionSettings(max_bytes=6_000, max_lines=100), 1, ""
+    while True:
+        text = await read(root, "long", offset, limits=limits)
+        assert not admit_output(text, max_bytes=6_000, max_lines=100).is_cut
+        body = text.split("\n", 1)[1]
+        body, _, note = body.rpartition("[lines ") if "continue with" in body else (body, "", "")
+        joined += body
+        if not note:
+            break
+        offset = int(note.removesuffix("]").rpartition("offset=")[2])
+    assert joined == (root / "long").read_text()
+
+
+async def test_files_that_nca_names_can_be_read_and_no_others_outside(root: Path, tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs" / "1a2b3c4d"
+    outputs.mkdir(parents=True)
+    (outputs / "3.txt").write_text("the whole output\n")
+    (tmp_path / "secret").write_text("no\n")
+    (outputs / "4.txt").symlink_to(tmp_path / "secret")
+    workspace = Workspace(root, readable=(outputs.parent,))
+    assert (await ReadFile(workspace).call(str(outputs / "3.txt"))).text == "the whole output\n"
+    for name in (str(tmp_path / "secret"), str(outputs / "4.txt"), str(outputs / ".." / ".." / "secret")):
+        with pytest.raises(ToolError, match="outside of the working directory"):
+            await ReadFile(workspace).call(name)
+    with pytest.raises(ToolError, match="outside of the working directory"):
+        workspace.resolve_to_write(str(outputs / "3.txt"))
