@@ -20,6 +20,7 @@ from typing import Any
 from nca.config.loaded import defaults
 from nca.library.replay import replay
 from nca.messages import Message
+from nca.tools.toolbox import default_toolbox
 from nca.wire import message_from_dict, message_to_dict
 
 Row = dict[str, Any]
@@ -84,8 +85,11 @@ def sessions_in(folder: Path) -> list[Recorded]:
     return found
 
 
-def readable(session: Recorded, window_tokens: int) -> Readable:
-    """Replay the session, compacted where it is due by nca's policy and by code alone."""
+def readable(session: Recorded, window_tokens: int, *, has_tools: bool = False) -> Readable:
+    """Replay the session, compacted where it is due by nca's policy and by code alone.
+
+    has_tools   each request brings nca's tools too, as in the chat, so that the messages have less room
+    """
     found = Readable(window_tokens)
 
     def watch(head: int, messages: Sequence[Message]) -> None:
@@ -95,7 +99,8 @@ def readable(session: Recorded, window_tokens: int) -> Readable:
 
     loaded = defaults().with_values({"model.context_window": window_tokens}, "the benchmark")
     messages = [message_from_dict(row) for row in session.rows]
-    found.compactions = len(replay(messages, loaded, watch=watch).compactions)
+    tools = default_toolbox(Path()).definitions(window_tokens) if has_tools else []
+    found.compactions = len(replay(messages, loaded, tools=tools, watch=watch).compactions)
     return found
 
 
@@ -119,11 +124,11 @@ def recorded_lines(export: Row) -> Iterator[str]:
         yield json.dumps({name: value for name, value in row.items() if name != "_at"}, ensure_ascii=False)
 
 
-def lines(sessions: Sequence[Recorded], *, has_details: bool = False) -> Iterator[str]:
+def lines(sessions: Sequence[Recorded], *, has_tools: bool = False, has_details: bool = False) -> Iterator[str]:
     """A line for each session and window; with details, also one for each request that lost something."""
     for session in sessions:
         for window in WINDOWS:
-            found = readable(session, window)
+            found = readable(session, window, has_tools=has_tools)
             share, after, lost = found.worst
             missing = f" (after message {after}: {', '.join(lost)})" if lost else ""
             yield (
@@ -139,12 +144,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recorded", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(os.environ.get("NCA_TRANSCRIPTS") or OWN))
     parser.add_argument("--lines", type=Path, metavar="FILE", help="print the messages of this export (JSON) as lines")
+    parser.add_argument("--tools", action="store_true", help="each request brings nca's tools too, as in the chat")
     parser.add_argument("--details", action="store_true", help="what is lost, request by request")
     options = parser.parse_args()
     if options.lines is not None:
         print("\n".join(recorded_lines(json.loads(options.lines.read_text(encoding="utf-8")))))
         return
-    for line in lines(sessions_in(options.folder), has_details=options.details):
+    for line in lines(sessions_in(options.folder), has_tools=options.tools, has_details=options.details):
         print(line, flush=True)
 
 

@@ -73,3 +73,21 @@ def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path
     fact: dict[str, Any] = {"name": "who", "from_message": 1, "kind": "name", "all_of": [["señor"]]}
     (tmp_path / "one.facts.json").write_text(json.dumps([fact]))
     assert sessions_in(tmp_path) == [Recorded("one", [{"role": "user", "content": "señor", "_seq": 1}], [Fact(**fact)])]
+
+
+@pytest.mark.parametrize("session", sessions_in(OWN), ids=lambda session: session.name)
+@pytest.mark.parametrize("has_tools", [False, True])
+def test_the_recorded_sessions_stay_readable(session: Recorded, has_tools: bool) -> None:
+    smallest = readable(session, 8_000, has_tools=has_tools)
+    assert smallest.compactions > 5
+    assert smallest.share >= 0.95, smallest.worst
+    assert smallest.worst[0] >= 0.9, smallest.worst
+    for window_tokens in (12_000, 16_000, 24_000):
+        found = readable(session, window_tokens, has_tools=has_tools)
+        assert found.share >= 0.99, found.worst
+
+
+@pytest.mark.parametrize("session", sessions_in(OWN), ids=lambda session: session.name)
+def test_every_fact_of_a_recorded_session_was_said_by_then(session: Recorded) -> None:
+    for fact in session.facts:
+        assert fact.is_in("\n".join(text_of(row) for row in session.rows[: fact.from_message])), fact.name
