@@ -26,7 +26,7 @@ _FLAGS = {"_error": "is_error", "_interrupted": "is_interrupted", "_synthetic": 
 def messages_from_list(rows: Any) -> list[Message]:
     """Read a list of OpenAI-shaped dicts. Raises InvalidMessages naming the place and what is valid."""
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise InvalidMessages(f"messages: expected a list of messages, found {_kind(rows)}.")
+        raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
     read = [message_from_dict(row, index) for index, row in enumerate(rows) if not is_note(row)]
     if not read:
         raise InvalidMessages("messages: the list is empty; expected at least one message.")
@@ -37,10 +37,10 @@ def message_from_dict(row: Any, index: int = 0) -> Message:
     """Read one message; `index` (from 0) names its place in errors."""
     place = f"message {index + 1}"
     if not isinstance(row, Mapping):
-        raise InvalidMessages(f"{place}: expected an object with role and content, found {_kind(row)}.")
+        raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(row)}.")
     role = row.get("role")
     if role not in ROLES:
-        raise InvalidMessages(f"{place}: role {_shown(role)} is not known; valid: {', '.join(ROLES)}.")
+        raise InvalidMessages(f"{place}: role {shown_value(role)} is not known; valid: {', '.join(ROLES)}.")
     calls = _read_calls(row.get("tool_calls"), place)
     if calls and role != "assistant":
         raise InvalidMessages(f"{place}: tool_calls stand on a {role} message; valid: only on assistant messages.")
@@ -52,12 +52,12 @@ def message_from_dict(row: Any, index: int = 0) -> Message:
         content=_read_content(row.get("content"), place, role),
         tool_calls=calls,
         tool_call_id=_read_answered_id(row, place) if role == "tool" else "",
-        name=_text_of(row.get("name") or "", f"{place}: name"),
-        reasoning=_text_of(row.get("reasoning_content") or "", f"{place}: reasoning_content"),
+        name=checked_text(row.get("name") or "", f"{place}: name"),
+        reasoning=checked_text(row.get("reasoning_content") or "", f"{place}: reasoning_content"),
         is_error=bool(row.get("_error")),
         is_interrupted=bool(row.get("_interrupted")),
         is_synthetic=bool(row.get("_synthetic")),
-        extra=_plain(extra, place) if extra else {},
+        extra=plain_json(extra, place) if extra else {},
     )
 
 
@@ -139,19 +139,19 @@ def _read_content(content: Any, place: str, role: str) -> str | tuple[Part, ...]
         return clean_text(content)
     if isinstance(content, Sequence) and not isinstance(content, bytes):
         return tuple(_read_part(part, f"{place}, part {index + 1}") for index, part in enumerate(content))
-    raise InvalidMessages(f"{place}: content is {_kind(content)}; valid: text, a list of parts, or null.")
+    raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text, a list of parts, or null.")
 
 
 def _read_part(part: Any, place: str) -> Part:
     if isinstance(part, str):
         return TextPart(clean_text(part))
     if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-        raise InvalidMessages(f'{place}: expected an object with a "type", found {_kind(part)}.')
+        raise InvalidMessages(f'{place}: expected an object with a "type", found {kind_name(part)}.')
     kind = part["type"]
     if kind in ("text", "input_text", "output_text"):
         extra = {key: value for key, value in part.items() if key not in ("type", "text")}
-        return TextPart(_text_of(part.get("text"), f"{place}: text"), _plain(extra, place) if extra else {})
-    payload = _plain(dict(part), place)
+        return TextPart(checked_text(part.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
+    payload = plain_json(dict(part), place)
     if "image" in kind:
         return MediaPart("image", payload)
     return MediaPart("audio" if "audio" in kind else "document", payload)
@@ -161,7 +161,7 @@ def _read_calls(calls: Any, place: str) -> tuple[ToolCall, ...]:
     if calls is None:
         return ()
     if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
-        raise InvalidMessages(f"{place}: tool_calls is {_kind(calls)}; valid: a list of calls.")
+        raise InvalidMessages(f"{place}: tool_calls is {kind_name(calls)}; valid: a list of calls.")
     return tuple(_read_call(call, f"{place}, tool call {index + 1}") for index, call in enumerate(calls))
 
 
@@ -177,7 +177,7 @@ def _read_call(call: Any, place: str) -> ToolCall:
     if arguments is None:
         arguments = "{}"
     if not isinstance(arguments, str):
-        arguments = msgspec.json.encode(_plain(arguments, f"{place}: function.arguments")).decode()
+        arguments = msgspec.json.encode(plain_json(arguments, f"{place}: function.arguments")).decode()
     extra = _others(call, _CALL_KEYS, place)
     if inside := _others(function, _FUNCTION_KEYS, place):
         extra["function"] = inside
@@ -188,7 +188,7 @@ def _others(row: Mapping[str, Any], known: Collection[str], place: str) -> dict[
     """A provider's own keys that are not null."""
     names = [key for key in row if key not in known and not str(key).startswith("_")]
     found = {key: row[key] for key in names if row[key] is not None}
-    return _plain(found, place) if found else {}
+    return plain_json(found, place) if found else {}
 
 
 def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
@@ -201,7 +201,7 @@ def _read_answered_id(row: Mapping[str, Any], place: str) -> str:
     return clean_text(answered)
 
 
-def _plain(value: Any, place: str) -> Any:
+def plain_json(value: Any, place: str) -> Any:
     """A JSON copy of a provider's own values, with lone surrogates replaced."""
     try:
         return json.loads(clean_text(json.dumps(value, ensure_ascii=False)))
@@ -211,16 +211,16 @@ def _plain(value: Any, place: str) -> Any:
         ) from error
 
 
-def _text_of(value: Any, place: str) -> str:
+def checked_text(value: Any, place: str) -> str:
     if not isinstance(value, str):
-        raise InvalidMessages(f"{place} is {_kind(value)}; valid: text.")
+        raise InvalidMessages(f"{place} is {kind_name(value)}; valid: text.")
     return clean_text(value)
 
 
-def _kind(value: Any) -> str:
+def kind_name(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}
     return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     return "(missing)" if value is None else repr(value)[:60]

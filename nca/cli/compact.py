@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def compact(
-    file: Annotated[str, typer.Argument(help="A JSON array, JSON lines or {messages}; - is standard input.")] = "-",
+    file: Annotated[
+        str, typer.Argument(help="A JSON array, JSON lines, {messages} or {input}; - is standard input.")
+    ] = "-",
     model: Annotated[str, typer.Option("--model", "-m", help="The model whose window sets the budget.")] = "",
     context_window: flags.ContextWindow = None,
     max_output_tokens: flags.MaxOutputTokens = None,
@@ -30,7 +33,11 @@ def compact(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: the figures and messages.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write to this file, not to standard output.")] = None,
 ) -> int:
-    """Compact a transcript to its target size and print it as JSON lines. No model is called without --summarizer."""
+    """Compact a transcript to its target size and print it as JSON lines. No model is called without --summarizer.
+
+    Messages of OpenAI's and Anthropic's shape and Responses items come back in their own shape; with a system prompt
+    beside them they come back as one JSON object.
+    """
     from nca.cli.input_file import read_input
     from nca.cli.startup import settings_of
     from nca.config.layers import load
@@ -47,7 +54,7 @@ def compact(
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
     transcript = read_transcript(*read_input(file))
     result = compact_loaded(
-        transcript.messages,
+        transcript.whole or transcript.messages,
         loaded,
         model=model,
         summarizer=summarizer_of(loaded),
@@ -74,7 +81,12 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
     from nca.errors import NcaError
     from nca.terminal.render.sanitize import json_to_terminal
 
-    data = b"".join(msgspec.json.encode(row) + b"\n" for row in ([result] if as_json else result.messages))
+    rows: Sequence[Any] = result.messages
+    if as_json:
+        rows = [result]
+    elif result.request is not None and result.shape != "openai":
+        rows = [result.request]
+    data = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
     if out is None:
         sys.stdout.buffer.write(json_to_terminal(data))
         sys.stdout.buffer.flush()

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from nca.context.calibration import text_ratio
+from nca.context.calibration import Calibration, text_ratio
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.tokens import (
@@ -73,14 +73,15 @@ class Nca:
         return round(text_tokens(text, chars_per_token) * text_ratio(provider))
 
     def messages(self, messages: Sequence[Message], provider: str) -> int:
-        return self.request(messages, (), provider)
+        return self.request(messages, (), provider, "")
 
     def tools(self, tools: Tools) -> int:
         return Meter().scaled(Meter(tools=[dict(tool) for tool in tools]).tools_raw)
 
-    def request(self, messages: Sequence[Message], tools: Tools, provider: str) -> int:
-        """Messages and tools of one request, rounded once."""
-        meter = Meter(provider=provider, tools=[dict(tool) for tool in tools])
+    def request(self, messages: Sequence[Message], tools: Tools, provider: str, rules: str) -> int:
+        """Messages and tools of one request, rounded once; repaired as `rules`, a provider's name, demand."""
+        calibration = Calibration.unlearned(provider)
+        meter = Meter(provider=rules or provider, calibration=calibration, tools=[dict(tool) for tool in tools])
         return meter.used(History(Entry(seq, message) for seq, message in enumerate(messages, 1)))
 
 
@@ -192,11 +193,11 @@ FIXED_PRESETS = ("cowagent",)
 """The presets whose formula has no characters per token to set."""
 
 
-def request_tokens(name: str, messages: Sequence[Message], tools: Tools, provider: str) -> int:
-    """Tokens of a request under a preset."""
+def request_tokens(name: str, messages: Sequence[Message], tools: Tools, provider: str, rules: str = "") -> int:
+    """Tokens of a request under a preset. `rules` names the provider whose shape the request has, "" for none."""
     preset = PRESETS[name]
     if isinstance(preset, Nca):
-        return preset.request(messages, tools, provider)
+        return preset.request(messages, tools, provider, rules)
     return preset.messages(messages, provider) + preset.tools(tools)
 
 

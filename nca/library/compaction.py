@@ -17,7 +17,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal, no_summarizer
 from nca.context.plan import compact as plan_compaction
-from nca.context.request import request_messages
+from nca.context.request import resolve
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
 from nca.library.inputs import (
@@ -25,12 +25,13 @@ from nca.library.inputs import (
     facts_of,
     history_of,
     kind_of,
-    read_messages,
+    read_conversation,
     read_text,
     read_tools,
     settings_of,
 )
 from nca.models.catalog import ModelFacts, describe
+from nca.shapes.shaped import ShapedMessages
 from nca.wire import message_to_dict
 
 Summarizer = Callable[[list[dict[str, Any]]], str]
@@ -41,10 +42,13 @@ Summarizer = Callable[[list[dict[str, Any]]], str]
 class CompactionResult:
     """What a compaction gave. Counts in tokens.
 
-    messages   a valid request, OpenAI-shaped; where `compacted` is False the messages as they came, repaired
-    items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1
+    messages   a valid request, in the shape that was handed in; where `compacted` is False as they came, repaired
+    items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1; a system
+               prompt, and each tool result, counts as a message of its own
     kept_facts {"kept", "total"}: facts of the messages that went, found by code in what is left
     notices    what did not go as it was asked for, a sentence each: a summarizer or a stage of a package that failed
+    shape      openai, anthropic or responses: what the messages were recognized as
+    request    the object that was handed in, with these messages instead of its own; None for a list
     """
 
     compacted: bool
@@ -58,10 +62,12 @@ class CompactionResult:
     items: list[dict[str, Any]]
     messages: list[dict[str, Any]]
     notices: tuple[str, ...] = ()
+    shape: str = "openai"
+    request: dict[str, Any] | None = None
 
 
 def compact(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     *,
     model: str = "",
     context_window: int = 0,
@@ -75,6 +81,8 @@ def compact(
 ) -> CompactionResult:
     """Bring a conversation to its target.
 
+    messages     OpenAI's chat messages, Anthropic's messages or Responses items, as a list, or as an object that holds
+                 them beside its system prompt and tools (see docs/library.md)
     model, context_window, max_output_tokens   what the budget follows from; 0: what is known of the model
     target       share of the budget; None: the setting context.target_ratio
     stages       which stages, in which order; None: the setting context.stages
@@ -82,8 +90,8 @@ def compact(
                  What it is asked fits the window of the model that the setting model.summarizer names, else of `model`;
                  what does not fit into one question is asked in several
     focus        what the summary should keep above all
-    tools        the tool definitions that go along with the request; they are counted
-    settings     by canonical or seed names
+    tools        the tool definitions that go along with the request; they are counted; None: those of the object
+    settings     by nca's names or those of another program
 
     Raises InvalidMessages, UsageError, ConfigError, ContextDoesNotFit.
     """
@@ -94,7 +102,7 @@ def compact(
 
 
 def compact_loaded(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     loaded: LoadedSettings,
     *,
     model: str,
@@ -103,13 +111,19 @@ def compact_loaded(
     tools: Sequence[Mapping[str, Any]] | None,
 ) -> CompactionResult:
     """`compact` with settings that were read already: the one path of library and command."""
-    history = history_of(read_messages(messages))
+    shaped = read_conversation(messages)
+    history = history_of(shaped.messages)
     ask = asking(summarizer)
     loaded = loaded.for_model(read_text(model, "model"))
     facts = facts_of(model, loaded)
     budget = budget_of(facts, loaded)
     calibration = Calibration.unlearned(facts.provider, count_as=loaded.settings.context.count_as)
-    meter = Meter(model=model, provider=facts.provider, calibration=calibration, tools=read_tools(tools))
+    meter = Meter(
+        model=model,
+        provider=shaped.provider or facts.provider,
+        calibration=calibration,
+        tools=read_tools(shaped.tools if tools is None else tools),
+    )
     context = loaded.settings.context
     # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
     stages = {name: load_stage(name) for name in context.stages if not is_built_in(name)}
@@ -124,7 +138,8 @@ def compact_loaded(
         more_stages=MORE_STAGES,
     )
     proposal = run(planning, ask, stages.__getitem__)
-    return _result(history, proposal, facts, proposal.notices if summarizer is not None else proposal.stage_notices)
+    notices = proposal.notices if summarizer is not None else proposal.stage_notices
+    return _result(shaped, history, proposal, facts, notices)
 
 
 def summarizer_window(loaded: LoadedSettings) -> int:
@@ -150,7 +165,11 @@ def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryR
     return ask
 
 
-def _result(history: History, proposal: Proposal, facts: ModelFacts, notices: Sequence[str]) -> CompactionResult:
+def _result(
+    shaped: ShapedMessages, history: History, proposal: Proposal, facts: ModelFacts, notices: Sequence[str]
+) -> CompactionResult:
+    shown = shaped.repair(resolve(history, proposal.view), facts.provider)
+    rows = shaped.write(shown, [entry.message for entry in history.entries]).rows
     return CompactionResult(
         compacted=proposal.compacted,
         stages_used=proposal.stages_used,
@@ -161,8 +180,10 @@ def _result(history: History, proposal: Proposal, facts: ModelFacts, notices: Se
         target_tokens=proposal.target_tokens,
         kept_facts={"kept": proposal.kept_facts, "total": proposal.total_facts},
         items=_items(history, proposal),
-        messages=request_messages(history, view=proposal.view, provider=facts.provider),
+        messages=rows,
         notices=tuple(notices),
+        shape=shaped.shape,
+        request=shaped.request(rows),
     )
 
 

@@ -18,8 +18,8 @@ from nca.library.inputs import (
     facts_of,
     history_of,
     read_choice,
+    read_conversation,
     read_mappings,
-    read_messages,
     read_number,
     read_text,
     read_tools,
@@ -58,7 +58,7 @@ class TruncatedText:
 
 
 def check_context_budget(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     *,
     model: str = "",
     context_window: int = 0,
@@ -72,7 +72,8 @@ def check_context_budget(
 ) -> BudgetCheck:
     """Measure the next request. `files`: mappings with `content`; `threshold`: share of the budget, None: the setting.
 
-    `messages` may be empty where there is a system prompt, a current prompt, a tool or a file to measure.
+    `messages` have any shape that `compact` takes, and the tools of an object count where `tools` is None. They may be
+    empty where there is a system prompt, a current prompt, a tool or a file to measure.
     Raises InvalidMessages, UsageError, ConfigError.
     """
     loaded = settings_of(
@@ -80,15 +81,16 @@ def check_context_budget(
     ).for_model(read_text(model, "model"))
     facts = facts_of(model, loaded)
     budget = budget_of(facts, loaded)
+    shaped = read_conversation(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
     meter = Meter(
         model=model,
-        provider=facts.provider,
+        provider=shaped.provider or facts.provider,
         calibration=Calibration.unlearned(facts.provider, count_as=loaded.settings.context.count_as),
         system_prompt=read_text(system_prompt, "system_prompt"),
-        tools=read_tools(tools),
+        tools=read_tools(shaped.tools if tools is None else tools),
     )
     attached = sum(_file_tokens(meter, row, index) for index, row in enumerate(read_mappings(files, "files"), 1))
-    read = read_messages(messages, may_be_empty=bool(system_prompt or current_prompt or tools or files))
+    read = shaped.messages
     if read_text(current_prompt, "current_prompt"):
         read.append(Message("user", clean_text(current_prompt)))
     measured = meter.measure(history_of(read), budget)
@@ -125,7 +127,7 @@ def estimate_tokens(
 
 
 def estimate_messages_tokens(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     *,
     provider: str = "",
     preset: str = "",
@@ -136,9 +138,12 @@ def estimate_messages_tokens(
     Under the preset nca this is what `check_context_budget` estimates for the same messages and tools.
     Raises InvalidMessages, UsageError.
     """
-    name, spoken, defined = _preset(preset), read_text(provider, "provider"), read_tools(tools)
-    read = read_messages(messages, may_be_empty=True)
-    return request_tokens(name, read, defined, spoken) if read or defined else 0
+    name, spoken = _preset(preset), read_text(provider, "provider")
+    shaped = read_conversation(messages, may_be_empty=True)
+    defined = read_tools(shaped.tools if tools is None else tools)
+    if not shaped.messages and not defined:
+        return 0
+    return request_tokens(name, shaped.messages, defined, spoken, shaped.provider)
 
 
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:

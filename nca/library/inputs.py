@@ -16,6 +16,9 @@ from nca.context.summary import is_summary
 from nca.errors import ConfigError, InvalidMessages, UsageError
 from nca.messages import Entry, Message
 from nca.models.catalog import ModelFacts, describe
+from nca.shapes.detect import read_shape, shape_of
+from nca.shapes.openai import OpenAIMessages
+from nca.shapes.shaped import ShapedMessages
 from nca.wire import messages_from_list
 
 
@@ -26,7 +29,22 @@ def read_messages(messages: Any, *, may_be_empty: bool = False) -> list[Message]
     """
     if not is_list(messages):
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_of(messages)}.")
-    return [] if may_be_empty and not messages else messages_from_list(messages)
+    if may_be_empty and not messages:
+        return []
+    shape = shape_of(messages)
+    if shape != "openai":
+        raise InvalidMessages(f"messages: are of the shape {shape}; valid here: openai (nca.compact takes the others).")
+    return messages_from_list(messages)
+
+
+def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessages:
+    """A conversation in any shape of `nca.shapes`, as a list or an object; at least one message.
+
+    Raises InvalidMessages, which names the message, block or item that is not understood.
+    """
+    if may_be_empty and is_list(given) and not given:
+        return OpenAIMessages([], may_be_empty=True)
+    return read_shape(given)
 
 
 def history_of(messages: Sequence[Message]) -> History:

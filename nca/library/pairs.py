@@ -12,8 +12,9 @@ from nca.context.rules.tool_pairs import with_whole_pairs
 from nca.context.validate import CHECKS
 from nca.context.validate import validate_request as check
 from nca.errors import InvalidMessages, UsageError
-from nca.library.inputs import is_list, kind_of, read_messages, read_text, read_tools
+from nca.library.inputs import is_list, kind_of, read_conversation, read_text, read_tools
 from nca.messages import Message
+from nca.shapes.detect import shape_of
 from nca.wire import message_to_dict
 
 
@@ -22,10 +23,11 @@ class RepairResult:
     """A conversation in which every tool call has exactly one result, directly behind it.
 
     repaired                whether anything was wrong
-    messages                OpenAI-shaped, made anew; they carry no marks, because a provider refuses unknown keys
+    messages                in the shape that was handed in; they carry no marks, because a provider refuses unknown
+                            keys
     orphaned_calls_fixed    calls that got a made-up result
     orphaned_results_fixed  results that got a made-up call
-    synthetic               where the made-up messages stand in `messages`, from 0
+    synthetic               where in `messages` something made up stands, from 0
     """
 
     repaired: bool
@@ -35,8 +37,8 @@ class RepairResult:
     synthetic: tuple[int, ...] = ()
 
 
-def repair_tool_pairs(messages: Sequence[Mapping[str, Any]]) -> RepairResult:
-    """Give every tool call one result and every result its call.
+def repair_tool_pairs(messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> RepairResult:
+    """Give every tool call one result and every result its call, in any shape that `compact` takes.
 
     A call without a result gets "[Tool result unavailable - conversation was compacted]"; a result without a call gets
     an assistant message "[Tool call for <tool> - conversation was compacted]" that makes it. A second result for one
@@ -45,25 +47,33 @@ def repair_tool_pairs(messages: Sequence[Mapping[str, Any]]) -> RepairResult:
 
     Raises InvalidMessages.
     """
-    read = read_messages(messages)
+    shaped = read_conversation(messages)
+    read = shaped.messages
     whole = with_results_in_order(with_whole_pairs(with_results_in_order(read)))
     known = {id(message) for message in read}
     made = [position for position, message in enumerate(whole) if id(message) not in known]
     ids = [call.id for message in whole for call in message.tool_calls]
     renamed = with_unique_ids(whole) if len(set(ids)) < len(ids) else whole
+    written = shaped.write(renamed, read)
     return RepairResult(
         repaired=_differs(read, renamed),
-        messages=[message_to_dict(message) for message in renamed],
+        messages=written.rows,
         orphaned_calls_fixed=sum(whole[position].role == "tool" for position in made),
         orphaned_results_fixed=sum(whole[position].role == "assistant" for position in made),
-        synthetic=tuple(made),
+        synthetic=tuple(dict.fromkeys(written.places[position] for position in made)),
     )
 
 
 def validate_request(
-    messages: Sequence[Mapping[str, Any]], provider: str, *, tools: Sequence[Mapping[str, Any]] | None = None
+    messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    provider: str,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[str]:
     """One line for each thing that the provider would refuse of a request; empty where it is valid.
+
+    messages   in any shape that `compact` takes; the lines count messages as OpenAI's shape has them, where a system
+               prompt and each tool result are messages of their own
 
     provider   openai, anthropic, gemini, mistral, or a name of theirs (azure, bedrock, vertex …); all others are
                held to OpenAI's rules
@@ -72,6 +82,10 @@ def validate_request(
     """
     if not read_text(provider, "provider"):
         raise UsageError(f"provider: is missing; valid: {', '.join(CHECKS)}, or a name of theirs.")
+    if isinstance(messages, Mapping) or (is_list(messages) and messages and shape_of(messages) != "openai"):
+        shaped = read_conversation(messages)
+        rows = [message_to_dict(message) for message in shaped.messages]
+        return check(rows, provider, tools=read_tools(shaped.tools if tools is None else tools))
     if not is_list(messages):
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_of(messages)}.")
     for index, message in enumerate(messages, 1):

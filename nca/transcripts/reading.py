@@ -1,4 +1,4 @@
-"""Parse transcripts: a JSON array, JSON lines, or an object with `messages` and optionally `tools`."""
+"""Parse transcripts: a JSON array, JSON lines, or an object with `messages` (or `input`) and optionally `tools`."""
 
 from __future__ import annotations
 
@@ -40,10 +40,14 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
         return Transcript(rows, lines=numbers)
     if isinstance(whole, list):
         return Transcript(whole)
-    if isinstance(whole, dict) and isinstance(whole.get("messages"), list):
+    if isinstance(whole, dict):
+        held = whole.get("messages", whole.get("input"))
         tools = whole.get("tools")
-        return Transcript(whole["messages"], tools if isinstance(tools, list) else [], whole=whole)
-    if isinstance(whole, dict) and "role" in whole:
+        if isinstance(held, str) and "messages" not in whole:
+            held = [{"role": "user", "content": held}]
+        if isinstance(held, list):
+            return Transcript(held, tools if isinstance(tools, list) else [], whole=whole)
+    if isinstance(whole, dict) and ("role" in whole or "type" in whole):
         return Transcript([whole])
     raise InvalidMessages(f"{place}: holds no messages; {VALID}.")
 

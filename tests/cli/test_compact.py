@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from nca import validate_request as validate_request_of_any_shape
 from nca.context.validate import CHECKS, validate_request
+from tests.shapes.conversions import conversations, to_anthropic, to_responses
 from tests.testing.forks import forked as nca
 
 DATA = Path(__file__).parent.parent / "data"
 
 
-def conversations() -> list[list[dict[str, Any]]]:
+def airline() -> list[list[dict[str, Any]]]:
     lines = (DATA / "airline-support.jsonl").read_text().splitlines()
     return [json.loads(line)["messages"] for line in lines]
 
@@ -32,7 +34,7 @@ def newest_user(messages: list[dict[str, Any]]) -> Any:
 
 @pytest.mark.parametrize("number", range(3))
 def test_airline_conversations_land_on_target(tmp_path: Path, number: int) -> None:
-    messages = conversations()[number]
+    messages = airline()[number]
     result = compacted(tmp_path, "-", "--context-window", "6000", stdin=json.dumps(messages))
     assert result["tokens_after"] <= result["target_tokens"] <= result["budget_tokens"]
     assert result["messages"][0] == messages[0]
@@ -63,6 +65,35 @@ def test_without_json_the_messages_are_lines_and_the_numbers_on_stderr(tmp_path:
     assert done.stdout == ""
     assert "Compacted" in done.stderr
     assert all(json.loads(line)["role"] for line in out.read_text().splitlines())
+
+
+def test_a_request_with_its_system_prompt_beside_it_comes_back_as_one(tmp_path: Path) -> None:
+    request = to_anthropic(conversations()[2])
+    done = nca("compact", "-", "--context-window", "12000", home=tmp_path, stdin=json.dumps(request))
+    assert done.returncode == 0
+    compacted = json.loads(done.stdout)
+    assert {**compacted, "messages": 0} == {**request, "messages": 0}
+    assert len(compacted["messages"]) < len(request["messages"])
+    assert validate_request_of_any_shape(compacted, "anthropic") == []
+
+
+def test_anthropic_rows_come_back_as_lines(tmp_path: Path) -> None:
+    rows = to_anthropic(conversations()[0])["messages"]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    done = nca("compact", "-", home=tmp_path, stdin=lines)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == rows
+    single = json.dumps({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"})
+    done = nca("compact", "-", home=tmp_path, stdin=single)
+    assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["function_call", "function_call_output"]
+
+
+def test_responses_items_come_back_as_they_were(tmp_path: Path) -> None:
+    request = to_responses(conversations()[0])
+    done = nca("compact", "-", home=tmp_path, stdin=json.dumps(request))
+    assert json.loads(done.stdout) == request
+    done = nca("compact", "-", home=tmp_path, stdin=json.dumps({**request, "input": [{"type": "computer_call"}]}))
+    assert done.returncode == 2
+    assert "item 1: type 'computer_call' is not known here; valid: message, " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,10 @@
+"""The shapes in which programs keep a conversation: OpenAI's chat messages, Anthropic's messages, Responses items.
+
+Each shape has one class that reads it and writes it back; `detect.read_shape` chooses by content.
+
+shaped      the protocol of a shape, and how a message finds what it was read from
+detect      which shape something has
+openai      a list of chat messages, or an object with `messages`
+anthropic   `system` beside `messages`, with blocks such as tool_use and tool_result (`anthropic_blocks`)
+responses   `instructions` beside `input`, with items such as function_call and reasoning
+"""

@@ -1,0 +1,70 @@
+"""Tell by its content in which shape a conversation is, and read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nca.errors import InvalidMessages
+from nca.shapes import responses
+from nca.shapes.anthropic import AnthropicMessages
+from nca.shapes.anthropic_blocks import OWN_TYPES
+from nca.shapes.openai import OpenAIMessages
+from nca.shapes.responses import ResponsesItems
+from nca.shapes.shaped import ShapedMessages
+from nca.wire import kind_name
+
+
+def read_shape(given: Any) -> ShapedMessages:
+    """Read a conversation: a list, or an object that holds one. Raises InvalidMessages for what is not understood.
+
+    A generator is refused: reading it would use up what was handed in.
+    """
+    return _READERS[shape_of(given)](given)
+
+
+def shape_of(given: Any) -> str:
+    """openai, anthropic or responses. Raises InvalidMessages where there is no list of messages at all."""
+    if isinstance(given, Mapping) and isinstance(given.get("input"), str | list | tuple):
+        return "responses"
+    rows = given.get("messages", given) if isinstance(given, Mapping) else given
+    if isinstance(rows, Mapping | str | bytes | bytearray) or not isinstance(rows, Sequence):
+        raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
+    if isinstance(given, Mapping) and given.get("system"):
+        return "anthropic"
+    if any(_is_item(row) for row in rows):
+        return "responses"
+    return "anthropic" if any(_is_anthropic(row) for row in rows) else "openai"
+
+
+def _is_item(row: Any) -> bool:
+    """Whether a row is an item of the Responses API: of one of its types, or a message with one of its parts."""
+    if not isinstance(row, Mapping):
+        return False
+    kind = row.get("type")
+    if "role" not in row:
+        return isinstance(kind, str) and (kind in responses.ITEM_TYPES or kind.endswith(("_call", "_output")))
+    parts = {part.get("type") for part in _parts(row)}
+    return kind == "message" or not parts.isdisjoint(("input_text", "output_text", "input_image", "input_file"))
+
+
+def _is_anthropic(row: Any) -> bool:
+    """Whether a row has a block that only Anthropic's messages have."""
+    if not isinstance(row, Mapping):
+        return False
+    return any(
+        part.get("type") in OWN_TYPES or (part.get("type") == "image" and "source" in part) for part in _parts(row)
+    )
+
+
+def _parts(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    content = row.get("content")
+    if isinstance(content, list | tuple):
+        yield from (part for part in content if isinstance(part, Mapping))
+
+
+_READERS: Mapping[str, Callable[[Any], ShapedMessages]] = {
+    "openai": OpenAIMessages,
+    "anthropic": AnthropicMessages,
+    "responses": ResponsesItems,
+}

@@ -1,0 +1,275 @@
+"""Read and write the items of OpenAI's Responses API: `instructions` beside `input`.
+
+What the model gave in one go (reasoning, text and calls, each an item of its own) is one message of nca, so that
+reasoning stays with the call that it led to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nca.context.rules.media import with_media_beside_results
+from nca.context.rules.system_first import with_system_first
+from nca.context.rules.turn_order import with_one_assistant, with_user_first
+from nca.errors import InvalidMessages
+from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.shapes.shaped import (
+    Origins,
+    Rows,
+    Written,
+    arguments_of,
+    as_file,
+    copies,
+    json_text,
+    named,
+    objects,
+    others,
+    plain_content,
+    refused_type,
+    repaired,
+    result_content,
+)
+from nca.wire import checked_text, content_text, is_note, kind_name, plain_json, shown_value
+
+ROLES = ("system", "developer", "user", "assistant")
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+ON_THE_SERVER = (
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_list_tools",
+    "mcp_call",
+    "compaction",
+)
+"""Items that the provider made and answered by itself: they stay with the answer that they belong to."""
+ITEM_TYPES = ("message", *CALLS, *OUTPUTS, "reasoning", *ON_THE_SERVER)
+TEXTS = ("input_text", "output_text", "text")
+PICTURES = ("input_image", "input_file", "input_audio")
+PART_TYPES = (*TEXTS, "refusal", *PICTURES)
+HELD_ELSEWHERE = ("previous_response_id", "conversation")
+
+
+class ResponsesItems:
+    """A list of items, or an object with `input` and where there are some `instructions`."""
+
+    shape = "responses"
+    provider = "openai"
+
+    def __init__(self, given: Any) -> None:
+        self._given = given if isinstance(given, Mapping) else None
+        for key in HELD_ELSEWHERE if self._given else ():
+            if given.get(key):
+                raise InvalidMessages(f"{key}: its messages are held by the provider; valid: all items in input.")
+        rows = given["input"] if self._given else given
+        if isinstance(rows, str):
+            rows = [{"role": "user", "content": rows}]
+        items = copies([row for row in rows if not is_note(row)], "item")
+        tools = self._given.get("tools") if self._given else None
+        self.tools: list[Any] = tools if isinstance(tools, list) else []
+        self.messages: list[Message] = []
+        self._origins: list[list[dict[str, Any]]] = []
+        self._has_instructions = False
+        if self._given and self._given.get("instructions"):
+            self._has_instructions = True
+            text = checked_text(self._given["instructions"], "instructions")
+            self._take(Message("system", text), [])
+        self._read(items)
+        if not items:
+            raise InvalidMessages("input: the list is empty; expected at least one item.")
+
+    def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
+        # The items may begin with an answer, and a developer's message may stand anywhere.
+        without = (with_media_beside_results, with_one_assistant, with_user_first, with_system_first)
+        return repaired(messages, self.provider, without=without)
+
+    def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
+        origins, rows, places = Origins(known), Rows(), list[int]()
+        for message in messages:
+            place = origins.find(message)
+            if place == 0 and self._has_instructions:
+                places.append(-1)
+                continue
+            places.append(len(rows))
+            if place is None:
+                rows += _new_items(message)
+            elif message is known[place]:
+                rows += self._origins[place]
+            else:
+                rows += _changed_items(self._origins[place], known[place], message)
+        return Written(rows, places)
+
+    def request(self, rows: Rows) -> dict[str, Any] | None:
+        if self._given is None:
+            return None
+        given = self._given["input"]
+        is_same_text = isinstance(given, str) and rows == [{"role": "user", "content": given}]
+        return {**self._given, "input": given if is_same_text else rows}
+
+    def _take(self, message: Message, items: list[dict[str, Any]]) -> None:
+        self.messages.append(message)
+        self._origins.append(items)
+
+    def _read(self, items: list[dict[str, Any]]) -> None:
+        names: dict[str, str] = {}
+        answer: list[tuple[int, dict[str, Any]]] = []
+        for number, item in enumerate(items, 1):
+            kind, role = _kind_of(item, f"item {number}")
+            if role == "assistant":
+                answer.append((number, item))
+                continue
+            self._end_answer(answer, names)
+            answer = []
+            self._take(_said(item, kind, role, f"item {number}", names), [item])
+        self._end_answer(answer, names)
+
+    def _end_answer(self, answer: list[tuple[int, dict[str, Any]]], names: dict[str, str]) -> None:
+        if answer:
+            message = _answer(answer)
+            names.update((call.id, call.name) for call in message.tool_calls)
+            self._take(message, [item for _, item in answer])
+
+
+def _kind_of(item: Mapping[str, Any], place: str) -> tuple[str, str]:
+    """An item's type, and who it comes from: a role, or "tool"."""
+    kind = item.get("type", "message" if "role" in item else None)
+    if kind not in ITEM_TYPES:
+        raise refused_type(place, kind, ITEM_TYPES)
+    if kind != "message":
+        return kind, "tool" if kind in OUTPUTS else "assistant"
+    role = item.get("role")
+    if role not in ROLES:
+        raise InvalidMessages(f"{place}: role {shown_value(role)} is not known; valid: {', '.join(ROLES)}.")
+    if item.get("tool_calls"):
+        raise InvalidMessages(f"{place}: tool_calls are of chat messages; valid: items of the type function_call.")
+    return kind, role
+
+
+def _said(item: Mapping[str, Any], kind: str, role: str, place: str, names: Mapping[str, str]) -> Message:
+    """A message of the person or the developer, or a call's output."""
+    if kind == "message":
+        parts = _parts(item.get("content"), place)
+        extra = {"role": role} if role == "developer" else {}
+        content = parts[0].text if isinstance(item.get("content"), str) and isinstance(parts[0], TextPart) else parts
+        return Message("user" if role == "user" else "system", content, extra=extra)
+    answered = clean_text(named(item.get("call_id"), "call_id", place))
+    content = result_content(_parts(item.get("output", ""), place))
+    return Message("tool", content, tool_call_id=answered, name=names.get(answered, ""))
+
+
+def _answer(items: Sequence[tuple[int, dict[str, Any]]]) -> Message:
+    parts: list[Part] = []
+    calls: list[ToolCall] = []
+    thoughts: list[Part] = []
+    for number, item in items:
+        place, kind = f"item {number}", item.get("type", "message")
+        if kind == "message":
+            parts += _parts(item.get("content"), place)
+        elif kind in CALLS:
+            calls.append(_call(item, kind, place))
+        elif kind == "reasoning":
+            thoughts.append(as_file(kind, item, place))
+        else:
+            parts.append(as_file(kind, item, place))
+    # Reasoning alone is no empty message; beside words and calls it is not counted, as everywhere.
+    content = parts or ([] if calls else thoughts)
+    return Message("assistant", tuple(content) or None, tuple(calls))
+
+
+def _call(item: Mapping[str, Any], kind: str, place: str) -> ToolCall:
+    call_id, name = named(item.get("call_id"), "call_id", place), named(item.get("name"), "name", place)
+    key = "arguments" if kind == "function_call" else "input"
+    given = item.get(key)
+    if not isinstance(given, str):
+        raise InvalidMessages(f"{place}: {key} is {kind_name(given)}; valid: text.")
+    arguments = given if kind == "function_call" else json_text({"input": given})
+    return ToolCall(clean_text(call_id), clean_text(name), clean_text(arguments))
+
+
+def _parts(content: Any, place: str) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (TextPart(clean_text(content)),)
+    if not isinstance(content, list):
+        raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text or a list of parts.")
+    return tuple(
+        _part(part, f"{place}, part {number}") for number, part in enumerate(objects(content, f"{place}, part"), 1)
+    )
+
+
+def _part(part: Mapping[str, Any], place: str) -> Part:
+    kind = part.get("type")
+    if kind in TEXTS:
+        extra = others(part, "type", "text")
+        return TextPart(checked_text(part.get("text"), f"{place}: text"), plain_json(extra, place) if extra else {})
+    if kind == "refusal":
+        return TextPart(checked_text(part.get("refusal"), f"{place}: refusal"))
+    if kind in PICTURES:
+        payload = plain_json(dict(part), place)
+        return MediaPart(
+            "image" if kind == "input_image" else "audio" if kind == "input_audio" else "document", payload
+        )
+    raise refused_type(place, kind, PART_TYPES)
+
+
+def _new_items(message: Message) -> list[dict[str, Any]]:
+    """The items of a message that stands for others, or that was changed beyond recognition."""
+    if message.role == "tool":
+        output = _content(message.content, "input_text")
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
+    role = str(message.extra.get("role", message.role))
+    content = _content(message.content, "output_text" if role == "assistant" else "input_text")
+    items: list[dict[str, Any]] = [{"type": "message", "role": role, "content": content}] if content else []
+    return items + [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in message.tool_calls
+    ]
+
+
+def _changed_items(items: list[dict[str, Any]], before: Message, after: Message) -> list[dict[str, Any]]:
+    """The items of a message with what compaction changed in it: an output, a call's arguments, a text."""
+    if after.role == "tool":
+        if after.content == before.content:
+            return items
+        return [{**items[0], "output": _content(after.content, "input_text")}]
+    if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
+        return _new_items(after)
+    was = {call.id: call for call in before.tool_calls}
+    now = {call.id: call for call in after.tool_calls}
+    items = [_changed_call(item, was, now) if item.get("type") in CALLS else item for item in items]
+    if after.content == before.content:
+        return items
+    text = _new_items(msgspec.structs.replace(after, tool_calls=()))
+    thoughts = [item for item in items if item.get("type") == "reasoning"]
+    return thoughts + text + [item for item in items if item.get("type") in CALLS]
+
+
+def _changed_call(item: dict[str, Any], was: Mapping[str, ToolCall], now: Mapping[str, ToolCall]) -> dict[str, Any]:
+    before, after = was[item["call_id"]], now[item["call_id"]]
+    if before == after:
+        return item
+    if item["type"] == "function_call":
+        return {**item, "name": after.name, "arguments": after.arguments}
+    given = arguments_of(after).get("input")
+    return {**item, "name": after.name, "input": given if isinstance(given, str) else after.arguments}
+
+
+def _content(content: str | tuple[Part, ...] | None, text_type: str) -> Any:
+    """A text where it is text alone, else parts."""
+    plain = plain_content(content)
+    return [_part_item(part, text_type) for part in content or ()] if plain is None else plain
+
+
+def _part_item(part: Part | str, text_type: str) -> dict[str, Any]:
+    match part:
+        case TextPart(text, extra):
+            return {"type": text_type, "text": text, **extra}
+        case MediaPart(_, payload):
+            return payload
+        case AttachmentPart():
+            return {"type": text_type, "text": content_text((part,))}
+        case _:
+            return {"type": text_type, "text": part}

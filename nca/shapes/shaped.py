@@ -1,0 +1,165 @@
+"""What every shape of a conversation offers, and how a message finds what it was read from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from nca.context.rules import REPAIRS
+from nca.context.rules.empty import NO_OUTPUT
+from nca.context.rules.rule import Repair
+from nca.context.validate import validate_request
+from nca.errors import InvalidMessages
+from nca.messages import AttachmentPart, Message, Part, TextPart, ToolCall
+from nca.wire import content_text, kind_name, message_to_dict, plain_json
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Messages in a shape. `places` says for each message in which row it stands, from 0; -1 for a system prompt."""
+
+    rows: Rows
+    places: list[int]
+
+
+class ShapedMessages(Protocol):
+    """A conversation that was read from one shape and can be written back in it.
+
+    shape      openai, anthropic or responses
+    provider   whose rules a request of this shape obeys; "" where several providers take it
+    messages   what was read; `known` below are the same messages, in the same order
+    tools      the tool definitions that came along
+    """
+
+    shape: str
+    provider: str
+    messages: list[Message]
+    tools: list[Any]
+
+    def repair(self, messages: Sequence[Message], provider: str) -> list[Message]:
+        """The messages so that the shape's provider takes them; where it has none, the one of this name."""
+
+    def write(self, messages: Sequence[Message], known: Sequence[Message]) -> Written:
+        """The rows of these messages. One of `known` (the same object) comes back as it was handed in."""
+
+    def request(self, rows: Rows) -> dict[str, Any] | None:
+        """The object that was handed in with these rows instead of its own; None where a list was handed in."""
+
+
+class Origins:
+    """Finds a message among those that were read: by identity, or by its tool call where its content was changed."""
+
+    def __init__(self, known: Sequence[Message]) -> None:
+        self._places = {id(message): place for place, message in enumerate(known)}
+        self._calls: dict[tuple[str, str], int] = {}
+        self._repeated: set[tuple[str, str]] = set()
+        for place, message in enumerate(known):
+            if key := _call_of(message):
+                self._repeated.update({key} & self._calls.keys())
+                self._calls[key] = place
+
+    def find(self, message: Message) -> int | None:
+        """The place of a message among the known ones. An id that stands for several calls finds nothing."""
+        place = self._places.get(id(message))
+        key = _call_of(message)
+        if place is None and key and key not in self._repeated:
+            place = self._calls.get(key)
+        return place
+
+
+def _call_of(message: Message) -> tuple[str, str] | None:
+    if message.role == "tool":
+        return "tool", message.tool_call_id
+    return ("assistant", message.tool_calls[0].id) if message.tool_calls else None
+
+
+def repaired(messages: Sequence[Message], provider: str, *, without: Collection[Repair]) -> list[Message]:
+    """The messages as they are where the provider takes them, else repaired by all rules but those of `without`."""
+    rows = [message_to_dict(message) for message in messages]
+    current = list(messages)
+    if not validate_request(rows, provider):
+        return current
+    for rule in REPAIRS:
+        if rule not in without:
+            current = rule(current)
+    return current
+
+
+def objects(rows: Any, place: str) -> Rows:
+    """Rows that are a list of objects. Raises InvalidMessages naming the entry that is none."""
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Sequence):
+        raise InvalidMessages(f"{place}: expected a list, found {kind_name(rows)}.")
+    for index, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise InvalidMessages(f"{place} {index}: expected an object, found {kind_name(row)}.")
+    return list(rows)
+
+
+def copies(rows: Any, place: str) -> Rows:
+    """Copies of rows, without notes and with lone surrogates replaced: the caller's own are never handed out."""
+    checked = enumerate(objects(rows, place), 1)
+    return [plain_json(without_notes(row), f"{place} {index}") for index, row in checked]
+
+
+def without_notes(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without the keys that annotate a transcript."""
+    return {key: value for key, value in row.items() if not str(key).startswith("_")}
+
+
+def others(row: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """The keys of a row that are not `known`."""
+    return {key: value for key, value in row.items() if key not in known}
+
+
+def as_file(name: str, value: Any, place: str) -> AttachmentPart:
+    """Something that belongs to a message and is neither its text nor a picture; counted by its text."""
+    text = value if isinstance(value, str) else json_text(plain_json(value, place))
+    return AttachmentPart(name, text, len(text.encode()))
+
+
+def result_content(parts: Sequence[Part]) -> str | tuple[Part, ...]:
+    """The content of a tool result. An empty one is valid in these shapes, and reads as what says that it is empty."""
+    if not any(not isinstance(part, TextPart) or part.text.strip() for part in parts):
+        return NO_OUTPUT
+    if len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].extra:
+        return parts[0].text
+    return tuple(parts)
+
+
+def plain_content(content: str | tuple[Part, ...] | None) -> str | None:
+    """A content that is text alone, as one text; None where it holds more than that."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    has_more = any(not isinstance(part, TextPart | AttachmentPart) or getattr(part, "extra", None) for part in content)
+    return None if has_more else content_text(content)
+
+
+def arguments_of(call: ToolCall) -> Any:
+    """A call's arguments as JSON; an empty object where they are none."""
+    try:
+        return msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def named(value: Any, key: str, place: str) -> str:
+    """A text that must be there, such as a call's id. Raises InvalidMessages."""
+    if not isinstance(value, str) or not value:
+        raise InvalidMessages(f"{place}: {key} is {kind_name(value) if value != '' else 'empty'}; valid: text.")
+    return value
+
+
+def refused_type(place: str, found: Any, valid: Sequence[str]) -> InvalidMessages:
+    """The error for a block or an item of a type that cannot be read."""
+    shown = "(missing)" if found is None else repr(found)[:60]
+    return InvalidMessages(f"{place}: type {shown} is not known here; valid: {', '.join(valid)}.")
