@@ -59,7 +59,7 @@ def to_responses(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
             case "tool":
                 output = {"call_id": row["tool_call_id"], "output": row["content"]}
                 items.append({"type": "function_call_output", **output})
-            case "assistant":
+            case "assistant" if row.get("content") or row.get("tool_calls"):
                 items.append({"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "Zm9v"})
                 if row.get("content"):
                     text = {"type": "output_text", "text": row["content"], "annotations": []}
