@@ -35,8 +35,6 @@ ANSWER_RATIO = 0.05
 """Share of the budget that the answers of one step take together."""
 _SPARE = 20
 """Results asked for beyond the limit, because some are in view."""
-_STEP_MESSAGES = 64
-"""The newest messages, among which the calls of the step are looked for."""
 _WORD = re.compile(r"[^\W_]+")
 _FEWEST_CHARS_IN_RECORD = 12
 
@@ -145,10 +143,13 @@ class Archive:
         )
 
     def _asking_seq(self) -> int:
-        """The newest message with a call of recall, which is what asks; beyond the log if a person asks."""
-        newest = self._state.history.entries[-_STEP_MESSAGES:]
-        asking = (one.seq for one in reversed(newest) if any(call.name == RECALL for call in one.message.tool_calls))
-        return next(asking, self._state.history.head + 1)
+        """The message whose calls of recall are running; beyond the log if a person asks."""
+        history = self._state.history
+        seq = history.head
+        while seq and history.message(seq).role == "tool":
+            seq -= 1
+        is_asking = seq and any(call.name == RECALL for call in history.message(seq).tool_calls)
+        return seq if is_asking else history.head + 1
 
     def _search_notes(self, question: str) -> list[Hit]:
         noted = self._noted()

@@ -80,7 +80,7 @@ class Recall(TypedTool):
         scope: Annotated[str, "session, all, rules, decisions, errors, files, turn 12, or a path."] = "session",
         expand: Annotated[str, "Instead: show message 57 or 57-60 whole."] = "",
         lines: Annotated[str, "With expand: 100-200."] = "",
-        offset: Annotated[int, "With expand: first character."] = 0,
+        offset: Annotated[int, "Where the last answer says to continue."] = 0,
     ) -> ToolOutcome:
         """Search what was said and done before, also what was compacted away, and the notes. Ask before you guess or do
         something again."""
@@ -90,7 +90,7 @@ class Recall(TypedTool):
             return await asyncio.to_thread(self._expand, expand.strip(), lines, max(0, offset))
         if not query.strip() and scope in ("session", "all"):
             raise ToolError("give a query, a scope such as rules, or a message's number to expand")
-        return await asyncio.to_thread(self._search, query, scope.strip())
+        return await asyncio.to_thread(self._search, query, scope.strip(), max(0, offset))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         if arguments.get("expand"):
@@ -99,7 +99,7 @@ class Recall(TypedTool):
         asked = f"recall “{query}”" if query else "recall"
         return asked + {"session": "", "all": " in all sessions"}.get(scope, f" in {scope}" if query else f" {scope}")
 
-    def _search(self, query: str, scope: str) -> ToolOutcome:
+    def _search(self, query: str, scope: str, offset: int) -> ToolOutcome:
         room = min(MAX_ANSWER_TOKENS, self._archive.room_tokens())
         is_search = scope in ("session", "all")
         try:
@@ -113,7 +113,9 @@ class Recall(TypedTool):
                     " Other words may find more." if scope == "all" else ' Other words, or scope="all", may find it.'
                 )
             return ToolOutcome(f"Nothing {'else ' if found.in_view else ''}was found.{other}", summary="nothing found")
-        text, shown = answer(found.hits, room, in_view=found.in_view)
+        if offset >= len(found.hits):
+            raise ToolError(f"{len(found.hits)} were found; offset {offset:,} is past the last")
+        text, shown = answer(found.hits, room, in_view=found.in_view, offset=offset)
         return ToolOutcome(text, summary=f"{shown} found")
 
     def _expand(self, wanted: str, lines: str, offset: int) -> ToolOutcome:
@@ -137,14 +139,22 @@ def hit_chars(room_tokens: int) -> int:
     return max(FEWEST_CHARS, min(HIT_CHARS, room_tokens))
 
 
-def answer(hits: Sequence[Hit], max_tokens: int = MAX_ANSWER_TOKENS, *, in_view: Sequence[int] = ()) -> tuple[str, int]:
-    """The hits, and the messages around them as far as they fit; and how many hits are shown.
+def answer(
+    hits: Sequence[Hit], max_tokens: int = MAX_ANSWER_TOKENS, *, in_view: Sequence[int] = (), offset: int = 0
+) -> tuple[str, int]:
+    """The hits from `offset` on, and the messages around them as far as they fit; and how many hits are shown.
 
     It stays within `max_tokens`, unless these are too few for the first hit.
     """
-    blocks = [[_hit_line(hit)] for hit in hits]
+    count, hits = len(hits), hits[offset:]
+    days = list(map(_day, hits))
+    # A day is named once, where it begins.
+    blocks = [
+        [_hit_line(hit, day if day != before else "")]
+        for hit, before, day in zip(hits, ["", *days], days, strict=False)
+    ]
     last = [_named(in_view)] if in_view else []
-    room = max_tokens - token_bound("\n".join([_header(len(hits), len(hits)), *last]))
+    room = max_tokens - token_bound("\n".join([_header(offset, len(hits), count), *last]))
     shown = 0
     for block in blocks:
         cost = token_bound(block[0]) + 1
@@ -159,7 +169,7 @@ def answer(hits: Sequence[Hit], max_tokens: int = MAX_ANSWER_TOKENS, *, in_view:
             if cost <= room:
                 room -= cost
                 block.append(line)
-    lines = [_header(shown, len(hits)), *(line for block in blocks[:shown] for line in block), *last]
+    lines = [_header(offset, shown, count), *(line for block in blocks[:shown] for line in block), *last]
     return "\n".join(lines), shown
 
 
@@ -183,9 +193,11 @@ def _piece_bound(piece: str) -> int:
     return 0 if piece.isspace() and len(piece) == 1 else 1
 
 
-def _header(shown: int, count: int) -> str:
-    of = f" of {count}" if shown < count else ""
-    return f"[{shown}{of} found; expand=ID shows one whole. {_FRAME}]"
+def _header(offset: int, shown: int, count: int) -> str:
+    end = offset + shown
+    which = f"{count} found" if shown == count else f"{offset + 1}-{end} of {count} found"
+    more = f"; continue with offset={end}" if end < count else ""
+    return f"[{which}{more}; expand=ID shows one whole. {_FRAME}]"
 
 
 def _named(in_view: Sequence[int]) -> str:
@@ -193,8 +205,11 @@ def _named(in_view: Sequence[int]) -> str:
     return f"[in view: message {', '.join(map(str, in_view[:_NAMED_IN_VIEW]))}{more}]"
 
 
-def _hit_line(hit: Hit) -> str:
-    when = time.strftime("%Y-%m-%d", time.localtime(max(0.0, min(hit.at, 32_503_680_000.0)))) if hit.at else ""
+def _day(hit: Hit) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(max(0.0, min(hit.at, 32_503_680_000.0)))) if hit.at else ""
+
+
+def _hit_line(hit: Hit, when: str) -> str:
     first, last = hit.turn
     turn = f"turn {first}-{last}" if hit.session and last > first else ""
     who = ", ".join(part for part in (hit.role, when, turn) if part)

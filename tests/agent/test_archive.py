@@ -172,6 +172,13 @@ async def test_five_recalls_of_one_step_share_one_part_of_a_small_window(store: 
     assert shown == told
 
 
+async def test_an_earlier_step_takes_no_room_from_a_person_who_asks(store: Store, tmp_path: Path) -> None:
+    conversation = opened(store, tmp_path, [recalling('{"query": "a"}', '{"query": "b"}'), "ok"])
+    whole = conversation.context.archive.room_tokens()
+    await answers(conversation)
+    assert conversation.context.archive.room_tokens() == whole
+
+
 async def test_a_scope_names_a_turn(store: Store, tmp_path: Path) -> None:
     look = recalling('{"scope": "turn 3"}', '{"scope": "turn 4"}')
     conversation = opened(store, tmp_path, ["one", "two", look, "ok"])

@@ -143,6 +143,7 @@ async def test_a_long_message_is_shown_in_pieces_that_join(box: Toolbox, store: 
         ({"expand": "note:1"}, "nothing has the id"),
         ({"expand": "2", "offset": 10_000}, "is past its end"),
         ({"query": "x", "scope": "world"}, "the scopes are session, all, rules"),
+        ({"query": "walrus", "offset": 100}, "offset 100 is past the last"),
         ({"expand": "2", "lines": "all"}, "a range such as 100-200"),
         ({"expand": "2", "lines": "9-12"}, "has 1 lines"),
     ],
@@ -163,7 +164,9 @@ def test_the_first_hit_is_shown_however_little_room_there_is() -> None:
     text, shown = answer(hits, 10)
     assert shown == 1
     assert ("word " * 30).strip() in text
-    assert text.startswith("[1 of 2 found")
+    assert text.startswith("[1-1 of 2 found; continue with offset=1;")
+    again, _ = answer(hits, 10, offset=1)
+    assert again.startswith("[2-2 of 2 found; expand")
 
 
 async def test_what_recall_found_is_not_found_again(box: Toolbox, store: Store, tmp_path: Path) -> None:
