@@ -99,8 +99,8 @@ def approval(directory: Path, env: dict[str, str]) -> str:
     terminal = Terminal(["loop", *MODEL, str(ROOMY_TOKENS)], directory, env)
     terminal.clear()
     terminal.line(CHANGE, "always")
-    picture = screen(terminal.rows(), "A change that waits for your word")
-    terminal.key("y", "where there are no lines")
+    picture = screen(terminal.rows(), "A change that waits for approval")
+    terminal.key("y", "if there are no lines")
     terminal.leave()
     return picture
 

@@ -9,7 +9,7 @@ from typing import Any
 from nca.testing.script import Answer, text_of
 
 WINDOW_TOKENS = 5_750
-"""Small, so that four questions go through both notices; with other texts this number wants another value."""
+"""Small, so that four questions pass both notices. Other texts need another number."""
 
 INVOICE = '''\
 """Invoices of the shop: lines, discounts, tax, and the total that a customer sees."""
@@ -109,9 +109,9 @@ FILES = {"invoice.py": INVOICE, "test_invoice.py": TESTS, "report.py": REPORT}
 
 FIRST = "What does invoice.py do? Is anything wrong with it?"
 SECOND = "Look at the tests: which case is missing?"
-THIRD = "Mend it so that report.py works. Never change parse_line."
+THIRD = "Fix it so that report.py works. Never change parse_line."
 FOURTH = "Which rule did I set?"
-CHANGE = "Mend mean_price for an invoice without lines."
+CHANGE = "Fix mean_price for an invoice without lines."
 LONG = [
     f"{question} ({number})"
     for number in range(1, 9)
@@ -120,15 +120,15 @@ LONG = [
 """A long session, for the picture of its context over the turns: each question reads one of the files."""
 
 MEAN = "        return sum(line.price for line in self.lines) / len(self.lines)\n"
-MENDED = "        if not self.lines:\n            return 0.0\n" + MEAN
-FINDING = "It is what the names say; every number is rounded to cents, and nothing is kept between two calls.\n"
+FIXED = "        if not self.lines:\n            return 0.0\n" + MEAN
+FINDING = "It does what the names say; every number is rounded to cents, and nothing is kept between two calls.\n"
 
 TALK: dict[str, Sequence[Answer]] = {
     FIRST: (
         Answer(tool_calls=[("read_file", {"path": "invoice.py"})]),
         Answer(
             text="It reads invoices and adds up **net**, **tax** and **total**.\n\n"
-            "One fault: `mean_price` divides by `len(self.lines)`, so an invoice without lines ends in "
+            "One bug: `mean_price` divides by `len(self.lines)`, so an invoice without lines ends in "
             "`ZeroDivisionError`.\n"
         ),
     ),
@@ -151,8 +151,8 @@ TALK: dict[str, Sequence[Answer]] = {
     FOURTH: (Answer(text="One: `parse_line` is **never changed**, and it was not.\n"),),
     CHANGE: (
         Answer(tool_calls=[("read_file", {"path": "invoice.py"})]),
-        Answer(tool_calls=[("edit_file", {"path": "invoice.py", "old_text": MEAN, "new_text": MENDED})]),
-        Answer(text="`mean_price` is 0.0 now where there are no lines.\n"),
+        Answer(tool_calls=[("edit_file", {"path": "invoice.py", "old_text": MEAN, "new_text": FIXED})]),
+        Answer(text="`mean_price` is now 0.0 if there are no lines.\n"),
     ),
     **{
         question: (Answer(tool_calls=[("read_file", {"path": path})]), Answer(text=FINDING))
@@ -162,7 +162,7 @@ TALK: dict[str, Sequence[Answer]] = {
 
 SUMMARY = """\
 ### 1. Goal and intent
-Find and mend what is wrong with invoice.py.
+Find and fix what is wrong with invoice.py.
 ### 2. Constraints and rules the user set
 Never change parse_line.
 ### 3. Decisions and findings
@@ -183,7 +183,7 @@ Write the test.
 
 
 def talk(request: dict[str, Any]) -> Answer:
-    """The answer to the newest of the talk's questions; a summary where one is asked for."""
+    """The answer to the newest question of the chat, or a summary if one is asked for."""
     messages = request["messages"]
     last = text_of(messages[-1])
     if "<transcript>" in last:

@@ -59,7 +59,7 @@ def log() -> list[Message]:
     user("Look at the tests: which case is missing?")
     step("read_file", TESTS, path="test_invoice.py")
     answer("Nothing calls mean_price.")
-    user("Mend it so that report.py works.")
+    user("Fix it so that report.py works.")
     step("read_file", INVOICE, path="invoice.py")
     step("edit_file", "1 place changed", path="invoice.py", old_text="return sum", new_text="return 0.0")
     answer("mean_price returns 0.0 for an invoice without lines.")
