@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import shlex
@@ -202,17 +203,34 @@ def test_the_rooms_are_those_that_are_held() -> None:
     assert not [room for room in rooms_held if not re.search(rf"`{room}(?:/|\.py)`", house)]
 
 
-def test_the_modules_of_the_house_exist() -> None:
-    house = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Inside the larger rooms")[2]
-    parts = re.findall(r"^\*\*`(\w+)/`\*\*\n(.*?)(?=^\*\*|^## )", house, re.MULTILINE | re.DOTALL)
-    named = {
-        f"{room}/{name}"
-        for room, text in parts
-        for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
-        for name in re.findall(r"`([^`]+)`", row)
-    }
-    assert len(named) > 60
-    assert not [name for name in sorted(named) if not _is_there(name)]
+def test_the_page_on_architecture_lists_every_module() -> None:
+    """The first column of each table below "Modules", relative to the folder in the heading above it."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("\n## Modules\n")[2]
+    listed = [
+        f"{folder}{name}"
+        for folder, text in re.findall(r"^### `nca/([\w/]*)`\n(.*?)(?=^### |\Z)", page, re.MULTILINE | re.DOTALL)
+        for names in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", names)
+    ]
+    files = [file for file in (ROOT / "nca").rglob("*.py") if file.name != "__init__.py" or _has_code(file)]
+    modules = {file.relative_to(ROOT / "nca").with_suffix("").as_posix() for file in files}
+    assert sorted(modules - set(listed)) == [], "not listed"
+    assert sorted(set(listed) - modules) == [], "listed, but they do not exist"
+    assert len(listed) == len(set(listed)), "listed twice"
+
+
+def _has_code(file: Path) -> bool:
+    """More than a docstring."""
+    return len(ast.parse(file.read_text(encoding="utf-8")).body) > 1
+
+
+def test_files_that_the_page_on_architecture_names_exist() -> None:
+    """`nca/context/policy.py`, or `agent/turn` in the text above the tables."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("\n## Modules\n")[0]
+    rooms = "|".join(folder.name for folder in (ROOT / "nca").iterdir() if folder.is_dir())
+    named = re.findall(rf"`(?:nca/)?((?:{rooms})/[\w/]*)(?:\.py)?`", page)
+    assert len(named) > 20
+    assert not [name for name in named if not _is_there(name)]
 
 
 def test_decisions_that_the_code_names_exist() -> None:
@@ -227,8 +245,9 @@ def test_decisions_that_the_code_names_exist() -> None:
 
 
 def _is_there(name: str) -> bool:
-    """`plan`, `stages/`, or `markdown*`, below nca/."""
-    return any((ROOT / "nca").glob(name.rstrip("/") if name.endswith(("/", "*")) else f"{name}.py"))
+    """`context/plan`, or `context/stages/`, below nca/."""
+    path = ROOT / "nca" / name
+    return path.is_dir() if name.endswith("/") else path.with_suffix(".py").is_file()
 
 
 def test_the_pictures_are_those_that_are_shown() -> None:

@@ -50,6 +50,9 @@ def test_a_group_that_has_ended_is_left_alone(leader: subprocess.Popen[bytes]) -
     process_groups.began(leader.pid)
     process_groups.ended(leader.pid)
     process_groups.end_all()
+    # A process that was killed is not gone at once.
+    with pytest.raises(subprocess.TimeoutExpired):
+        leader.wait(0.2)
     assert process_groups.is_alive(leader.pid)
 
 

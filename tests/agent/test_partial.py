@@ -1,4 +1,4 @@
-"""A partial answer is on disk at least every two seconds or 4 KiB, whatever the model does next (reliability F1)."""
+"""A partial answer is on disk at least every two seconds or 4 KiB, whatever the model does next."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _SETTINGS: dict[str, str] = {
     "embedded model": '[model]\nname = "embedded/../../evil"\n',
     "local server": '[model]\nname = "ollama/evil"\n',
     "summarizer": '[model]\nsummarizer = "openai/evil"\n',
-    "summarizer by a seed's name": '[agent]\nsummarization_provider = "openai"\nsummarization_model = "evil"\n',
+    "summarizer, foreign name": '[agent]\nsummarization_provider = "openai"\nsummarization_model = "evil"\n',
     "summarizer for one model": '[for."*".model]\nsummarizer = "openai/evil"\n',
     "fallbacks": '[model]\nfallbacks = ["openai/evil"]\n',
     "permission": '[agent]\npermission = "auto"\n',

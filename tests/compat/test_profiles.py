@@ -84,7 +84,7 @@ def test_the_latest_layer_names_the_profile(project: Path) -> None:
     assert chat.value("context.keep_recent_ratio") == 1.0
     assert chat.with_value("profile", "none", "set in this chat").settings == defaults().settings
     with pytest.raises(ConfigError, match="valid: one of none, nca, neurolink, cowagent, neuron, nexora"):
-        loaded.with_value("profile", "seed 3", "set in this chat")
+        loaded.with_value("profile", "cow", "set in this chat")
 
 
 def test_a_switch_starts_from_the_profiles_stages(project: Path) -> None:

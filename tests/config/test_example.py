@@ -67,8 +67,8 @@ def test_every_key_is_explained() -> None:
     for name, values in PROFILES.items():
         if values:
             assert f"| `{name}` |" in reference
-    for seed in FOREIGN_NAMES:
-        assert f"`{seed.names[0]}`" in reference
+    for foreign in FOREIGN_NAMES:
+        assert f"`{foreign.names[0]}`" in reference
 
 
 def test_the_variables_that_the_reference_names_set_what_they_stand_beside(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Calls in every shape that providers give them (reliability F30, F31)."""
+"""Tool calls in every shape in which providers send them."""
 
 import json
 from typing import Any

@@ -130,8 +130,8 @@ async def test_config_shows_changes_and_refuses(tmp_path: Path) -> None:
         assert "context.compact_threshold = 0.7" in await stage.command("/config context.compact_threshold 70%")
         assert stage.conversation.loaded.settings.context.compact_threshold == pytest.approx(0.7)
         assert "set in this chat" in await stage.command("/config context.compact_threshold")
-        seed = await stage.command("/config contextCompaction.threshold 0.6")
-        assert "contextCompaction.threshold is context.compact_threshold in nca" in seed
+        foreign = await stage.command("/config contextCompaction.threshold 0.6")
+        assert "contextCompaction.threshold is context.compact_threshold in nca" in foreign
         with pytest.raises(ConfigError, match="valid: a share"):
             await stage.command("/config context.compact_threshold 3x")
         with pytest.raises(ConfigError, match="no setting"):

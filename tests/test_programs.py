@@ -1,4 +1,4 @@
-"""Each seed's own configuration sample loads as it is printed, and behaves as that seed's document says."""
+"""The configuration samples of the five programs load as printed, and behave as each program's documentation says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nca.config.schema import KEYS
 from nca.wire import message_to_dict
 from tests.context.samples import assistant, step, user
 
-SEEDS = Path(__file__).parent / "data" / "seeds"
+SAMPLES = Path(__file__).parent / "data" / "programs"
 WORDS = "words that fill a line of an ordinary conversation and say nothing much "
 
 
@@ -23,12 +23,12 @@ def toml(name: str, tmp_path: Path) -> LoadedSettings:
     """A sample as the project's file; the rest is default."""
     file = tmp_path / ".nca" / "config.toml"
     file.parent.mkdir()
-    file.write_text((SEEDS / name).read_text(encoding="utf-8"), encoding="utf-8")
+    file.write_text((SAMPLES / name).read_text(encoding="utf-8"), encoding="utf-8")
     return load(project=tmp_path, env={"NCA_HOME": str(tmp_path / "home")}, trusts=lambda what: True)
 
 
 def sample(name: str) -> dict[str, Any]:
-    return dict(json.loads((SEEDS / name).read_text(encoding="utf-8")))
+    return dict(json.loads((SAMPLES / name).read_text(encoding="utf-8")))
 
 
 def changed(loaded: LoadedSettings) -> dict[str, Any]:
@@ -70,14 +70,14 @@ MEMORY = {"context.max_tokens": 32_000, "context.max_messages": 50, "context.idl
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("1-context.toml", MEMORY),
-        ("1-memory.toml", MEMORY),
+        ("nca-context.toml", MEMORY),
+        ("nca-memory.toml", MEMORY),
         (
-            "1-long.toml",
+            "nca-long.toml",
             {"context.max_tokens": 64_000, "context.max_messages": 100, "context.idle_threshold": 0.8},
         ),
-        ("1-off.toml", {"context.auto": "off"}),
-        ("5-agent.toml", {"model.summarizer": "cerebras/llama3.1-8b"}),
+        ("nca-off.toml", {"context.auto": "off"}),
+        ("nexora-agent.toml", {"model.summarizer": "cerebras/llama3.1-8b"}),
     ],
 )
 def test_the_toml_samples_load(name: str, expected: dict[str, Any], tmp_path: Path) -> None:
@@ -86,35 +86,37 @@ def test_the_toml_samples_load(name: str, expected: dict[str, Any], tmp_path: Pa
     assert loaded.value("context.idle_threshold") == expected.get("context.idle_threshold", 0.0)
 
 
-def test_seed_one_sets_its_memory(tmp_path: Path) -> None:
-    loaded = toml("1-memory.toml", tmp_path)
+def test_nca_sets_its_memory(tmp_path: Path) -> None:
+    loaded = toml("nca-memory.toml", tmp_path)
     file = str(tmp_path / ".nca" / "config.toml")
     assert {loaded.origin(key) for key in KEYS if key.startswith("memory.")} == {file}
     memory = loaded.settings.memory
     assert (memory.file_path, memory.max_notes, memory.auto_compact_on_finish) == (".nca/memory.json", 128, False)
 
 
-@pytest.mark.parametrize("name", ["2-sdk.json", "2-compact-session.json", "2-compaction-config.json"])
-def test_the_mappings_of_seed_two_load(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["neurolink-sdk.json", "neurolink-compact-session.json", "neurolink-compaction-config.json"]
+)
+def test_the_mappings_of_neurolink_load(name: str) -> None:
     loaded = defaults().with_values(sample(name), "the call")
     found = {name: value for name, value in changed(loaded).items() if name != "context.keep_recent_ratio"}
     assert found == {"model.summarizer": "vertex_ai/gemini-2.5-flash"}
 
 
-def test_the_environment_of_seed_two_loads(tmp_path: Path) -> None:
-    loaded = load(project=None, env={"NCA_HOME": str(tmp_path), **sample("2-environment.json")})
+def test_the_environment_of_neurolink_loads(tmp_path: Path) -> None:
+    loaded = load(project=None, env={"NCA_HOME": str(tmp_path), **sample("neurolink-environment.json")})
     assert changed(loaded) == {"session.persist": False, "model.summarizer": "vertex_ai/gemini-2.5-flash"}
 
 
-def test_seed_three_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path) -> None:
-    loaded = defaults().with_values(sample("3-config.json"), "the call")
+def test_cowagent_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path) -> None:
+    loaded = defaults().with_values(sample("cowagent-config.json"), "the call")
     assert changed(loaded) == {"context.max_tokens": 50_000, "context.max_turns": 20}
     loaded = loaded.with_value("agent_max_context_tokens", "80000", "set in this chat")
     assert loaded.settings.context.max_tokens == 80_000
     assert "agent_max_context_tokens is context.max_tokens in nca." in loaded.notes
 
 
-def test_seed_one_keeps_the_newest_messages_behind_a_system_summary() -> None:
+def test_nca_keeps_the_newest_messages_behind_a_system_summary() -> None:
     log = [{"role": "system", "content": "You are a test."}, *turns(200, words=3)]
     write = Summarizer()
     result = nca.compact(log, context_window=200_000, summarizer=write, settings={"profile": "nca"})
@@ -128,8 +130,8 @@ def test_seed_one_keeps_the_newest_messages_behind_a_system_summary() -> None:
     assert "short list of bullets" in write.asked[0]
 
 
-def test_seed_ones_sample_alone_limits_the_messages_too(tmp_path: Path) -> None:
-    context = toml("1-context.toml", tmp_path).settings.context
+def test_the_nca_sample_alone_limits_the_messages_too(tmp_path: Path) -> None:
+    context = toml("nca-context.toml", tmp_path).settings.context
     result = nca.compact(
         turns(300, words=2),
         settings={"context.max_messages": context.max_messages, "memory": {}},
@@ -139,7 +141,7 @@ def test_seed_ones_sample_alone_limits_the_messages_too(tmp_path: Path) -> None:
     assert 0 < len(result.messages) - 1 <= 50
 
 
-def test_seed_two_prunes_first_and_at_eighty_percent() -> None:
+def test_neurolink_prunes_first_and_at_eighty_percent() -> None:
     log = turns(40, words=12, steps=12)
     result = nca.compact(log, context_window=200_000, settings={"profile": "neurolink"}, target=0.7)
     assert result.stages_used == ("prune",)
@@ -151,18 +153,18 @@ def test_seed_two_prunes_first_and_at_eighty_percent() -> None:
 
 @pytest.mark.parametrize(("count", "kept"), [(20, 20), (21, 11), (25, 13), (60, 15)])
 @pytest.mark.parametrize("words", [0, 5])
-def test_seed_three_trims_the_oldest_half_of_the_complete_turns(count: int, kept: int, words: int) -> None:
+def test_cowagent_trims_the_oldest_half_of_the_complete_turns(count: int, kept: int, words: int) -> None:
     log = turns(count, words)
-    result = nca.compact(log, settings=sample("3-config.json"), summarizer=Summarizer())
+    result = nca.compact(log, settings=sample("cowagent-config.json"), summarizer=Summarizer())
     assert result.compacted == (count > 20)
     assert result.messages[-2 * kept :] == log[-2 * kept :]
     assert len(result.messages) <= 2 * kept + 1
     assert result.stages_used == (("trim",) if count > 20 else ())
-    again = nca.compact(result.messages, settings=sample("3-config.json"))
+    again = nca.compact(result.messages, settings=sample("cowagent-config.json"))
     assert not again.compacted
 
 
-def test_seed_three_condenses_a_short_session_over_its_budget() -> None:
+def test_cowagent_condenses_a_short_session_over_its_budget() -> None:
     log = turns(4, words=20, steps=30)
     result = nca.compact(log, context_window=1_000_000, settings={"profile": "cowagent"})
     assert result.tokens_before > result.budget_tokens == 50_000
@@ -170,7 +172,7 @@ def test_seed_three_condenses_a_short_session_over_its_budget() -> None:
     assert [row["content"] for row in result.messages] == [row["content"] for row in turns(4, words=20)]
 
 
-def test_seed_three_halves_a_longer_session_over_its_budget() -> None:
+def test_cowagent_halves_a_longer_session_over_its_budget() -> None:
     log = turns(12, words=20, steps=8)
     result = nca.compact(
         log, context_window=1_000_000, settings={"profile": "cowagent"}, summarizer=Summarizer(), target=0.7
@@ -180,7 +182,7 @@ def test_seed_three_halves_a_longer_session_over_its_budget() -> None:
     assert result.messages[1:] == kept
 
 
-def test_seed_four_clears_all_but_two_results_then_summarizes_all_but_five_messages() -> None:
+def test_neuron_clears_all_but_two_results_then_summarizes_all_but_five_messages() -> None:
     log = turns(8, words=10, steps=3)
     cleared = nca.compact(log, context_window=20_000, settings={"profile": "neuron"}, target=0.6)
     assert cleared.stages_used == ("prune",)
@@ -195,7 +197,7 @@ def test_seed_four_clears_all_but_two_results_then_summarizes_all_but_five_messa
     assert short.messages[1:] == log[-4:]
 
 
-def test_seed_five_keeps_the_newest_five_turns() -> None:
+def test_nexora_keeps_the_newest_five_turns() -> None:
     log = turns(60, words=10)
     result = nca.compact(log, context_window=20_000, settings={"profile": "nexora"}, summarizer=Summarizer())
     assert result.stages_used == ("summarize",)
