@@ -177,7 +177,7 @@ def test_the_focus_reaches_the_summarizer() -> None:
         ({"summarizer": 5}, UsageError),
         ({"settings": {"context.prune.keep": 5}}, ConfigError),
         ({"context_window": -5}, ConfigError),
-        ({"max_output_tokens": 6_000}, ConfigError),
+        ({"max_output_tokens": -1}, ConfigError),
         ({"messages": [{"role": "system", "content": "x" * 90_000}, *ROWS]}, ContextDoesNotFit),
     ],
 )

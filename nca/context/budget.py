@@ -32,10 +32,9 @@ class Budget:
         """Raises ConfigError where a number makes no budget."""
         if window_tokens <= 0:
             raise ConfigError(f"context window: {window_tokens} is not valid; valid: a whole number above 0.")
-        if max_output_tokens < 0 or max_output_tokens >= window_tokens:
+        if max_output_tokens < 0:
             raise ConfigError(
-                f"model.max_output_tokens: {max_output_tokens:,} does not fit the window of {window_tokens:,} tokens;"
-                f" valid: 0 (a share of the window) up to {window_tokens - 1:,}."
+                f"model.max_output_tokens: {max_output_tokens:,} is not valid; valid: 0 (35 % of the window) and above."
             )
         reserve = output_reserve(window_tokens, max_output_tokens)
         budget = window_tokens - reserve

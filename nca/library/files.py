@@ -46,7 +46,10 @@ def truncate_tool_output(
     direction: str = "both",
     save_to: str | os.PathLike[str] | None = None,
 ) -> TruncatedOutput:
-    """A tool's output, cut to its limits on character boundaries; the notice comes on top of them.
+    """A tool's output, cut to its limits on character boundaries.
+
+    What is added (the notice, the line that names the file) counts towards `max_bytes`; where that is too little for
+    both, the text alone is cut. Lines that are added do not count towards `max_lines`.
 
     direction   which end stays: "both" (a quarter head, the rest tail), "head" or "tail"
     save_to     where the whole is kept if something is cut: an existing folder (the file's name follows from the
@@ -55,19 +58,44 @@ def truncate_tool_output(
     Raises UsageError for a bad argument, NcaError where the file cannot be written.
     """
     whole = clean_text(read_text(text, "text"))
-    admitted = admit_output(
-        whole,
-        max_bytes=read_whole(max_bytes, "max_bytes", 1),
-        max_lines=read_whole(max_lines, "max_lines", 1),
-        direction=read_choice(direction, "direction", DIRECTIONS),
+    limits = _Limits(
+        read_whole(max_bytes, "max_bytes", 1),
+        read_whole(max_lines, "max_lines", 1),
+        read_choice(direction, "direction", DIRECTIONS),
     )
     if save_to is not None and not isinstance(save_to, str | os.PathLike):
         raise UsageError(f"save_to: expected a path, found {kind_of(save_to)}.")
-    if not admitted.is_cut or save_to is None:
-        return TruncatedOutput(admitted.text, admitted.is_cut, None, admitted.original_bytes)
-    saved = str(_save(whole, Path(os.fspath(save_to))))
-    content = f"{admitted.text}\n[Full output saved to {clean_text(saved)}]"
-    return TruncatedOutput(content, True, saved, admitted.original_bytes)
+    admitted = limits.admit(whole, limits.max_bytes)
+    if not admitted.is_cut:
+        return TruncatedOutput(admitted.text, False, None, admitted.original_bytes)
+    saved = None if save_to is None else str(_save(whole, Path(os.fspath(save_to))))
+    added = "" if saved is None else f"\n[Full output saved to {clean_text(saved)}]"
+    return TruncatedOutput(limits.fit(whole, added), True, saved, admitted.original_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The limits of a tool's output, and which end of it stays."""
+
+    max_bytes: int
+    max_lines: int
+    direction: str
+
+    def admit(self, text: str, max_bytes: int) -> admission.Admitted:
+        return admit_output(text, max_bytes=max_bytes, max_lines=self.max_lines, direction=self.direction)
+
+    def fit(self, text: str, added: str) -> str:
+        """The text with its notice and with `added` behind it, in all at most `max_bytes`."""
+        room = self.max_bytes
+        while room > 0:
+            content = self.admit(text, room).text + added
+            over = len(content.encode()) - self.max_bytes
+            if over <= 0:
+                return content
+            room -= over
+        raw = text.encode()
+        kept = raw[-self.max_bytes :] if self.direction == "tail" else raw[: self.max_bytes]
+        return kept.decode("utf-8", "ignore")
 
 
 def file_token_budget(

@@ -26,7 +26,7 @@ def output_reserve(context_window: int, max_output_tokens: int = 0) -> int:
 
     max_output_tokens   the longest answer; 0: 35 % of the window, at most 64,000
 
-    Raises UsageError for what is no number of tokens, ConfigError for an answer that is as large as the window.
+    Raises UsageError for what is no number of tokens.
     """
     return _budget(context_window, max_output_tokens).reserve_tokens
 

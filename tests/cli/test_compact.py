@@ -116,11 +116,6 @@ def test_responses_items_come_back_as_they_were(tmp_path: Path) -> None:
         ('[{"role": "user", "content": "x"}]', ("--target", "1.5"), "above 0 up to 1"),
         ('[{"role": "user", "content": "x"}]', ("--target", "lots"), "above 0 up to 1"),
         ('[{"role": "user", "content": "x"}]', ("--stages", "shrink"), "prune, deduplicate, summarize, truncate"),
-        (
-            '[{"role": "user", "content": "x"}]',
-            ("--context-window", "4000", "--max-output-tokens", "4000"),
-            "does not fit the window",
-        ),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(

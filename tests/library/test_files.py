@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -46,6 +47,18 @@ def test_characters_are_never_split(text: str, most: int, direction: str) -> Non
     cut.content.encode("utf-8")
     assert cut.truncated or cut.content == text
     assert "\ufffd" not in cut.content or "\ufffd" in text
+    assert len(cut.content.encode()) <= most
+
+
+@given(st.text(min_size=60, max_size=600), st.integers(1, 500), st.sampled_from(["both", "head", "tail"]))
+def test_what_is_added_counts_towards_the_bytes(text: str, most: int, direction: str) -> None:
+    with TemporaryDirectory() as folder:
+        cut = nca.truncate_tool_output(text, max_bytes=most, direction=direction, save_to=folder)
+    assert len(cut.content.encode()) <= most
+    assert cut.truncated == (len(text.encode()) > most)
+    if cut.saved_path and most > len(cut.saved_path.encode()) + 120:
+        assert cut.content.endswith(f"\n[Full output saved to {cut.saved_path}]")
+        assert "[Output truncated from " in cut.content
 
 
 def test_the_whole_is_saved_and_named(tmp_path: Path) -> None:
