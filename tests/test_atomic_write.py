@@ -1,4 +1,4 @@
-"""An atomic write: the new content or the old one, never a part, and nothing left behind."""
+"""Atomic writes: the new content or the old, never a part, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README and docs say what is so: their commands and flags exist, their links lead somewhere, their code runs."""
+"""README and docs match the program: commands and flags exist, links resolve, code runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events are JSON objects whose type is the record's name in snake case."""
+"""Events are JSON objects whose type is the class name in snake case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine for a program: dicts in and out, nothing handed in is changed, and it always lands."""
+"""The engine for programs: dicts in and out, arguments unchanged, and a valid result."""
 
 from __future__ import annotations
 

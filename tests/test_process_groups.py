@@ -1,4 +1,4 @@
-"""Programs that nca started: whether one of them still runs, and the end of all."""
+"""Programs that nca started: whether one still runs, and how all are ended."""
 
 from __future__ import annotations
 

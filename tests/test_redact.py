@@ -1,4 +1,4 @@
-"""Keys do not leave with a text; what only looks a little like one stays."""
+"""Keys are redacted; text that only resembles one stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI-shaped dicts in and out: what is kept, what is refused and how it is said."""
+"""OpenAI-shaped dicts in and out: what is kept, what is refused, and the errors."""
 
 from __future__ import annotations
 

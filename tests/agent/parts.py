@@ -1,4 +1,4 @@
-"""Parts of a conversation on their own, for tests of one of them."""
+"""Parts of a conversation, built separately for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that need the person's word: who is asked, what an answer means, and what no answer can allow."""
+"""Approval of tool calls: who is asked, what each answer means, and what no answer can allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation recalls: its whole log, other sessions, notes and the days' memory."""
+"""What recall finds: the whole log, other sessions, notes and daily memory files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction prepared between two turns."""
+"""Compactions prepared between two turns."""
 
 from __future__ import annotations
 

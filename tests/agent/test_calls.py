@@ -1,4 +1,4 @@
-"""The calls of one answer: readers side by side, writers one by one; circles; and what is said meanwhile."""
+"""The tool calls of one answer: readers in parallel, writers one by one; repeated calls; messages typed meanwhile."""
 
 from __future__ import annotations
 

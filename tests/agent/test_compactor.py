@@ -1,4 +1,4 @@
-"""The compactor on its own: what it asks the model for a summary, and when it stops trying."""
+"""The compactor alone: what it asks a summarizer, and when it gives up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation from its way in: real store on disk, real tools, a scripted model."""
+"""Whole conversations with a real store on disk, real tools and a scripted model."""
 
 from __future__ import annotations
 

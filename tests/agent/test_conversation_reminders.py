@@ -1,4 +1,4 @@
-"""Reminders and sections in a conversation: with the person's message, once, and never moved afterwards."""
+"""Reminders and sections in a conversation: sent with the person's message, once, and never moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages of other packages in a conversation: on a thread of their own, and whatever they do, one line says it."""
+"""Stages of other packages in a conversation: they run on a thread, and each failure is reported in one line."""
 
 from __future__ import annotations
 

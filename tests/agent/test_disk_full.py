@@ -1,4 +1,4 @@
-"""A disk that fills up at any moment of a turn: said in one line, nothing lost, and all goes on when there is room."""
+"""A disk that fills up at any moment of a turn: one clear line, nothing lost, and the session continues later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system prompt: nca's own or the person's, and the sections behind it in their order."""
+"""The system prompt: nca's own or the person's, and its sections in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person changes about the view: messages in short, one part summarized, and all of it taken back."""
+"""Changes of the view by the person: shorten messages, summarize one part, undo all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP servers in a conversation: a model's call to its result in the log, approval, and what is taken up when."""
+"""MCP servers in a conversation: calls and results, approval, and when changes of a server apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes and the day's memory: bounded, private, whole or untouched."""
+"""Notes and daily memory files: limited in size, private, and written atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `@` brings in beside text files: listings, images, and one clear line for everything else."""
+"""`@` mentions besides text files: folder listings, images, and one clear line for everything else."""
 
 from __future__ import annotations
 

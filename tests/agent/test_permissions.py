@@ -1,4 +1,4 @@
-"""A tool that may change things runs only where the person's mode lets it."""
+"""A tool that may change something runs only if the permission mode allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AGENTS.md up the tree and .nca/instructions.md: found, bounded, told, and in every request."""
+"""AGENTS.md up the tree and .nca/instructions.md: found, limited in size, reported, and in every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation whose provider compacts by itself: real HTTP, litellm, store on disk."""
+"""Conversations whose provider compacts: real HTTP, litellm, a store on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation that was opened for reading: everything can be looked at, nothing is asked and nothing written."""
+"""Conversations opened for reading: everything can be looked at, nothing is asked or written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recall lists of a log: rules, decisions, errors, files, a file's uses, a turn."""
+"""What recall lists of a log: rules, decisions, errors, files, the uses of a file, a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of an answer that is not the whole of one."""
+"""Notices about incomplete answers."""
 
 import pytest
 

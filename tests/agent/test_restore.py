@@ -1,4 +1,4 @@
-"""A session that is resumed as text: the words of its newest turns, the rest one undo away."""
+"""Sessions resumed as text: the newest turns, with the rest one undo away."""
 
 from __future__ import annotations
 

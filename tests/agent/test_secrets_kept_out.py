@@ -1,4 +1,4 @@
-"""Keys that lie in a project: 30 of them, in 12 formats, none of which gets further than the tool that read it."""
+"""Keys in a project: 30 in 12 formats, and none gets past the tool that read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's commands in a conversation: cut once, saved once, found again, and without keys."""
+"""Commands of the model in a conversation: output shortened, saved and found again, and without keys."""
 
 from __future__ import annotations
 

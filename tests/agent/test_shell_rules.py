@@ -1,4 +1,4 @@
-"""The person's rules and the shell: what allows speaks of one simple command, what denies finds it in any chain."""
+"""Permission rules and the shell: an allow rule covers one simple command, a deny rule is found in any chain."""
 
 from __future__ import annotations
 

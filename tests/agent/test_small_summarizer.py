@@ -1,4 +1,4 @@
-"""A summarizer whose window holds only a part of what it is to summarize, in real conversations."""
+"""Summarizers whose window is smaller than the text, in real conversations."""
 
 from __future__ import annotations
 

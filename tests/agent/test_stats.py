@@ -1,4 +1,4 @@
-"""What is in the window, for /context and programs: the heaviest items and how much each matters."""
+"""Statistics of the context for /context and programs: the largest items and their importance."""
 
 from __future__ import annotations
 

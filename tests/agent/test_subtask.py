@@ -1,4 +1,4 @@
-"""The task tool: a question in a window of its own, and only its answer comes back."""
+"""The task tool: a question in a separate context, of which only the answer comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/model in mid-chat: a smaller window compacts before the next request, and says so at once."""
+"""/model during a chat: a smaller window compacts before the next request, and says so at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nca's own tools in a conversation: what is offered, what a change shows, what a compaction leaves."""
+"""nca's own tools in a conversation: which are offered, what a change shows, and what a compaction keeps."""
 
 from __future__ import annotations
 

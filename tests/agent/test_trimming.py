@@ -1,4 +1,4 @@
-"""Turn trimming in a conversation: a summary, the day's memory file, and an undo."""
+"""Turn trimming in a conversation: the summary, the daily memory file, and undo."""
 
 from __future__ import annotations
 

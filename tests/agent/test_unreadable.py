@@ -1,4 +1,4 @@
-"""A message of the log that cannot be read: one line says so, nothing moves, and once it can be read all goes on."""
+"""Unreadable messages in the log: one line says so, nothing moves, and all continues once they can be read."""
 
 from __future__ import annotations
 

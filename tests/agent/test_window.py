@@ -1,4 +1,4 @@
-"""The window of a session that is opened again: the same number as before."""
+"""The window of a reopened session measures the same as before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a made-up run, small enough to be read."""
+"""Figures of an invented run, small enough to read."""
 
 from __future__ import annotations
 

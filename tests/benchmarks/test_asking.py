@@ -1,4 +1,4 @@
-"""The protocol between the benchmark and a peer's adapter, with a peer of our own in a process of its own."""
+"""The protocol between the benchmark and an adapter, with a trivial adapter in a real process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peers that cannot be installed are reported, without where was looked for them."""
+"""Programs that cannot be installed are reported, without the places that were searched."""
 
 from __future__ import annotations
 

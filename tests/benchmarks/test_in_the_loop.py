@@ -1,4 +1,4 @@
-"""A session with planted facts, compacted as a chat is: what stays readable whatever writes the summaries."""
+"""Sessions with planted facts, compacted as in a chat: what stays readable, whoever writes the summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: by the messages alone, whoever made them."""
+"""The judge looks at the messages alone."""
 
 from __future__ import annotations
 

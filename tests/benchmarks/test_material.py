@@ -1,4 +1,4 @@
-"""Generated sessions: the same for a seed, valid, and with everything in them that a compaction can lose."""
+"""Generated sessions: equal for equal seeds, valid, and with everything that a compaction can lose."""
 
 from __future__ import annotations
 

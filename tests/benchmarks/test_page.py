@@ -1,4 +1,4 @@
-"""The page, its pictures and README's table: from the figures alone."""
+"""The page, its pictures and README's table, made from the figures alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peer that keeps the newest messages, for tests of the protocol; its variants go wrong in known ways."""
+"""An adapter that keeps the newest messages, for tests of the protocol. Its variants fail in known ways."""
 
 from __future__ import annotations
 

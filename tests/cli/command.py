@@ -1,4 +1,4 @@
-"""Running `nca` as a person's shell does: a process of its own, with a home of its own."""
+"""Run `nca` as a shell does: in its own process, with its own home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects that want to act before anybody trusted them. Each builder makes one in an empty directory."""
+"""Projects that try to act before anybody trusts them. Each function creates one in an empty directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs commands of nca in many projects and tells what was started, connected to and read. Not a test.
+"""Run commands of nca in many projects and report what was started, connected to and read. Not a test.
 
 Standard input is a JSON list of directories, standard output a JSON list of [directory, command, exit code, events].
 """

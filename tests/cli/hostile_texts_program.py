@@ -1,4 +1,4 @@
-"""Runs commands of nca over a store full of hostile texts and tells what they wrote, as to a terminal. Not a test.
+"""Run commands of nca on a store of hostile texts and report what they wrote to a terminal. Not a test.
 
 Standard input is a JSON list of argument lists; standard output a JSON list of [arguments, what was written].
 """

@@ -1,4 +1,4 @@
-"""The public reference servers from npm, where they are installed (scripts/test_mcp_servers.py)."""
+"""The public MCP reference servers from npm, if they are installed (scripts/test_mcp_servers.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command itself: version, help, wrong words, and what it does not import."""
+"""The command itself: version, help, unknown words, and what it does not import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two at once: the second `nca` on a session is told who has it, and reads it, copies it, or leaves."""
+"""A second `nca` on the same session is told who has it, and can read it, fork it, or quit."""
 
 from __future__ import annotations
 

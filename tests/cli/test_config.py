@@ -1,4 +1,4 @@
-"""`nca config` as a person uses it, through a Typer of its own."""
+"""`nca config` as a person uses it."""
 
 from __future__ import annotations
 

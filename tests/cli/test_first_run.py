@@ -1,4 +1,4 @@
-"""What stands above the first prompt."""
+"""The lines above the first prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that several commands share: declared once, and each sets the setting that its name says."""
+"""Flags that several commands share: declared once, and each sets the setting that its name says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project that may be anyone's starts nothing, reaches nothing and changes nothing before a person trusts it."""
+"""An untrusted project starts nothing, connects to nothing and changes nothing."""
 
 from __future__ import annotations
 

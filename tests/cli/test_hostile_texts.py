@@ -1,4 +1,4 @@
-"""What is stored, configured or typed reaches the terminal as text through every command of nca's."""
+"""Stored, configured and typed text reaches the terminal as text only, through every command."""
 
 from __future__ import annotations
 

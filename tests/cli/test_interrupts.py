@@ -1,4 +1,4 @@
-"""Ctrl-C ends any wait, in `nca run` and in the chat, and leaves a valid session that can be gone on with."""
+"""Ctrl-C ends any wait, in `nca run` and in the chat, and leaves a valid session that can be continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nca loop as a person starts it: in a pseudo-terminal or a pipe, against a provider on loopback."""
+"""`nca loop` as a person starts it: in a pseudo-terminal or a pipe, with a provider on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of the chat, read without Typer: the same words, and the same meaning."""
+"""The arguments of the chat, parsed without Typer, mean the same as with it."""
 
 from __future__ import annotations
 

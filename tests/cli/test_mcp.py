@@ -1,4 +1,4 @@
-"""MCP servers with the program itself: nothing starts that nobody asked for, and nothing stays."""
+"""MCP servers with the whole program: none starts unasked, and none outlives it."""
 
 from __future__ import annotations
 

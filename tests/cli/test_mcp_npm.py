@@ -1,4 +1,4 @@
-"""The public reference servers of MCP in the chat, from /mcp through tool calls to a compacted result."""
+"""The public MCP reference servers in the chat, from /mcp through tool calls to a compacted result."""
 
 from __future__ import annotations
 

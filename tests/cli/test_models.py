@@ -1,4 +1,4 @@
-"""`nca models` and `nca doctor`, with nothing of this machine but its Python."""
+"""`nca models` and `nca doctor`, on a machine with nothing but Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands look for a model on this machine, and where: only those that need one, only the usual ports."""
+"""Which commands look for models on this machine: only those that need one, and only at the usual ports."""
 
 from __future__ import annotations
 

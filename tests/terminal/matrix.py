@@ -1,4 +1,4 @@
-"""One chat in one of the many places that a program can be started in: terminal or pipe, TERM, locale, colour, size."""
+"""A chat in one of many environments: terminal or pipe, TERM, locale, colour, size."""
 
 from __future__ import annotations
 

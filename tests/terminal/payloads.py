@@ -1,4 +1,4 @@
-"""Texts that would do something to a terminal if it got them, and what of a terminal's bytes is nca's own.
+"""Texts that would control a terminal, and how to tell them from nca's own output.
 
 Each sequence carries the number 1337, which nca never sends, so that it cannot pass for one of nca's.
 """

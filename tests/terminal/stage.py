@@ -1,4 +1,4 @@
-"""A chat over a scripted model with what it says caught in two texts, for tests of commands and drawing."""
+"""A chat over a scripted model whose output is captured, for tests of commands and drawing."""
 
 from __future__ import annotations
 

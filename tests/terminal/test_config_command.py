@@ -1,4 +1,4 @@
-"""/config: found, understood, changed, taken back, kept."""
+"""/config: find, explain, change, unset and save settings."""
 
 from __future__ import annotations
 

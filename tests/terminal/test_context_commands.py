@@ -1,4 +1,4 @@
-"""/context beyond compacting and undoing: expand, pin, preview, and what history and show tell."""
+"""/context expand, pin, preview, history and show."""
 
 from __future__ import annotations
 

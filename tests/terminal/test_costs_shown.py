@@ -1,4 +1,4 @@
-"""What a person sees of money: /cost, /context, and the line of a compaction."""
+"""Costs as a person sees them: /cost, /context, and the line of a compaction."""
 
 from __future__ import annotations
 

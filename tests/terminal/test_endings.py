@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, SIGHUP and a terminal that is closed, at any moment: the prompt or the end, and nothing is lost.
+"""Ctrl-C, SIGTERM, SIGHUP and a closed terminal at any moment: nothing is lost.
 
 `make endings` (NCA_ENDINGS=1) is the whole sweep, some 700 chats in half an hour; else there are a few at places that
 once were wrong or are of another kind than the others.

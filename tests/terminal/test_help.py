@@ -1,4 +1,4 @@
-"""/help: one screen that names what a new person should find, and examples that work."""
+"""/help: one screen with everything that a new person needs, and examples that work."""
 
 from __future__ import annotations
 

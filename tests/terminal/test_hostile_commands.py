@@ -1,4 +1,4 @@
-"""What was stored once is shown by many commands: none of them gives the terminal anything but text."""
+"""Commands that show stored text send the terminal nothing but text."""
 
 from __future__ import annotations
 

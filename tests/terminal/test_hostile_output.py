@@ -1,4 +1,4 @@
-"""No text of others does anything to the terminal, whichever way it comes: every sink gets every payload."""
+"""Foreign text never controls the terminal: every payload through every sink."""
 
 from __future__ import annotations
 

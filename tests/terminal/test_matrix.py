@@ -1,4 +1,4 @@
-"""The chat where it may be started: every TERM, pipe, locale, colour and size; `make endings` tries all 800 places."""
+"""The chat in every environment: TERM, pipe, locale, colour and size. `make endings` tries all 800."""
 
 from __future__ import annotations
 

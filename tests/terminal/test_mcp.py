@@ -1,4 +1,4 @@
-"""/mcp over real servers, and a server's prompt in the chat."""
+"""/mcp with real servers, and a server's prompt in the chat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gauge, the panel, the commands' lines, the notices, the events and the JSON: one usage, whatever happened."""
+"""Gauge, panel, command output, notices, events and JSON all show the same usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The toolbar and the panels in a real terminal, from small to large: on one screen, and true at once."""
+"""Toolbar and panels in a real terminal at all sizes: on one screen, and up to date at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A window that is dragged about while an answer streams: two hundred sizes, from one cell to a wall."""
+"""A window that is resized while an answer streams: two hundred sizes, from one cell to very large."""
 
 from __future__ import annotations
 

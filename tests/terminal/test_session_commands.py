@@ -1,4 +1,4 @@
-"""What the session commands say and suggest, without a terminal."""
+"""Output and suggestions of the session commands, without a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place where another conversation takes over: what goes on, what ends, and what stays after an error."""
+"""Switching to another session: what continues, what ends, and what remains after an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/new, /resume, /sessions, /rename and /export in a real terminal: the chat goes on with another session."""
+"""/new, /resume, /sessions, /rename and /export in a real terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`!command`: run where the person types, shown as it runs, brought along with the next message or not."""
+"""`!command`: runs in the prompt's directory, is shown while it runs, and joins the next message or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/show and /copy: what a call did, what was thought, and an answer on the clipboard."""
+"""/show and /copy: a tool call, the reasoning, and an answer on the clipboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals where nothing comes round to them: a loop that is busy, a program that has something to clear away."""
+"""Signals while the event loop is busy or a program has to clean up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/tools: permission, weight and history of each tool; /cost by model and purpose."""
+"""/tools: permission, size and history of each tool; /cost by model and purpose."""
 
 from __future__ import annotations
 

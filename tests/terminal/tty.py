@@ -1,4 +1,4 @@
-"""A real pseudo-terminal with a program in it, and the screen as a person would see it."""
+"""A program in a real pseudo-terminal, and its screen."""
 
 from __future__ import annotations
 

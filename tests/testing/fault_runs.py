@@ -1,4 +1,4 @@
-"""Runs the provider's scripts through the real commands, many at a time, and says what came of each.
+"""Run the provider's failures through the real commands, many at a time, and report the outcome of each.
 
 Each script has a home of its own (settings, store, files for the tools); those that need it have a long talk in their
 store. Afterwards the store is opened, as any later command would open it.

@@ -1,4 +1,4 @@
-"""A module of Python in a pseudo-terminal, forked from a process that has everything imported (see `forks`)."""
+"""Run a Python module in a pseudo-terminal, forked from a process that has imported everything (see `forks`)."""
 
 from __future__ import annotations
 

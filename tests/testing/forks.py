@@ -1,4 +1,4 @@
-"""Runs many commands of `nca` as processes of their own, and pays for the import of litellm once.
+"""Run many `nca` commands as separate processes that share one import of litellm.
 
 A child process imports everything and forks one process for each order, which then is what `nca` is from a shell:
 its own arguments, environment, directory, standard streams and signals.

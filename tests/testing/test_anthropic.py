@@ -1,4 +1,4 @@
-"""The loopback that speaks Anthropic's Messages API, asked without litellm."""
+"""The loopback provider for Anthropic's Messages API, called without litellm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real error replies (tests/models/errors.jsonl), word for word and with their status, through `nca run`."""
+"""Real error replies (tests/models/errors.jsonl), with their text and status, through `nca run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every script of the provider through the chat: the same, and afterwards the session goes on with another model."""
+"""Every failure of the provider in the chat; afterwards the session continues with another model."""
 
 from __future__ import annotations
 

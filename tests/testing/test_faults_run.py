@@ -1,4 +1,4 @@
-"""Every script of the provider through `nca run`: what is said, stored and sent."""
+"""Every failure of the provider through `nca run`: what is shown, stored and sent."""
 
 from __future__ import annotations
 

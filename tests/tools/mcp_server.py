@@ -1,4 +1,4 @@
-"""A server written with the official SDK, run as a program: `python -m tests.tools.mcp_server [http PORT]`.
+"""An MCP server written with the official SDK: `python -m tests.tools.mcp_server [http PORT]`.
 
 Its environment variable NCA_TEST_SERVER names ways to misbehave at the start: silent, dying, listing-nonsense.
 """

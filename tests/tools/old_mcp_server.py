@@ -1,4 +1,4 @@
-"""A server of the protocol of 2025-11-25, by hand: it notifies unasked, and does what the SDK would not do."""
+"""A hand-written server for protocol 2025-11-25: it notifies unasked, and does what the SDK would not do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command lines that try to pass for harmless ones, and some that are harmless.
+"""Command lines that look harmless and are not, and some that are.
 
 Each group names its trick. None of SLY may run without asking, in the project that tests/tools/test_reading.py makes:
 the root holds notes.txt, src/a.py, sub/, a link `outside` to a folder beside it, `key` to a file there, `--output=x`

@@ -1,4 +1,4 @@
-"""MCP servers that are really started and spoken to, with the official SDK on both sides."""
+"""MCP servers that are really started, with the official SDK on both sides."""
 
 from __future__ import annotations
 

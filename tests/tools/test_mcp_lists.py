@@ -1,4 +1,4 @@
-"""Lists of a server that change while it runs, in both ways of telling that the protocol has had."""
+"""Lists of a server that change while it runs, announced in both ways that the protocol has had."""
 
 from __future__ import annotations
 

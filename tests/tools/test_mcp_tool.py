@@ -1,4 +1,4 @@
-"""The tools of MCP servers as providers take them: names, schemas and descriptions within bounds."""
+"""MCP tools as providers accept them: names, schemas and descriptions within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No path, however written, gets a tool out of its root: names, links of every kind, and links put in meanwhile."""
+"""No path leads a tool out of its root: names, links of every kind, and links added meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modes against permissions."""
+"""Permission modes and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands run without asking: none of the sly ones, and those that plainly read."""
+"""Which commands run without asking: those that provably only read."""
 
 from __future__ import annotations
 

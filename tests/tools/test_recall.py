@@ -1,4 +1,4 @@
-"""recall: answers are bounded, carry ids, and say that they are data."""
+"""recall: answers are limited in size, carry ids, and say that they are data."""
 
 from __future__ import annotations
 

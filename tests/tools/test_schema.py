@@ -1,4 +1,4 @@
-"""A typed signature as a JSON schema, and arguments checked against it."""
+"""Typed signatures as JSON schemas, and arguments checked against them."""
 
 from __future__ import annotations
 

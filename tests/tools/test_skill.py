@@ -1,4 +1,4 @@
-"""Skills: found in two folders, listed within a bound, read on demand, and never pruned."""
+"""Skills: found in two folders, listed within a limit, read on demand, and never pruned."""
 
 from __future__ import annotations
 

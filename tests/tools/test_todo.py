@@ -1,4 +1,4 @@
-"""The list of what is to be done: kept by its newest call, in view as long as something is open."""
+"""The todo list: kept by its newest call, in view while a step is open."""
 
 from __future__ import annotations
 

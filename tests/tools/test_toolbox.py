@@ -1,4 +1,4 @@
-"""The toolbox: what the model is told, and that nothing a model or a tool does gets out of it."""
+"""The toolbox: what the model is told, and that no error of a model or tool escapes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which format a session's file gets."""
+"""The format of an exported session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML of a session: one file, every text inert, hidden messages and compactions where they belong."""
+"""A session as HTML: one file, all text inert, hidden messages and compactions in their places."""
 
 from __future__ import annotations
 

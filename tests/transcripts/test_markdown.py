@@ -1,4 +1,4 @@
-"""The Markdown of a session: readable, in order, and no text takes over what follows it."""
+"""A session as Markdown: readable, in order, and no text changes what follows it."""
 
 from __future__ import annotations
 

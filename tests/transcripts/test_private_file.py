@@ -1,4 +1,4 @@
-"""A file for its owner alone, whole or not at all."""
+"""Private files: readable by their owner only, written completely or not at all."""
 
 from __future__ import annotations
 

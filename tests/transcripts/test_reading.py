@@ -1,4 +1,4 @@
-"""Transcripts as people have them: arrays, JSON lines, objects, with a mark at the start or broken."""
+"""Transcripts as people have them: arrays, JSON lines, objects, with a byte-order mark or broken."""
 
 from __future__ import annotations
 

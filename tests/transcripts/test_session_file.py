@@ -1,4 +1,4 @@
-"""nca's own file is read back whole; other programs' files become sessions, or one clear error."""
+"""nca's own files are read back completely; those of other programs become sessions or one clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of the context: what was reported or estimated, and the compactions."""
+"""The chart of the context: reported or estimated sizes, and the compactions."""
 
 from __future__ import annotations
 

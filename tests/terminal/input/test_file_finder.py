@@ -1,4 +1,4 @@
-"""Files behind an @."""
+"""Finding files for `@`."""
 
 from __future__ import annotations
 

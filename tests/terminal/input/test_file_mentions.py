@@ -1,4 +1,4 @@
-"""What stands behind an @ while it is typed."""
+"""`@path` while it is typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was typed before: the file, and the suggestion behind the cursor."""
+"""The history file and the suggestions from it."""
 
 from __future__ import annotations
 

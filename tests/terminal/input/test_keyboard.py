@@ -1,4 +1,4 @@
-"""The parser of keys: pastes that do not end, ends that are not the paste's, keys in pieces."""
+"""The key parser: pastes without an end, forged ends of a paste, keys in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keys make of a line where no prompt stands."""
+"""Line editing without a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MCP servers add to the prompt's suggestions: in a terminal, and as far as names go."""
+"""Completion of MCP prompts and resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folded pastes, and how the prompt draws its text."""
+"""Folded pastes, and how the prompt displays its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typing while nca works: what is shown, sent, kept and mended."""
+"""Typing while nca works: what is shown, sent, kept and edited."""
 
 from __future__ import annotations
 

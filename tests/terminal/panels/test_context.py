@@ -1,4 +1,4 @@
-"""The panel of /context: one screen in every window, legible without colours, and everything that one can do."""
+"""The /context panel: one screen at every size, readable without colours, with all commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Being asked in the chat: what is shown, which key means what, and which keys mean nothing."""
+"""Approval questions in the chat: what is shown, what each key does, and which keys do nothing."""
 
 from __future__ import annotations
 

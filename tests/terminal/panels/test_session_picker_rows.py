@@ -1,4 +1,4 @@
-"""What the picker lists and how it draws it, at every size."""
+"""What the session picker lists and how it draws it, at every size."""
 
 from __future__ import annotations
 

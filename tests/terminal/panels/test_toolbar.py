@@ -1,4 +1,4 @@
-"""The toolbar fits every window, and its gauge is the one usage."""
+"""The toolbar fits every window, and its gauge shows the one usage."""
 
 from __future__ import annotations
 

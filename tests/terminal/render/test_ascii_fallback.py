@@ -1,4 +1,4 @@
-"""Signs that an encoding cannot carry."""
+"""Symbols that an encoding lacks."""
 
 from __future__ import annotations
 

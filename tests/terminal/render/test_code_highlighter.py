@@ -1,4 +1,4 @@
-"""Code that is coloured line by line looks as if it had been coloured as a whole."""
+"""Code coloured line by line looks the same as code coloured as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change as a person reads it."""
+"""Diffs as a person reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events on a screen: what a person sees of them."""
+"""Events on a screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming Markdown: the same whatever the chunks, each block once, safe, and linear."""
+"""Streaming Markdown: independent of the chunks, each block drawn once, safe, and linear."""
 
 from __future__ import annotations
 

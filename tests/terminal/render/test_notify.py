@@ -1,4 +1,4 @@
-"""Who looks elsewhere is told once that nca is done or waits, and nobody else is."""
+"""Notifications come once, and only if the person may be looking elsewhere."""
 
 from __future__ import annotations
 

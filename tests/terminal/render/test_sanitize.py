@@ -1,4 +1,4 @@
-"""The one gate in front of the terminal."""
+"""Sanitizing text for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours that can be read on the background at hand, and none where none is wanted."""
+"""Colours that are readable on the background, and none where none is wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way for the provider to fail that is tried, with what must come of it; by the model's name."""
+"""All provider failures that are tried, with the expected outcome, by the model's name."""
 
 from __future__ import annotations
 

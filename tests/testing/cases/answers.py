@@ -1,4 +1,4 @@
-"""The answer itself: its end, its usage, its thoughts, and errors that stand in its place."""
+"""Answers: how they end, their usage, their reasoning, and errors in their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Success with a body that is no answer, or one of another form than was asked for."""
+"""Successful responses whose body is no answer, or has another form than requested."""
 
 from __future__ import annotations
 

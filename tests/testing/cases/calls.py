@@ -1,4 +1,4 @@
-"""Tool calls in every shape that providers give them."""
+"""Tool calls in every shape in which providers send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A way for the provider to fail, and what must come of it in a turn."""
+"""A provider failure, and the expected outcome of the turn."""
 
 from __future__ import annotations
 

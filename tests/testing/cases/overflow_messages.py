@@ -1,4 +1,4 @@
-"""How providers word a context overflow; <prompt>, <asked>, <limit> and <output> stand for numbers."""
+"""How providers word a context overflow. <prompt>, <asked>, <limit> and <output> stand for numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context overflows in the words and with the statuses of real providers, and limits that only sound alike.
+"""Context overflows with the words and statuses of real providers, and errors that only sound like one.
 
 The provider refuses what is larger than WINDOW_TOKENS; what comes back has the true numbers where the provider's
 words have numbers. Each must be answered by one compaction and a smaller request, never by the same request again.

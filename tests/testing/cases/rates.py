@@ -1,4 +1,4 @@
-"""Rate limits: how long a provider asks to wait, in all its forms, and when waiting cannot help."""
+"""Rate limits: how long a provider asks to wait, in all forms, and when waiting cannot help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors by their status: what waiting cures and what it cannot."""
+"""Errors by status: which a retry can cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream of events: odd but legal forms, broken ones, and errors inside."""
+"""Event streams: unusual but legal forms, broken ones, and errors inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A summarizer that fails: the talk's own requests are answered, those for a summary are not."""
+"""A summarizer that fails, while the chat's own requests are answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connection: refused, reset, cut, stalled, dripping, or not what its headers say."""
+"""Connections: refused, reset, cut, stalled, slow, or not what the headers say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file holds the old content or the new, even if the process that writes it is killed."""
+"""A file holds the old content or the new, even if the process is killed while writing."""
 
 from __future__ import annotations
 

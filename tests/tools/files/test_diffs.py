@@ -1,4 +1,4 @@
-"""Diffs: what they show is what git would apply."""
+"""Diffs are what git would apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""write_file and edit_file on real files: what they change, what they keep, what they refuse."""
+"""write_file and edit_file on real files: what they change, keep and refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""read_file of images: shown to models that see, one line for others."""
+"""read_file on images: shown to models that accept images, one line for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""read_file and list_directory on real files: ranges, sizes, encodings, links, and what is no file."""
+"""read_file and list_directory on real files: ranges, sizes, encodings, links, and things that are no files."""
 
 from __future__ import annotations
 

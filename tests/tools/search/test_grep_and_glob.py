@@ -1,4 +1,4 @@
-"""grep on real files: what it finds, what it leaves out, and that it always comes to an end."""
+"""grep and glob on real files: what they find, what they leave out, and that they always end."""
 
 from __future__ import annotations
 

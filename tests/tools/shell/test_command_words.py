@@ -1,4 +1,4 @@
-"""Plain words or nothing: what is taken means the same to a real shell."""
+"""Command words: accepted lines mean the same to a real shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No key reaches a command, however it is kept; what programs need does."""
+"""No key reaches a command, however it is stored; programs still get what they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An output in bounded memory: the same beginning and end as if all of it had been kept."""
+"""Output in limited memory: the same beginning and end as the whole output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real commands that make trouble: the prompt is back, memory stays small, nothing is left behind."""
+"""Real commands that misbehave: the prompt returns, memory stays small, and nothing is left running."""
 
 from __future__ import annotations
 

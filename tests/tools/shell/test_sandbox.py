@@ -1,4 +1,4 @@
-"""The sandbox: what bubblewrap is asked for, and that nothing runs where it cannot be had."""
+"""The sandbox: the arguments for bubblewrap, and that nothing runs if it is missing."""
 
 from __future__ import annotations
 

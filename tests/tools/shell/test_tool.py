@@ -1,4 +1,4 @@
-"""The shell tool: what it needs, what a person is shown, and what rules may name."""
+"""The shell tool: its permission, what the person sees, and the names that rules can match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fetch_url against a server on loopback: what it reads, what it refuses, and what it never sends."""
+"""fetch_url with a server on loopback: what it reads, what it refuses, and what it never sends."""
 
 from __future__ import annotations
 
