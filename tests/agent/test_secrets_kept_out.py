@@ -108,9 +108,9 @@ async def test_none_of_them_is_kept_or_sent(tmp_path: Path, monkeypatch: pytest.
     project.mkdir()
     for number, secret in enumerate(SECRETS.values()):
         (project / f"f{number}.txt").write_text(f"before\n{FORMATS[form](secret)}after\n")
-    (project / "all.txt").write_text("".join(FORMATS[form](secret) for secret in SECRETS.values()) * 30)
+    (project / "all.txt").write_text("".join(f"{FORMATS[form](secret)}\n" for secret in SECRETS.values()) * 30)
     reads = [ToolCall(f"r{number}", "read_file", f'{{"path": "f{number}.txt"}}') for number in range(len(SECRETS))]
-    search = ToolCall("g", "grep", '{"pattern": "."}')
+    search = ToolCall("g", "grep", '{"pattern": ".", "max_results": 1000}')
     whole = ToolCall("w", "read_file", '{"path": "all.txt"}')
     model = ScriptedModel([Message("assistant", tool_calls=(*reads, search, whole)), "Done."], facts=FACTS)
     events: list[Event] = []
