@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 Mark = Literal["rules", "corrections", "decisions", "findings"]
 LONGEST_FILLER_CHARS = 60
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*|\n+")
+_SENTENCE_END = re.compile(r"(?m)(?<=[.!?…])(?<!\s\d\.)(?<!\s\d\d\.)(?<!^\d\.)(?<!^\d\d\.)\s+|(?<=[。！？])\s*|\n+")
+"""Not after an ordinal ("am 4. Februar") or the number of an item in a list."""
 
 
 @cache

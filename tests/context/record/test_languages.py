@@ -106,3 +106,24 @@ def test_words_of_spaced_languages_are_whole_words() -> None:
 
 def test_sentences_end_as_each_script_ends_them() -> None:
     assert sentences("One. Two! 三。四？\n- five") == ["One.", "Two!", "三。", "四？", "- five"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Bus 117 zählt nicht, aber nur am 4. Februar.",
+        "Die Durchsicht ist am 19. Februar.",
+        "2. Never touch the lock file.",
+    ],
+)
+def test_an_ordinal_ends_no_sentence(sentence: str) -> None:
+    assert sentences(f"{sentence} Next.") == [sentence, "Next."]
+
+
+def test_a_name_that_ends_with_a_digit_may_end_a_sentence() -> None:
+    assert sentences("The bucket is hum-7. Remember this.\nOne.\n10. Ten.") == [
+        "The bucket is hum-7.",
+        "Remember this.",
+        "One.",
+        "10. Ten.",
+    ]
