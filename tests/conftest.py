@@ -1,4 +1,4 @@
-"""What all tests share: how properties are tried, and what is told of tests that were skipped."""
+"""Fixtures for all tests: settings of hypothesis, and the report about skipped tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole task in a git repository, through `nca run`: find what fails, read, edit, run, report, while it compacts."""
+"""A complete task in a git repository through `nca run`: find the failure, read, edit, run, report, while it compacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nca run where money and outages matter: --json, the limit's exit code, and a fallback."""
+"""Costs and outages in `nca run`: --json, the exit code of the limit, and a fallback."""
 
 from __future__ import annotations
 

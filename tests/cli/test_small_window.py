@@ -1,4 +1,4 @@
-"""Sixty turns of real talk in a window of 4,000 tokens, over HTTP to a provider that counts for itself."""
+"""Sixty turns of a real conversation in a window of 4,000 tokens, over HTTP to a provider with its own count."""
 
 from __future__ import annotations
 

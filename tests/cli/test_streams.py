@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or that nobody reads: an exit code, at most one line, never a traceback."""
+"""Standard streams that are closed, full or unread: an exit code, at most one line, never a traceback."""
 
 from __future__ import annotations
 

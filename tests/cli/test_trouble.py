@@ -1,4 +1,4 @@
-"""Whatever lies where the sessions should be, through the commands: one clear line, nothing overwritten."""
+"""Anything in the place of the session database: one clear line, nothing overwritten."""
 
 from __future__ import annotations
 

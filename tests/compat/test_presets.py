@@ -1,4 +1,4 @@
-"""The numbers of other programs, to the token."""
+"""Token counts of other programs, to the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: a layer just above the defaults, whoever names it, and only data."""
+"""Profiles: a layer directly above the defaults, whoever sets it, that contains only data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text compression of finished turns: question and answer stay, the steps between them leave without a word."""
+"""CowAgent's condense stage: question and answer of finished turns stay, the steps between them go."""
 
 from __future__ import annotations
 

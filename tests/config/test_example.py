@@ -1,4 +1,4 @@
-"""The two generated documents: they are on disk as rendered, and say what is true."""
+"""The two generated documents are on disk as rendered, and match the program."""
 
 from __future__ import annotations
 

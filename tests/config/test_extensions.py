@@ -1,4 +1,4 @@
-"""Stages of installed packages: found by name, loaded when their turn comes, refused clearly."""
+"""Stages of installed packages: found by name, loaded when needed, refused clearly."""
 
 from __future__ import annotations
 

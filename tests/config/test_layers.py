@@ -1,4 +1,4 @@
-"""The layers of settings on real files: precedence, names, refusals, and that nothing else can come out."""
+"""The layers of settings on real files: precedence, names and refusals."""
 
 from __future__ import annotations
 

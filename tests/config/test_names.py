@@ -1,4 +1,4 @@
-"""Names from other programs: each reaches its setting, in every place where settings are named."""
+"""Names from other programs reach their setting wherever settings are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the files are."""
+"""The locations of the settings files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules in the person's own file: one more, one less, everything else stays."""
+"""Permission rules in the person's own file: adding and removing one keeps everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving a setting: what else is in the file stays, and a file that cannot be read is not touched."""
+"""Saving a setting keeps the rest of the file, and leaves an unreadable file alone."""
 
 from __future__ import annotations
 

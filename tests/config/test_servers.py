@@ -1,4 +1,4 @@
-"""`[mcp.servers.NAME]`: read, laid on one another, refused with the line, and from a project only once trusted."""
+"""`[mcp.servers.NAME]`: reading, merging layers, refusals with the line, and trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[[context.section]]` and `[[context.inject]]`: read, laid on one another, refused with the line, saved again."""
+"""`[[context.section]]` and `[[context.inject]]`: reading, merging layers, refusals with the line, saving."""
 
 from __future__ import annotations
 

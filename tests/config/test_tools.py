@@ -1,4 +1,4 @@
-"""[tools] is the person's: what runs, how long and with which variables no project decides."""
+"""No project decides the settings in [tools]: what runs, for how long, and with which variables."""
 
 from __future__ import annotations
 

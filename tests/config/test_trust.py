@@ -1,4 +1,4 @@
-"""Trust holds for one directory and one content, and for nothing else."""
+"""Trust is valid for one directory and one content only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kind of value accepts and refuses."""
+"""What each type of value accepts and refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How hard the properties of the engine try.
+"""How many examples the property tests of the engine try.
 
 Their examples are 2,000 together, or as many as NCA_FUZZ_EXAMPLES says (`make fuzz`); each property takes its share.
 The stateful machine takes one for every twenty-five of them on top: one of its examples is some thirty steps.

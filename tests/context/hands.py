@@ -1,4 +1,4 @@
-"""What a person does to the view in the machine of `test_machine`: pins, originals put back, previews."""
+"""Changes of the view by a person, as steps of `test_machine`: pins, restored originals, previews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may happen in a session: texts, calls, turns, settings and models, as the machine draws them."""
+"""Events of a session as hypothesis strategies: texts, calls, turns, settings and models."""
 
 from __future__ import annotations
 

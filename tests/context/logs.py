@@ -1,4 +1,4 @@
-"""Random logs as they happen: parallel calls, missing and duplicate results, broken arguments, odd texts."""
+"""Random logs: parallel calls, missing and duplicate results, invalid arguments, unusual texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that fails to summarize in all the ways in which real ones do."""
+"""A summarizer that fails in all the ways in which real ones do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's promises, said naively: plain lists, nothing cached, each a few lines.
+"""The invariants of the engine in naive form: plain lists, no caches, a few lines each.
 
 The engine is held against these. What returns a list returns what is wrong, one line each.
 """

@@ -1,4 +1,4 @@
-"""The reference that the machine goes by: a log and two stacks of views in plain lists, beside a real session."""
+"""The reference model of `test_machine`: a log and two stacks of views in plain lists, beside a real session."""
 
 from __future__ import annotations
 

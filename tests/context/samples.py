@@ -1,4 +1,4 @@
-"""Conversations that several tests use, and the shortest way to compact one."""
+"""Conversations for several tests, and the shortest way to compact one."""
 
 from __future__ import annotations
 

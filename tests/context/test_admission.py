@@ -1,4 +1,4 @@
-"""Sizes at the door: tool outputs and attached files, cut on character boundaries and said."""
+"""Size limits of tool outputs and attached files: cut at characters, with a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report may teach, and whom an anchor speaks for."""
+"""What a report teaches, and for whom an anchor is valid."""
 
 from __future__ import annotations
 

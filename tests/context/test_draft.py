@@ -1,4 +1,4 @@
-"""A view being made: parts with their cost, counted as what they become is counted."""
+"""A view while it is edited: its parts, counted as what they become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls read or write which lines of which file: from arguments, never from prose."""
+"""Which calls read or write which lines of a file: from arguments, never from prose."""
 
 from __future__ import annotations
 

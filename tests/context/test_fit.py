@@ -1,4 +1,4 @@
-"""Landing: below the target or the budget whatever the stages left; what gives way last, and visibly."""
+"""The last resort reaches the target or the budget after any stages; what it cuts is visible."""
 
 from __future__ import annotations
 

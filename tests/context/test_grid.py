@@ -1,4 +1,4 @@
-"""Every prefix of every transcript, at every usual window, with all stages and with each alone.
+"""Every prefix of every transcript, in every usual window, with all stages and with each alone.
 
 The test run takes a fixed sample of the excerpts in tests/data, and of one long log made of them all. A long search
 (`make fuzz`) takes every prefix, and of the transcripts in the folder NCA_TRANSCRIPTS where it names one.

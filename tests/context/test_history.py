@@ -1,4 +1,4 @@
-"""Counts run along with the log, and equal what counting anew would give."""
+"""Running counts equal a fresh count."""
 
 from __future__ import annotations
 

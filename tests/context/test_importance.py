@@ -1,4 +1,4 @@
-"""How much a message matters: an example for each mark, and what holds for any log."""
+"""The importance of messages: an example for each score, and properties for any log."""
 
 from __future__ import annotations
 

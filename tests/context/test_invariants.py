@@ -1,4 +1,4 @@
-"""What must hold for any log, on random ones."""
+"""Invariants of the engine on random logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log that is kept elsewhere answers as one in memory does, and reads only what it is asked for."""
+"""A stored log gives the same answers as one in memory, and reads only what is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session as it may go, beside a reference of lists: whatever is done in whatever order, the engine's promises hold.
+"""Random sessions beside a reference of plain lists: the invariants hold after any sequence of actions.
 
 The real parts are the window, the compactor and a store in memory; only the model is a double, with moods. After
 every step the log, the view, the numbers and the next request are held against `tests.context.promises`.

@@ -1,4 +1,4 @@
-"""Images of tool results in a request: behind the results, in a message of their own."""
+"""Images of tool results are sent after the results, in a separate message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The finer split of the one number: the parts always add up to it."""
+"""The parts of the measured tokens always add up to the total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction as a whole: it lands, or refuses with the numbers; what is untouchable stays over any number of them."""
+"""Whole compactions reach the target or refuse with the numbers, and never touch protected messages."""
 
 from __future__ import annotations
 

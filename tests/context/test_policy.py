@@ -1,4 +1,4 @@
-"""When what is due: every boundary on both sides, and what holds for all of them."""
+"""When what is due: both sides of every boundary."""
 
 from __future__ import annotations
 

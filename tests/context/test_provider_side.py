@@ -1,4 +1,4 @@
-"""A provider's own summary in the view: partition, pins and newest words stay, whatever the log."""
+"""A provider's own summary in the view: pins and newest words stay, for any log."""
 
 from __future__ import annotations
 

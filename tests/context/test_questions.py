@@ -1,4 +1,4 @@
-"""What a summarizer is asked: within its window, and data that looks like data."""
+"""Requests to a summarizer fit its window and mark the transcript as data."""
 
 from __future__ import annotations
 

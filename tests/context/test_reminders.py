@@ -1,4 +1,4 @@
-"""Reminders: due once for each crossing, armed again below, and at every so many turns."""
+"""Reminders come once per crossing, again after a compaction below, and every so many turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What repairs add, counted while a log grows, is what they add to the whole of it."""
+"""The running cost of repairs equals a fresh count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a view to what is sent: valid for whom it is for, the same bytes for the same log."""
+"""Requests made from a view are valid for their provider, and the same bytes for the same log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is certain to go: the same view comes out as where every message is looked into."""
+"""Skipping messages that are certain to go gives the same view as looking at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A summary: what of a reply can be used, and what is recognised as one."""
+"""Replies of a summarizer: which can be used, and what is recognized as a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a summarizer is shown: all messages in order, in chunks, and where that is too much, what gives way first."""
+"""The input of a summarizer: all messages in order, in chunks, and what is shortened first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a summary: what is asked, chunk by chunk where it must be, and that it always ends with one."""
+"""Writing a summary: the requests, chunk by chunk if necessary, and that there is always a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One estimator: code points, wide characters, calls, media; never base64, never reasoning."""
+"""The token estimator: code points, wide characters, calls, media; never base64, never reasoning."""
 
 from __future__ import annotations
 

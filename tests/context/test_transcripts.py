@@ -1,4 +1,4 @@
-"""Excerpts of real transcripts: every seventh prefix lands, stays valid and keeps what it must."""
+"""Excerpts of real transcripts: every seventh prefix fits, is valid and keeps what it must."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns as they are shown: which are complete, and when there are too many."""
+"""Turns: which are complete, and when there are too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view partitions the log, and every hidden message names what stands for it."""
+"""The view partitions the log, and every hidden message names what replaced it."""
 
 from __future__ import annotations
 

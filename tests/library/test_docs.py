@@ -1,4 +1,4 @@
-"""docs/library.md: every example in it runs and gives what it says; every public function stands in it."""
+"""Every example in docs/library.md runs, and every public function is documented there."""
 
 from __future__ import annotations
 

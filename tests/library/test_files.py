@@ -1,4 +1,4 @@
-"""Tool outputs within their limits, and files within one budget."""
+"""Tool outputs within their limits, and files within a shared budget."""
 
 from __future__ import annotations
 

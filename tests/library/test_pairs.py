@@ -1,4 +1,4 @@
-"""Tool pairs made whole, and requests checked."""
+"""Repairing tool pairs and validating requests."""
 
 from __future__ import annotations
 

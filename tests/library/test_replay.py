@@ -1,4 +1,4 @@
-"""A replay counts what the engine would have done, and both sides of it."""
+"""Replays count what the engine would have done."""
 
 from __future__ import annotations
 

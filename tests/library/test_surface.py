@@ -1,4 +1,4 @@
-"""What `import nca` offers: every name loads, is documented, and costs nothing before it is used."""
+"""`import nca`: every name loads, is documented, and costs nothing before it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows, reserves, and what they leave."""
+"""Windows, reserves and budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the environment's variables hold keys."""
+"""Which environment variables hold keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where cache marks stand, how many there are, and what they leave alone."""
+"""Cache marks: where they are, how many, and what they do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Claude's answers hold beside text and calls, from litellm's deltas."""
+"""Thinking and blocks in Claude's answers, from litellm's deltas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole way through litellm to a real server on loopback, and back."""
+"""Requests and answers through litellm to a real server on loopback."""
 
 import asyncio
 import json

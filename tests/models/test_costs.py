@@ -1,4 +1,4 @@
-"""What calls and requests cost, against litellm's own calculator on the same map."""
+"""Costs of calls and requests, compared with litellm's own calculator on the same map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classifier, on an excerpt of real replies (see errors.README.md) and on what gateways do to them."""
+"""The classifier on real replies (see errors.README.md) and on what gateways make of them."""
 
 import json
 from pathlib import Path

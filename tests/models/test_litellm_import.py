@@ -1,4 +1,4 @@
-"""What the import of litellm may do, seen from a fresh interpreter."""
+"""The import of litellm, in a fresh interpreter."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What is asked of a provider that compacts, and where it cannot be asked."""
+"""Requests for compaction by the provider, and models that cannot do it."""
 
 from __future__ import annotations
 

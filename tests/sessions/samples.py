@@ -1,4 +1,4 @@
-"""Messages and views that several tests use."""
+"""Messages and views for several tests."""
 
 from __future__ import annotations
 

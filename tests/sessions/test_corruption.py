@@ -1,4 +1,4 @@
-"""What can be read of a damaged database goes on in the new one."""
+"""What can be read of a damaged database continues in a new one."""
 
 from __future__ import annotations
 

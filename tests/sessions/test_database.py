@@ -1,4 +1,4 @@
-"""Pragmas as they must be, writes all or nothing, migrations in one step."""
+"""Pragmas, transactions that are all or nothing, and migrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill a writer at any moment: nothing acknowledged is lost, and nothing partial is visible."""
+"""A writer killed at any moment loses nothing acknowledged, and shows nothing partial."""
 
 from __future__ import annotations
 

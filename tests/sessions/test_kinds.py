@@ -1,4 +1,4 @@
-"""Chats and what `nca run` asked once are told apart, in old databases too."""
+"""Chats and sessions of `nca run` are distinguished, in old databases too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer per session, known by its process; the kernel lets go when it dies."""
+"""One writer per session; the kernel releases the lock when the process dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Append-only, gapless, byte-exact; and what a killed process left open is closed once."""
+"""The log is append-only, without gaps and byte-exact; what a killed process left open is closed once."""
 
 from __future__ import annotations
 

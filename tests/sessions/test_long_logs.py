@@ -1,4 +1,4 @@
-"""What is asked of a long log is answered from an index, and says what looking at all of it would say."""
+"""Questions about a long log are answered from an index, as if all of it had been read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store beside a naive model of lists: they agree after any operations, also after reopening."""
+"""The store and a naive model of lists agree after any operations, also after reopening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever lies where the database should be: one clear line, and nothing overwritten."""
+"""Anything in the place of the database: one clear line, and nothing overwritten."""
 
 from __future__ import annotations
 

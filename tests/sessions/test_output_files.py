@@ -1,4 +1,4 @@
-"""The folder of long outputs goes with its session, unless a fork still names a file in it."""
+"""Saved outputs are deleted with their session, unless a fork still names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages: a text is cut without loss, and the second column holds what FTS5 would not see."""
+"""Passages: text is cut without loss, and the second column holds what FTS5 cannot see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a session ended, and how large it is."""
+"""The preview of a session: its end and its size."""
 
 from __future__ import annotations
 

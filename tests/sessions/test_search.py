@@ -1,4 +1,4 @@
-"""Search: what is found, in which words it is asked for, and that no text is an error."""
+"""Search: what is found by which words, and that no question is an error."""
 
 from __future__ import annotations
 

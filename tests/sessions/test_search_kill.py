@@ -1,4 +1,4 @@
-"""Log and index are one transaction: after a kill each message that is there is found, and nothing else."""
+"""Log and index are one transaction: after a kill, exactly the stored messages are found."""
 
 from __future__ import annotations
 

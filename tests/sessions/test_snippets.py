@@ -1,4 +1,4 @@
-"""Snippets: bounded, on one line, where the question is answered."""
+"""Snippets: limited, on one line, and from the place that answers the question."""
 
 from __future__ import annotations
 

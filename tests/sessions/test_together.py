@@ -1,4 +1,4 @@
-"""Several processes in one database at once, each with a session of its own: nobody waits so long that it shows."""
+"""Several processes in one database, each with its own session: no long waits."""
 
 from __future__ import annotations
 

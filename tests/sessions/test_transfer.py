@@ -1,4 +1,4 @@
-"""A session out of the store and into it again: whole, cut, refused where its parts do not fit."""
+"""Export and import of whole sessions: complete, cut, or refused if parts do not match."""
 
 from __future__ import annotations
 

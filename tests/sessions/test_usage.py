@@ -1,4 +1,4 @@
-"""Usage adds up, and lessons about models outlive sessions."""
+"""Usage adds up, and what is learned about models outlives sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views are kept exactly, committed whole or not at all, and undo and redo walk between them."""
+"""Views are stored exactly, committed completely or not at all, with undo and redo."""
 
 from __future__ import annotations
 

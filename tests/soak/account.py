@@ -1,4 +1,4 @@
-"""What a person was told by a process that has been killed, held against what the next process finds."""
+"""What a killed process had shown to the person, compared with what the next process finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program that gets killed tells, one JSON line for each thing that a person has seen; and its texts."""
+"""What the killed program reports: one JSON line for each thing that the person has seen, and its texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The zygote from outside: one order at a time, its facts, and how it ended."""
+"""Control of the zygote: one order at a time, its reports, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homes with a past: what lies on the disk before the process that is killed starts."""
+"""Home directories with earlier sessions, for the process that is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every place at which a process can be killed and the disk be different: statements, and changes of files.
+"""Every place at which a kill can leave another state on disk: statements, and changes of files.
 
 No hook in nca: SQLite's own trace is called before each statement, Python's audit before each file operation. The
 place before one is the place after the one before; the last place is the program's own `here`. A SELECT is none: the

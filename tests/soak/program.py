@@ -1,4 +1,4 @@
-"""The session that gets killed: streaming, tools, compaction, undo, pins, preview, import, fork, export.
+"""The session that is killed: streaming, tools, compaction, undo, pins, preview, import, fork, export.
 
 Each step is a method. What a person would see is told the moment they would see it (`tests.soak.facts`).
 """

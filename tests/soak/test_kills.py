@@ -1,4 +1,4 @@
-"""Killed at any moment, and once at every place where the disk changes: nothing that a person has seen is lost.
+"""Kills at random moments and at every place where the disk changes: nothing that was shown is lost.
 
 `make soak` kills 2,000 times (NCA_SOAK_KILLS).
 """

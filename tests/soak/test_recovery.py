@@ -1,4 +1,4 @@
-"""After 50 compactions with undo and redo in between every message is still there, byte for byte.
+"""After 50 compactions with undo and redo, every message is still there, byte for byte.
 
 Of generated logs and of transcripts: the excerpts in tests/data, or those in the folder that NCA_TRANSCRIPTS names.
 """

@@ -1,4 +1,4 @@
-"""A process that has everything imported and forks one child for each order, so that a hundred kills take seconds.
+"""A process that has imported everything and forks a child per order, so that a hundred kills take seconds.
 
 It has one thread, reads orders from standard input and writes `Gone` for each; the children write their facts to the
 same standard output. The zygote kills its child itself, so no other process can ever be hit.

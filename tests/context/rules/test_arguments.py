@@ -1,4 +1,4 @@
-"""Arguments of past calls are JSON objects, and names are ones that providers take."""
+"""Arguments of past calls are JSON objects, and their names are accepted by providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step whose results are not all in is untouchable, and all that follows it."""
+"""A step that still waits for results cannot be touched, and neither can anything after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one pass takes as regular needs no other rule; what it does not is left to them."""
+"""Messages that one pass finds regular need no repair."""
 
 from __future__ import annotations
 

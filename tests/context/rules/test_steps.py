@@ -1,4 +1,4 @@
-"""A step is an assistant's calls and the results that answer them before it speaks again."""
+"""A step is an assistant's calls and their results."""
 
 from __future__ import annotations
 

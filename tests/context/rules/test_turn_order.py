@@ -1,4 +1,4 @@
-"""The user begins, the assistant speaks once, and before the user does."""
+"""The user begins, and the assistant speaks once, before the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stage that somebody else wrote: what it wishes is granted where that is sound, and never breaks a request."""
+"""Stages of other packages: their changes apply if they are valid, and never break a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Earlier reads give way to a pointer, only where a later verbatim read shows as much."""
+"""Earlier reads become pointers only if a later read in the view shows as much."""
 
 from __future__ import annotations
 

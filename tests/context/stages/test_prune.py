@@ -1,4 +1,4 @@
-"""Old tool results give way to a placeholder; ids, error marks and what is recent stay."""
+"""Old tool results become placeholders; ids, error marks and recent results stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record takes the place of the older part, and the newest steps stay as they are."""
+"""A record replaces the older part, and the newest steps stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn trimming: the oldest half of the complete turns goes to one summary, and its text to whoever keeps the day."""
+"""Turn trimming: the oldest half of the complete turns becomes one summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oldest turns leave behind a marker; at last contents are cut."""
+"""The oldest turns are hidden behind a marker; as a last resort contents are cut."""
 
 from __future__ import annotations
 

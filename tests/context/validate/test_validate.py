@@ -1,4 +1,4 @@
-"""Which rules a provider's name stands for."""
+"""Which rules apply to a provider's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that fetches a pickled model, for tests that need a process: fetch_program.py MODEL FOLDER SOURCE."""
+"""Download a test model in a process: fetch_program.py MODEL FOLDER SOURCE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that warms SmolLM2 and waits, for tests that kill it: it prints the server's address."""
+"""Start SmolLM2, print the server's address and wait, for tests that kill the process."""
 
 from __future__ import annotations
 

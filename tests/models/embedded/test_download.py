@@ -1,4 +1,4 @@
-"""Fetching with the real pip from a folder of real wheels."""
+"""Downloads with the real pip from a folder of real wheels."""
 
 from __future__ import annotations
 

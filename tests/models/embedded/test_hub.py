@@ -1,4 +1,4 @@
-"""Hugging Face's library against a server on loopback that answers as the hub does."""
+"""Downloads with huggingface_hub from a loopback server that answers like Hugging Face."""
 
 from __future__ import annotations
 

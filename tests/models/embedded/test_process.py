@@ -1,4 +1,4 @@
-"""The child process, as far as it goes without weights."""
+"""The child process, without weights."""
 
 from __future__ import annotations
 
