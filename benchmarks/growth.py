@@ -39,7 +39,7 @@ ROUNDS = 3
 COPIED = 10_000
 """Sessions of up to so many messages are measured on copies."""
 MOST_GROWTH = 1.5
-"""Issue 8: a turn at the greatest length takes at most so many times what one takes at the least."""
+"""The goal: a turn in the longest session takes at most so many times what one takes in the shortest."""
 MOST_RESUME_SECONDS = 0.5
 RESUMED_LENGTH = 100_000
 
@@ -125,7 +125,7 @@ def of_count(count: int) -> Figures:
 
 
 def verdicts(by_length: Sequence[Figures]) -> dict[str, Any]:
-    """The goals of issue 8 against what was measured. Ratios; a time stands beside its goal and decides nothing."""
+    """The measurements beside their goals: ratios, and times for information."""
     first, last = by_length[0], by_length[-1]
     resumed = next((one["resume"] for one in by_length if one["messages"] == RESUMED_LENGTH), None)
     return {

@@ -1,4 +1,4 @@
-"""A complete task in a git repository through `nca run`: find the failure, read, edit, run, report, while it compacts."""
+"""A whole task in a git repository through `nca run`: find the failure, read, edit, run, report, and compact."""
 
 from __future__ import annotations
 
