@@ -1,13 +1,14 @@
 """Count tokens as other programs do, to the token, and as nca does.
 
-`nca` is what the engine measures with. The others are there to compare with, and for whoever moves from one of those
-programs and wants its numbers: they repeat its formula, also where that counts what a provider counts as nothing.
+The preset "" is what the engine measures with. The others are there to compare with, and for whoever moves from one of
+those programs and wants its numbers: they repeat its formula, also where that counts what a provider counts as nothing.
 A length is what it is in the program's language: UTF-16 units in JavaScript, bytes of UTF-8 in Rust, code points in
 Python. nca's own are code points.
 
 | preset    | text                                                     | a message              | image / document |
 | --------- | -------------------------------------------------------- | ---------------------- | ---------------- |
-| nca       | `nca.context.tokens`, × multiplier × 1.15, rounded once    | + 4, and calls         | 1,024 / 500      |
+| ""        | `nca.context.tokens`, × multiplier × 1.15, rounded once  | + 4, and calls         | 1,024 / 500      |
+| nca       | characters / 4, / 3.5 in a tool message (first design)   | + 10, + 50 a call      | as their names   |
 | neurolink | ceil(ceil(UTF-16 units / 4 or 3) × multiplier × 1.15)    | + 4, calls not counted | 1,024 / 1,024    |
 | neuron    | ceil(bytes / 4.0)                                        | + 4, and calls         | 300 / 500        |
 | cowagent  | int(1.5 × non-ASCII + 0.25 × ASCII) + 1, 0 for no text   | + 50 a call, 30 a result | 1,200 / 10     |
@@ -37,13 +38,17 @@ from nca.context.tokens import (
     IMAGE_TOKENS,
     MESSAGE_TOKENS,
     PROSE_CHARS_PER_TOKEN,
+    RESULT_CHARS_PER_TOKEN,
     SAFETY_MARGIN,
     multiplier,
     text_tokens,
 )
 from nca.messages import Entry, MediaPart, Message, ToolCall
-from nca.wire import part_text
+from nca.wire import content_text, part_text
 
+FIRST_DESIGN_MESSAGE_TOKENS = 10
+FIRST_DESIGN_CALL_TOKENS = 50
+"""What nca's first design adds to the characters of a message, and for each of its calls."""
 NEURON_IMAGE_TOKENS = 300
 NEURON_DOCUMENT_TOKENS = 500
 """From the table of Neuron's counter."""
@@ -61,19 +66,19 @@ class Preset(Protocol):
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int: ...
 
-    def messages(self, messages: Sequence[Message], provider: str) -> int: ...
+    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int: ...
 
     def tools(self, tools: Tools) -> int: ...
 
 
-class Nca:
+class Engine:
     """The engine's own, uncalibrated: the number that a budget check shows."""
 
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         return round(text_tokens(text, chars_per_token) * text_ratio(provider))
 
-    def messages(self, messages: Sequence[Message], provider: str) -> int:
-        return self.request(messages, (), provider, "")
+    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
+        return round(self.request(messages, (), provider, "") * PROSE_CHARS_PER_TOKEN / chars_per_token)
 
     def tools(self, tools: Tools) -> int:
         return Meter().scaled(Meter(tools=[dict(tool) for tool in tools]).tools_raw)
@@ -85,6 +90,25 @@ class Nca:
         return meter.used(History(Entry(seq, message) for seq, message in enumerate(messages, 1)))
 
 
+class FirstDesign:
+    """nca's first design: characters over 4, over 3.5 in a tool message, 10 a message and 50 a call; no tools."""
+
+    def text(self, text: str, provider: str, chars_per_token: float) -> int:
+        return int(len(text) / chars_per_token)
+
+    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
+        return sum(self._message(message, chars_per_token) for message in messages)
+
+    def tools(self, tools: Tools) -> int:
+        return 0
+
+    def _message(self, message: Message, chars_per_token: float) -> int:
+        is_denser = message.role == "tool" and chars_per_token == PROSE_CHARS_PER_TOKEN
+        density = RESULT_CHARS_PER_TOKEN if is_denser else chars_per_token
+        text = self.text(content_text(message.content), "", density)
+        return FIRST_DESIGN_MESSAGE_TOKENS + text + FIRST_DESIGN_CALL_TOKENS * len(message.tool_calls)
+
+
 class Neurolink:
     """NeuroLink: estimateTokens, estimateMessagesTokens, and the budget checker's tool definitions."""
 
@@ -92,21 +116,23 @@ class Neurolink:
         # The order of the products is the program's: another gives another last bit, and so another token.
         return ceil(ceil(_utf16_units(text) / chars_per_token) * multiplier(provider) * SAFETY_MARGIN)
 
-    def messages(self, messages: Sequence[Message], provider: str) -> int:
+    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
         if not messages:
             return 0
-        return CONVERSATION_TOKENS + sum(MESSAGE_TOKENS + self._content(message, provider) for message in messages)
+        return CONVERSATION_TOKENS + sum(
+            MESSAGE_TOKENS + self._content(message, provider, chars_per_token) for message in messages
+        )
 
     def tools(self, tools: Tools) -> int:
         """Neither multiplied nor with the margin: the length of the JSON over 4, each tool rounded up."""
         return sum(ceil(_utf16_units(_compact(tool)) / PROSE_CHARS_PER_TOKEN) for tool in tools)
 
-    def _content(self, message: Message, provider: str) -> int:
+    def _content(self, message: Message, provider: str, chars_per_token: float) -> int:
         content = message.content
         if content is None or isinstance(content, str):
-            return self.text(content or "", provider, PROSE_CHARS_PER_TOKEN)
+            return self.text(content or "", provider, chars_per_token)
         return sum(
-            IMAGE_TOKENS if isinstance(part, MediaPart) else self.text(part_text(part), provider, PROSE_CHARS_PER_TOKEN)
+            IMAGE_TOKENS if isinstance(part, MediaPart) else self.text(part_text(part), provider, chars_per_token)
             for part in content
         )
 
@@ -117,22 +143,24 @@ class Neuron:
     def text(self, text: str, provider: str, chars_per_token: float) -> int:
         return ceil(_single(_single(_utf8_bytes(text)) / _single(chars_per_token)))
 
-    def messages(self, messages: Sequence[Message], provider: str) -> int:
-        return sum(self._message(message) for message in messages)
+    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
+        return sum(self._message(message, chars_per_token) for message in messages)
 
     def tools(self, tools: Tools) -> int:
         return sum(self._tool(tool) for tool in tools)
 
-    def _message(self, message: Message) -> int:
-        total = MESSAGE_TOKENS + self._plain(message.reasoning)
+    def _message(self, message: Message, ratio: float) -> int:
+        total = MESSAGE_TOKENS + self._plain(message.reasoning, ratio)
         content = message.content
         for part in content if isinstance(content, tuple) else ():
             if isinstance(part, MediaPart):
                 total += NEURON_IMAGE_TOKENS if part.kind == "image" else NEURON_DOCUMENT_TOKENS
             else:
-                total += self._plain(part_text(part))
-        total += self._plain(content) if isinstance(content, str) else 0
-        return total + sum(self._plain(call.name) + self._plain(_arguments(call)) for call in message.tool_calls)
+                total += self._plain(part_text(part), ratio)
+        total += self._plain(content, ratio) if isinstance(content, str) else 0
+        return total + sum(
+            self._plain(call.name, ratio) + self._plain(_arguments(call), ratio) for call in message.tool_calls
+        )
 
     def _tool(self, tool: Mapping[str, Any]) -> int:
         described = tool.get("function", tool)
@@ -143,8 +171,8 @@ class Neuron:
             + self._plain(_compact(schema))
         )
 
-    def _plain(self, text: str) -> int:
-        return self.text(text, "", PROSE_CHARS_PER_TOKEN)
+    def _plain(self, text: str, ratio: float = PROSE_CHARS_PER_TOKEN) -> int:
+        return self.text(text, "", ratio)
 
 
 class Cowagent:
@@ -156,7 +184,7 @@ class Cowagent:
         ascii_chars = len(text) if text.isascii() else sum(char < "\x80" for char in text)
         return int((len(text) - ascii_chars) * 1.5 + ascii_chars * 0.25) + 1
 
-    def messages(self, messages: Sequence[Message], provider: str) -> int:
+    def messages(self, messages: Sequence[Message], provider: str, chars_per_token: float) -> int:
         return sum(max(1, self._message(message)) for message in messages)
 
     def tools(self, tools: Tools) -> int:
@@ -182,23 +210,36 @@ class Cowagent:
 
 
 PRESETS: Mapping[str, Preset] = {
-    "nca": Nca(),
+    "": Engine(),
+    "nca": FirstDesign(),
     "neurolink": Neurolink(),
     "neuron": Neuron(),
     "cowagent": Cowagent(),
 }
-CODE_PRESETS: Mapping[str, float] = {"nca": CODE_CHARS_PER_TOKEN, "neurolink": CODE_CHARS_PER_TOKEN}
+CODE_PRESETS: Mapping[str, float] = {"": CODE_CHARS_PER_TOKEN, "neurolink": CODE_CHARS_PER_TOKEN}
 """The presets that count code denser than prose, with their characters a token."""
 FIXED_PRESETS = ("cowagent",)
 """The presets whose formula has no characters per token to set."""
 
 
-def request_tokens(name: str, messages: Sequence[Message], tools: Tools, provider: str, rules: str = "") -> int:
-    """Tokens of a request under a preset. `rules` names the provider whose shape the request has, "" for none."""
+def request_tokens(
+    name: str,
+    messages: Sequence[Message],
+    tools: Tools,
+    provider: str,
+    rules: str = "",
+    chars_per_token: float = PROSE_CHARS_PER_TOKEN,
+) -> int:
+    """Tokens of a request under a preset.
+
+    rules             the provider whose shape the request has, "" for none
+    chars_per_token   of prose; the engine's own number is scaled by it as a whole
+    """
     preset = PRESETS[name]
-    if isinstance(preset, Nca):
-        return preset.request(messages, tools, provider, rules)
-    return preset.messages(messages, provider) + preset.tools(tools)
+    if isinstance(preset, Engine):
+        tokens = preset.request(messages, tools, provider, rules)
+        return round(tokens * PROSE_CHARS_PER_TOKEN / chars_per_token)
+    return preset.messages(messages, provider, chars_per_token) + preset.tools(tools)
 
 
 def _utf16_units(text: str) -> int:

@@ -8,9 +8,10 @@ Each is built on the engine, so what comes back is a valid request whatever the 
 or go together, system messages stay, and so do the newest user message and a step whose results are not all in. It is
 smaller than what was handed in, or the same. Nothing handed in is changed.
 
-All take `max_tokens`, the estimate above which `should_compact` says yes, and as keywords `preset` and `provider`,
-which say how tokens are counted (see `nca.estimate_messages_tokens`; Neuron's own way is "neuron"); `provider` is also
-whose rules the result obeys, all four providers' where it is "". `compact` acts whenever it is called, as in Neuron.
+All take `max_tokens`, the estimate above which `should_compact` says yes, and as keywords `preset`, `provider` and
+`chars_per_token`, which say how tokens are counted (see `nca.estimate_messages_tokens`; Neuron's own way is "neuron").
+`provider` is also whose rules the result obeys, all four providers' where it is "". `compact` acts whenever it is
+called, as in Neuron.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class _Counting:
     max_tokens: int
     preset: str
     provider: str
+    chars_per_token: float | None
 
     def should_compact(self, messages: Messages, token_count: int) -> bool:
         """Whether `token_count` is above `max_tokens`."""
@@ -70,7 +72,9 @@ class _Counting:
 
     def token_estimate(self, messages: Messages) -> int:
         """Tokens of these messages as a request; 0 for none. Raises InvalidMessages."""
-        return estimate_messages_tokens(messages, provider=self.provider, preset=self.preset)
+        return estimate_messages_tokens(
+            messages, provider=self.provider, preset=self.preset, chars_per_token=self.chars_per_token
+        )
 
     def _check(self, *names: str) -> None:
         """Raises UsageError for a number or a name that is none."""
@@ -105,6 +109,7 @@ class SlidingWindow(_Counting):
     max_tokens: int
     preset: str = field(default="", kw_only=True)
     provider: str = field(default="", kw_only=True)
+    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._check("keep_last")
@@ -129,6 +134,7 @@ class ToolResultClearing(_Counting):
     max_tokens: int
     preset: str = field(default="", kw_only=True)
     provider: str = field(default="", kw_only=True)
+    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._check("keep_results")
@@ -167,6 +173,7 @@ class Summarization(_Counting):
     window_tokens: int = field(default=0, kw_only=True)
     preset: str = field(default="", kw_only=True)
     provider: str = field(default="", kw_only=True)
+    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._check("keep_last", "window_tokens")
@@ -221,6 +228,7 @@ class Composite(_Counting):
     max_tokens: int
     preset: str = field(default="", kw_only=True)
     provider: str = field(default="", kw_only=True)
+    chars_per_token: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not is_list(self.strategies):

@@ -110,19 +110,16 @@ def estimate_tokens(
 ) -> int:
     """Tokens of one text, without a tokenizer; 0 for an empty one.
 
-    provider          whose tokenizer: its multiplier counts (nca, neurolink); "": 1.0
-    preset            nca (as ""), neurolink, neuron, cowagent: see nca.compat.presets
-    is_code           3 characters a token instead of 4 (nca, neurolink; the others know no difference)
+    provider          whose tokenizer: its multiplier counts ("", neurolink); "": 1.0
+    preset            "": the engine's own; nca (its first design), neurolink, neuron, cowagent: see nca.compat.presets
+    is_code           3 characters a token instead of 4 ("", neurolink; the others know no difference)
     chars_per_token   overrules both; cowagent has none to set
 
     Raises UsageError naming the argument.
     """
     name = _preset(preset)
-    density = CODE_PRESETS.get(name, PROSE_CHARS_PER_TOKEN) if is_code else PROSE_CHARS_PER_TOKEN
-    if chars_per_token is not None:
-        if name in FIXED_PRESETS:
-            raise UsageError(f"chars_per_token: the preset {name} has none to set; valid: None.")
-        density = read_number(chars_per_token, "chars_per_token", LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN)
+    usual = CODE_PRESETS.get(name, PROSE_CHARS_PER_TOKEN) if is_code else PROSE_CHARS_PER_TOKEN
+    density = _density(name, chars_per_token, usual)
     return PRESETS[name].text(read_text(text, "text"), read_text(provider, "provider"), density)
 
 
@@ -132,18 +129,21 @@ def estimate_messages_tokens(
     provider: str = "",
     preset: str = "",
     tools: Sequence[Mapping[str, Any]] | None = None,
+    chars_per_token: float | None = None,
 ) -> int:
     """Tokens of a request: the messages, their framing and the tool definitions; 0 for an empty list.
 
-    Under the preset nca this is what `check_context_budget` estimates for the same messages and tools.
+    Without a preset this is what `check_context_budget` estimates for the same messages and tools; `chars_per_token`
+    (4 is usual) scales it.
     Raises InvalidMessages, UsageError.
     """
     name, spoken = _preset(preset), read_text(provider, "provider")
     shaped = read_conversation(messages, may_be_empty=True)
     defined = read_tools(shaped.tools if tools is None else tools)
+    density = _density(name, chars_per_token, PROSE_CHARS_PER_TOKEN)
     if not shaped.messages and not defined:
         return 0
-    return request_tokens(name, shaped.messages, defined, spoken, shaped.provider)
+    return request_tokens(name, shaped.messages, defined, spoken, shaped.provider, density)
 
 
 def truncate_to_token_budget(text: str, max_tokens: int, provider: str = "") -> TruncatedText:
@@ -183,7 +183,15 @@ def _whole_sentences(text: str, fitting_chars: int) -> str:
 
 
 def _preset(preset: Any) -> str:
-    return read_choice(preset, "preset", tuple(PRESETS)) if preset != "" else "nca"
+    return read_choice(preset, "preset", tuple(name for name in PRESETS if name)) if preset != "" else ""
+
+
+def _density(name: str, chars_per_token: Any, usual: float) -> float:
+    if chars_per_token is None:
+        return usual
+    if name in FIXED_PRESETS:
+        raise UsageError(f"chars_per_token: the preset {name} has none to set; valid: None.")
+    return read_number(chars_per_token, "chars_per_token", LOWEST_CHARS_PER_TOKEN, HIGHEST_CHARS_PER_TOKEN)
 
 
 def _file_tokens(meter: Meter, file: Mapping[str, Any], index: int) -> int:

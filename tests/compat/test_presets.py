@@ -157,7 +157,7 @@ def test_attachments_count_as_the_text_they_are_sent_as() -> None:
 @given(logs(), st.sampled_from(["", "openai", "anthropic", "mistral"]))
 def test_nca_is_the_engine_s_own_number(messages: list[Message], provider: str) -> None:
     history = History(Entry(seq, message) for seq, message in enumerate(messages, 1))
-    assert request_tokens("nca", messages, (), provider) == Meter(provider=provider).used(history)
+    assert request_tokens("", messages, (), provider) == Meter(provider=provider).used(history)
 
 
 @given(st.text(max_size=200), st.text(max_size=40))
@@ -172,3 +172,29 @@ def test_a_request_counts_what_its_messages_count(preset: str, messages: list[Me
     base = 24 if preset == "neurolink" else 0
     alone = [request_tokens(preset, [message], (), "") - base for message in messages]
     assert request_tokens(preset, messages, (), "") == base + sum(alone)
+
+
+def test_the_first_design_s_numbers() -> None:
+    def tokens(*rows: dict[str, Any]) -> int:
+        return nca.estimate_messages_tokens(rows, preset="nca")
+
+    hello = {"role": "user", "content": "Hello, world!"}
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    assert tokens(hello) == 13
+    assert tokens(hello, {"role": "assistant", "content": None, "tool_calls": [call]}) == 13 + 60
+    assert tokens(hello, {"role": "tool", "tool_call_id": "c", "content": "x" * 3_500}) == 13 + 1_010
+    assert tokens({"role": "system", "content": "x" * 400}) == 110
+    assert nca.estimate_tokens("Hello, world!", preset="nca") == 3
+
+
+def test_the_density_of_a_request_can_be_set() -> None:
+    rows = [{"role": "user", "content": "x" * 600}]
+    counted = [
+        [nca.estimate_messages_tokens(rows, preset=name, chars_per_token=ratio) for ratio in (4.0, 3.0)]
+        for name in ("nca", "neuron")
+    ]
+    assert counted == [[160, 210], [154, 204]]
+    own = nca.estimate_messages_tokens(rows)
+    assert nca.estimate_messages_tokens(rows, chars_per_token=2) == pytest.approx(2 * own, abs=1)
+    with pytest.raises(nca.UsageError, match="the preset cowagent has none to set"):
+        nca.estimate_messages_tokens(rows, preset="cowagent", chars_per_token=3)

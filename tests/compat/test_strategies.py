@@ -318,3 +318,12 @@ def test_numbers_may_be_written_as_people_do() -> None:
 def test_nothing_to_compact_is_refused() -> None:
     with pytest.raises(nca.InvalidMessages, match="the list is empty"):
         nca.SlidingWindow(2, 10).compact([])
+
+
+def test_a_strategy_counts_with_its_own_density() -> None:
+    rows = [{"role": "user", "content": "x" * 600}]
+    assert nca.SlidingWindow(2, 180, preset="neuron").token_estimate(rows) == 154
+    dense = nca.SlidingWindow(2, 180, preset="neuron", chars_per_token=3)
+    assert dense.should_compact(rows, dense.token_estimate(rows))
+    with pytest.raises(nca.UsageError, match="chars_per_token = 0 is not valid"):
+        nca.ToolResultClearing(2, 180, chars_per_token=0)

@@ -77,7 +77,7 @@ def test_estimates_of_a_text() -> None:
     assert nca.estimate_tokens("word " * 100, is_code=True) == round(167 * 1.15)
     assert nca.estimate_tokens("word " * 100, chars_per_token=5) == round(100 * 1.15)
     assert nca.estimate_tokens("日本語" * 100) >= 300
-    assert nca.estimate_tokens("word", preset="nca") == nca.estimate_tokens("word")
+    assert nca.estimate_tokens("word", preset="") == nca.estimate_tokens("word")
 
 
 def test_tool_arguments_and_images_count() -> None:
