@@ -17,7 +17,6 @@ from nca.tools.tool import Permission
 BELOW = "/**"
 """Ends the subject of a rule that covers everything below a directory. There are no other patterns."""
 
-Mode = Literal["ask", "accept-edits", "plan", "auto"]
 Decision = Literal["allow", "ask", "deny"]
 
 _DECISIONS: dict[str, dict[Permission, Decision]] = {

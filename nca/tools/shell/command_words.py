@@ -6,7 +6,6 @@ accept what must be refused here, and bashlex is GPL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from string import ascii_letters, digits
 
 MOST_CHARS = 4_000
@@ -63,12 +62,6 @@ def plain_words(command: str) -> tuple[str, ...] | None:
         while position < len(line) and line[position] == " ":
             position += 1
     return tuple(words) or None
-
-
-def begins_with(command: str, prefix: Sequence[str]) -> bool:
-    """Whether the command is a simple one whose first words are exactly `prefix`."""
-    words = plain_words(command)
-    return bool(prefix) and words is not None and words[: len(prefix)] == tuple(prefix)
 
 
 def rule_words(command: str) -> tuple[str, ...]:
