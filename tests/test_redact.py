@@ -60,6 +60,12 @@ def test_known_values_go_under_their_name_the_longest_first() -> None:
     assert Redactor({"X": "a.b+c(d)"}).text("a.b+c(d) aXb+c(d)") == "[redacted X] aXb+c(d)"
 
 
+def test_every_form_of_a_known_value_goes_also_where_all_stand_together() -> None:
+    redactor = Redactor({"A_KEY": "secret value"})
+    forms = ("secret value", "c2VjcmV0IHZhbHVl", "secret%20value")
+    assert redactor.text(" ".join(forms)) == " ".join(["[redacted A_KEY]"] * 3)
+
+
 def test_values_are_redacted_at_any_depth_and_not_changed_in_place() -> None:
     value = {"text": [SHAPED[0], {"more": (SHAPED[0], 1, None, True, 2.5)}], SHAPED[0]: ""}
     done = Redactor().value(value)

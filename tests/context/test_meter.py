@@ -94,6 +94,21 @@ def test_an_anchor_of_another_subject_is_not_used(change: str) -> None:
     assert other.measure(history, BUDGET).is_estimate
 
 
+def test_a_view_that_is_put_in_force_anew_has_no_report_and_the_others_keep_theirs() -> None:
+    history, meter = history_of(talk(10)), Meter()
+    whole, marked = history.view, View((Marker("m", ((1, 2),), "[out]"),), 3)
+    meter.learn(meter.raw(history), history, 2_000)
+    history.view = marked
+    meter.learn(meter.raw(history), history, 1_800)
+    history.view = whole
+    assert meter.used(history) == 2_000
+    meter.forget(marked)
+    history.view = marked
+    assert meter.measure(history, BUDGET).is_estimate
+    history.view = whole
+    assert meter.used(history) == 2_000
+
+
 def test_a_report_that_cannot_be_about_this_request_teaches_nothing() -> None:
     history, meter = history_of(talk(10)), Meter()
     before = meter.calibration

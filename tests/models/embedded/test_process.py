@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -49,6 +50,24 @@ async def test_a_start_that_is_cancelled_leaves_no_child(tmp_path: Path) -> None
         await starting
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_a_child_that_hangs_is_killed(tmp_path: Path) -> None:
+    server = server_of(tmp_path)
+    starting = asyncio.create_task(server.start())
+    while server.pid is None:
+        await asyncio.sleep(0)
+    pid = server.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_child_that_dies_before_its_word_is_explained(tmp_path: Path) -> None:
