@@ -130,7 +130,8 @@ def test_cowagent_counts_each_kind_of_content() -> None:
 
     assert one({"role": "user", "content": FOX}) == 12
     assert one({"role": "user", "content": ""}) == 1
-    assert one({"role": "user", "content": [{"type": "text", "text": FOX}, IMAGE, FILE]}) == 12 + 1_200 + 10
+    assert one({"role": "user", "content": [{"type": "text", "text": FOX}, IMAGE]}) == 12 + 1_200
+    assert one({"role": "user", "content": [{"type": "text", "text": FOX}, FILE]}) == 12 + 10
     # "Let me see." 3; {"city": "Köln", "days": 3} is 26 ASCII characters and one other: int(8) + 1
     assert one(CALLING) == 3 + 50 + 9
     assert one(RESULT) == 30 + 2

@@ -143,6 +143,7 @@ def with_view(view: ViewCopy) -> Change:
     [
         (lambda copy: msgspec.structs.replace(copy, entries=copy.entries[1:]), "not numbered"),
         (replaced(entries=()), "covers up to message"),
+        (with_view(ViewCopy(3, 2, (Verbatim(1, 11),), 12)), "covers up to message 11; there are 10"),
         (replaced(head_view=9), "the view in force, 9"),
         (replaced(views=(FIRST_VIEW,)), "the view in force, 2"),
         (replaced(compactions=()), "the compactions are not"),
