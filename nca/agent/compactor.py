@@ -28,6 +28,11 @@ Trigger = str
 """manual, threshold, idle, overflow, turns, model or provider, as events.ContextCompaction has it."""
 
 
+UNKNOWN_LIMIT_SHARE = 0.6
+"""If the reply tells no limit that explains the refusal, it may be any: aim this much lower, so that one compaction
+is enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionOutcome:
     """What a compaction did. Counts in tokens; `message` is one line for a person."""
@@ -98,6 +103,8 @@ class Compactor:
         limit = min(self.window.budget.budget_tokens, measured.used_tokens)
         # If the provider counted more than we did, aim lower by as much.
         counted = failure.asked_tokens if failure.action == "compact" and failure.asked_tokens else 0
+        is_explained = 0 < (failure.limit_tokens or 0) < max(measured.used_tokens, failure.asked_tokens or 0)
+        share *= 1.0 if is_explained and is_news else UNKNOWN_LIMIT_SHARE
         target = int(share * limit * min(1.0, measured.used_tokens / counted if counted else 1.0))
         outcome = await self.compact("overflow", target_tokens=target)
         return outcome.compacted or is_news

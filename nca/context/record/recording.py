@@ -35,6 +35,8 @@ NARRATIVE_PART = 5
 """Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
 WORDS_CAP_PART, STATE_CAP_PART = 10, 20
 """Where a person set a bound for words or state, it is also a tenth or a twentieth of the budget at most."""
+SLACK_TOKENS = 24
+"""What the repairs between a record and the steps behind it may add."""
 PASSES = 4
 
 
@@ -94,9 +96,10 @@ class Recording:
         self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
         self.movable = [block for block in draft.blocks() if not block.is_locked]
         self._aims = target_tokens, ceiling_tokens
+        self._prose_raw = 0
         self._remember()
         self.rooms = self._rooms()
-        self.frame = text_tokens(f"{settings.summarize.header}\n{PREFACE}") + HEADINGS_TOKENS
+        self.frame = text_tokens(f"{settings.summarize.header}\n{PREFACE}") + HEADINGS_TOKENS + SLACK_TOKENS
 
     def make_way(self) -> None:
         """Cut the largest new results as far as rules, words and decisions need their room."""
@@ -119,6 +122,7 @@ class Recording:
         for block, stubs, raw in self._blocks_before:
             block.stubs, block.raw = dict(stubs), raw
         self.draft.raw = self._raw_before
+        self._prose_raw = prose_raw
         room = self.rooms.target - self.frame - prose_raw
         kept: list[Block] = []
         for _ in range(PASSES):
@@ -164,7 +168,7 @@ class Recording:
         return Record(gone, ledger, chosen, tuple(prose for prose, _ in foreign if prose))
 
     def _ceiling(self, kept: Sequence[Block]) -> int:
-        return self.rooms.ceiling - self.frame - raw_of(kept)
+        return self.rooms.ceiling - self.frame - self._prose_raw - raw_of(kept)
 
     def _rooms(self) -> Rooms:
         draft, ratio = self.draft, self.draft.meter.calibration.ratio

@@ -50,11 +50,13 @@ def summarize(
     if older is None:
         recording.make_way()
     prose_raw = _prose_room(recording, job, older) if job.has_summarizer else 0
-    record = recording.choose(0) if older is None else recording.record_of(list(older), *_all(recording))
+    held = within([part.prose for part in recording.absorbed if part.prose], _most_prose(recording, prose_raw))
+    held_raw = text_tokens(held) if held else 0
+    record = recording.choose(held_raw) if older is None else recording.record_of(list(older), *_all(recording))
     if raw_of(record.gone) < SMALLEST_STRETCH_TOKENS:
         return None
     if prose_raw and older is None:
-        record = recording.choose(prose_raw)
+        record = recording.choose(max(prose_raw, held_raw))
     gone_raw = raw_of(record.gone)
     is_first, is_whole = _position(draft, recording.absorbed, record.gone)
     earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
@@ -70,7 +72,7 @@ def summarize(
             record = recording.choose(text_tokens(prose))
         record = record.with_named(named)
     elif earlier:
-        prose = within(earlier, max(prose_raw, int(PROSE_SHARE * recording.rooms.target)))
+        prose = within(earlier, _most_prose(recording, prose_raw))
         written = Written(prose, _maker(recording.absorbed), written.failures)
     leaving: list[Part] = [*(recording.absorbed if is_whole else ()), *record.gone]
     own = settings.summarize
@@ -131,6 +133,11 @@ def _prose_room(recording: Recording, job: SummaryJob, older: Sequence[Block] | 
     room = min(int(PROSE_SHARE * recording.rooms.target), job.budget_tokens // 10, most)
     room = min(room, raw_of(recording.movable if older is None else older) // WORTH_A_CALL)
     return room if room >= SMALLEST_PROSE_TOKENS else 0
+
+
+def _most_prose(recording: Recording, prose_raw: int) -> int:
+    """Raw tokens that the prose of earlier records may keep."""
+    return max(prose_raw, int(PROSE_SHARE * recording.rooms.target))
 
 
 def _all(recording: Recording) -> tuple[int, int]:
