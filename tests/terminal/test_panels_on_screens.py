@@ -52,7 +52,7 @@ def test_the_gauge_is_the_panels_number_before_and_after_each_change(tty: Tty) -
     assert "auto" in tty.shown()[-1] or tty.screen.columns < 50
 
     for line, said in (
-        ("/context collapse 2", "Shown in short"),
+        ("/context collapse 2", "Collapsed"),
         ("/context undo", "Undid the"),
         ("/compact", "Compacted"),
     ):
