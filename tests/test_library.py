@@ -77,9 +77,7 @@ SUMMARIZERS = {
 }
 
 
-@pytest.mark.xfail(
-    reason="Known fault: a record may end above the target where rules and words need the room.", strict=False
-)
+@pytest.mark.xfail(reason="Known fault: a record may end above the target where it needs the room.", strict=False)
 @pytest.mark.parametrize("name", SUMMARIZERS)
 def test_any_summarizer_lands_and_nothing_handed_in_is_changed(name: str) -> None:
     rows, tools = copy.deepcopy(ROWS), [{"type": "function", "function": {"name": "shell"}}]

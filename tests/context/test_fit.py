@@ -39,9 +39,7 @@ def test_a_file_a_little_too_large_is_cut_and_not_stubbed_whole(text: str, chars
         assert all(stub.endswith(" […]") for stub in stubs)
 
 
-@pytest.mark.xfail(
-    reason="Known fault: a record may end above the target where rules and words need the room.", strict=False
-)
+@pytest.mark.xfail(reason="Known fault: a record may end above the target where it needs the room.", strict=False)
 @pytest.mark.parametrize("stage", STAGES)
 def test_over_the_budget_one_stage_alone_comes_down_to_the_target(stage: str) -> None:
     """Down to the budget only, the next message would make it compact again, and again."""

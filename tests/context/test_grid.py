@@ -104,9 +104,7 @@ def compacted_badly(history: History, log: Sequence[Message], window: int, stage
         yield "twice is not once"
 
 
-@pytest.mark.xfail(
-    reason="Known fault: a record may end above the target where rules and words need the room.", strict=False
-)
+@pytest.mark.xfail(reason="Known fault: a record may end above the target where it needs the room.", strict=False)
 @patient
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("name", conversations(FOLDER))

@@ -110,9 +110,7 @@ def test_where_no_stage_hides_the_oldest_all_is_near(stages: tuple[str, ...]) ->
     assert recent_raw(history_of(talk(3)), Meter(), Budget.of(8_000), settings, 0.5) == 0
 
 
-@pytest.mark.xfail(
-    reason="Known fault: a record may end above the target where rules and words need the room.", strict=False
-)
+@pytest.mark.xfail(reason="Known fault: a record may end above the target where it needs the room.", strict=False)
 def test_a_long_log_is_compacted_with_a_summary_too() -> None:
     history = history_of([*talk(400), user("And now?")])
     proposal = compacted(history, 4_000)
