@@ -67,18 +67,16 @@ def fit_or_refuse(draft: Draft, budget: Budget, limit_tokens: int) -> None:
 
 
 def make_room_beside_newest(draft: Draft, limit_tokens: int) -> None:
-    """Where the newest user message alone is larger than the limit, cut it to half of what there is.
+    """Where the newest user message is larger than what others leave of the limit, cut it to half of that.
 
     So a record of everything before it has room, and a second compaction finds nothing more to cut.
     """
-    left = limit_tokens - draft.meter.total(draft.meter.fixed_raw)
-    if draft.newest_user and draft.meter.scaled(draft.history.run_tokens(draft.newest_user, draft.newest_user)) > left:
-        _cut_newest(draft, int(NEWEST_SHARE * left))
-
-
-def _cut_newest(draft: Draft, keep_tokens: int) -> None:
-    """Show at most so many tokens of the newest user message."""
     seq = draft.newest_user
     block = next((block for block in draft.blocks() if seq in block.seqs), None) if seq else None
-    if seq is not None and block is not None:
-        cut_message(draft, block, seq, max(SMALLEST_NEWEST_TOKENS, int(keep_tokens / draft.meter.calibration.ratio)))
+    if seq is None or block is None:
+        return
+    others_raw = sum(part.raw for part in draft.blocks() if part.is_locked and not part.is_unseen and part is not block)
+    left = limit_tokens - draft.meter.total(draft.meter.fixed_raw + others_raw)
+    if draft.meter.scaled(draft.history.run_tokens(seq, seq)) > left:
+        keep_raw = int(NEWEST_SHARE * left / draft.meter.calibration.ratio)
+        cut_message(draft, block, seq, max(SMALLEST_NEWEST_TOKENS, keep_raw))

@@ -261,7 +261,7 @@ class Planning:
     def _protect(self) -> None:
         """What cannot be had again may take the view above the target: it is not cut for the target's sake."""
         draft = self.draft
-        movable = sum(block.raw for block in draft.blocks() if not block.is_locked)
+        movable = sum(block.raw for block in draft.blocks() if block.is_unseen or not block.is_locked)
         has_record = any(isinstance(part, Summary) for part in draft.parts)
         is_settled = has_record and draft.tokens <= self.ceiling
         self.floor = min(draft.tokens if is_settled else draft.meter.total(draft.raw - movable), self.limit)

@@ -213,8 +213,13 @@ def target_tokens(budget: Budget, fixed_tokens: int, target_ratio: float) -> int
 
 
 def ceiling_tokens(budget: Budget, settings: ContextSettings, target: int) -> int:
-    """What cannot be had again may take a compaction this far above its target: halfway to the next one."""
-    return max(target, (target + thresholds(budget, settings).compact) // 2)
+    """What cannot be had again may take a compaction this far above its target: halfway to the next one.
+
+    Where the target is close to the next one already, it is a quarter of what the budget leaves.
+    """
+    to_next = thresholds(budget, settings).compact - target
+    to_budget = budget.budget_tokens - target
+    return target + max(0, to_next, to_budget // 2) // 2
 
 
 def aim_ratio(budget: Budget, settings: ContextSettings) -> float:

@@ -120,7 +120,7 @@ async def test_two_failures_on_the_way_keep_what_was_told_and_say_so(tmp_path: P
     (summary,) = [item for item in conversation.context.view.items if isinstance(item, Summary)]
     assert summary.made_by == (f"{SMALL.name} + extract" if at else "extract")
     assert ("All of: Question 1" in summary.prose) == bool(at)
-    assert "### What the user said" in text
+    assert "### Answers so far" in text
     assert "So it is" in text
     await conversation.close()
 

@@ -17,6 +17,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.request import repair, request_messages
 from nca.context.rules.steps import steps
+from nca.context.summary import HEADER
 from nca.context.tokens import message_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Item, Marker, Stub, Summary, Verbatim, View, ranges_of
@@ -26,6 +27,10 @@ from nca.wire import content_text, content_to_wire
 PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
 CUT = "[…]"
+REPLACEABLE = ("### State of the work", "### Answers so far", "### Where things are")
+"""Sections of a record that say what can be had again."""
+THRESHOLD = 0.8
+"""The share of the budget at which the next compaction is due, by default."""
 Rows = list[dict[str, Any]]
 Content = str | tuple[Part, ...] | None
 
@@ -133,6 +138,18 @@ def halved(log: Sequence[Message], places: Mapping[int, Sequence[Item | None]]) 
         hidden = {item.id if isinstance(item, Summary | Marker) else "" for item in items}
         if len(hidden) > 1 and not any(map(is_cleared, items)):
             yield f"the step at message {seqs[0]} is torn apart: {hidden}"
+
+
+def too_large(texts: Iterable[Any], used: int, target: int, budget: int, rest: int = 0) -> str:
+    """Empty up to the target; above it only a record of what cannot be had again, halfway to the next compaction.
+
+    texts  the contents of the messages that are sent
+    rest   what nothing takes away: where it is more, it is the limit
+    """
+    ceiling = max(rest, target + max(int(THRESHOLD * budget) - target, (budget - target) // 2) // 2)
+    records = [text for text in map(str, texts) if HEADER in text]
+    is_allowed = records and used <= ceiling and not any(title in text for text in records for title in REPLACEABLE)
+    return "" if used <= target or is_allowed else f"{used} tokens are too many (target {target}, ceiling {ceiling})"
 
 
 def system_texts(rows: Rows) -> list[str]:

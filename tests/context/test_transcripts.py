@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from nca.config.schema import STAGES, ContextSettings
+from nca.config.schema import STAGES
 from nca.context.budget import Budget
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import Proposal
-from nca.context.policy import ceiling_tokens
 from nca.context.rules.open_step import open_step
 from nca.context.validate import CHECKS, validate_request
-from nca.context.view import check_partition
+from nca.context.view import Stub, Summary, check_partition
 from nca.errors import ContextDoesNotFit
 from nca.messages import Message
 from nca.transcripts import read_transcript
 from nca.wire import messages_from_list
 from tests.context.logs import history_of
-from tests.context.samples import answering, compacted, sent
+from tests.context.promises import newest_problem, too_large
+from tests.context.samples import answering, compacted, contents, sent
 
 DATA = Path(__file__).parents[1] / "data"
 CONVERSATIONS = ["airline-support/0", "airline-support/1", "airline-support/2", "coding-session/0"]
@@ -32,8 +32,6 @@ STAGE_SETS = [STAGES, *((stage,) for stage in STAGES)]
 STEP = 7
 MARKER_TOKENS = 40
 """What a marker costs: less than this is not hidden behind one."""
-PROSE_TOKENS = 40
-"""What an earlier summary said in prose, where the next one has no summarizer."""
 REPAIR_TOKENS = 60
 """What the results cost that stand in for missing ones."""
 
@@ -76,8 +74,10 @@ def check(history: History, proposal: Proposal, meter: Meter, stages: tuple[str,
     used = meter.used(history)
     assert used <= proposal.budget_tokens
     if "truncate" in stages and not open_step_raw(history):
-        ceiling = ceiling_tokens(Budget.of(window), ContextSettings(), proposal.target_tokens)
-        assert used <= max(ceiling, untouchable_tokens(history, meter)) + MARKER_TOKENS + PROSE_TOKENS
+        fixed = untouchable_tokens(history, meter) + MARKER_TOKENS
+        records = sum(history.item_tokens(item) for item in history.view.items if isinstance(item, Summary))
+        target, rest = max(proposal.target_tokens + MARKER_TOKENS, fixed), fixed + meter.scaled(records)
+        assert too_large(contents(history), used, target, proposal.budget_tokens, rest) == ""
     check_partition(history.view)
     rows = sent(history)
     assert pairs_hold(rows)
@@ -109,9 +109,11 @@ def test_every_prefix_lands(name: str, window: int) -> None:
                 assert untouchable + MARKER_TOKENS > Budget.of(window).budget_tokens
                 continue
             check(history, proposal, meter, stages, window)
-            newest = history.newest_user
-            if newest is not None:
-                assert messages[newest - 1].text in [row["content"] for row in sent(history) if row["role"] == "user"]
+            assert newest_problem(messages, history.view, sent(history)) == ""
+            if untouchable_tokens(history, meter) <= proposal.budget_tokens:
+                assert not any(
+                    isinstance(item, Stub) and item.seq == history.newest_user for item in history.view.items
+                )
             view = history.view
             assert not compacted(history, window, stages=stages, meter=meter).compacted
             assert history.view == view
