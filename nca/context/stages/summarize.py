@@ -10,7 +10,7 @@ from nca.context.draft import Block, Draft, Part, covered
 from nca.context.record.allocation import Chosen
 from nca.context.record.ledger import Ledger
 from nca.context.record.prose import harvested, within, without_stale
-from nca.context.record.recording import SMALLEST_CUT_TOKENS, Record, Recording, SummaryJob, raw_of
+from nca.context.record.recording import Record, Recording, SummaryJob, raw_of
 from nca.context.record.steps import one_line_each
 from nca.context.record.text import laid_out
 from nca.context.request import repair
@@ -55,25 +55,27 @@ def summarize(
     record = recording.choose(held_raw) if older is None else recording.record_of(list(older), *_all(recording))
     if raw_of(record.gone) < SMALLEST_STRETCH_TOKENS:
         return None
+    reserved_raw = max(prose_raw, held_raw) if prose_raw else held_raw
     if prose_raw and older is None:
-        record = recording.choose(max(prose_raw, held_raw))
+        record = recording.choose(reserved_raw)
     gone_raw = raw_of(record.gone)
     is_first, is_whole = _position(draft, recording.absorbed, record.gone)
     earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
-    written = Written("", BY_CODE, (NO_SUMMARIZER,) if not job.has_summarizer else ())
+    written, named = Written("", BY_CODE, (NO_SUMMARIZER,) if not job.has_summarizer else ()), Ledger()
     if prose_raw and gone_raw >= prose_raw:
         room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
         live = _live(draft, record.gone, room_raw) if is_first else ()
         written = yield from _asked(draft, job, record, earlier, max_tokens=prose_raw, live=live)
         prose, named = harvested(written.prose, record.ledger)
         written = Written(prose, written.made_by, written.failures)
-        if older is None and prose_raw - text_tokens(prose) >= SMALLEST_CUT_TOKENS:
-            # The model said less than it might have: the newest steps get what is left.
-            record = recording.choose(text_tokens(prose))
-        record = record.with_named(named)
     elif earlier:
         prose = within(earlier, _most_prose(recording, prose_raw))
         written = Written(prose, _maker(recording.absorbed), written.failures)
+    written_raw = text_tokens(written.prose) if written.prose else 0
+    if older is None and written_raw < reserved_raw:
+        # The prose is shorter than it might have been: lines and the newest steps get what is left.
+        record = recording.choose(written_raw)
+    record = record.with_named(named)
     leaving: list[Part] = [*(recording.absorbed if is_whole else ()), *record.gone]
     own = settings.summarize
     role = cast('Literal["user", "system"]', own.role)
