@@ -85,7 +85,7 @@ def content_to_wire(content: str | tuple[Part, ...] | None) -> Any:
         return content
     if any(_is_beside_text(part) for part in content) and not any(isinstance(part, MediaPart) for part in content):
         return content_text(content)
-    return [_part_to_wire(part) for part in content]
+    return [part_to_wire(part) for part in content]
 
 
 def content_text(content: str | tuple[Part, ...] | None) -> str:
@@ -115,14 +115,15 @@ def _is_beside_text(part: Part) -> bool:
     return isinstance(part, AttachmentPart) or (isinstance(part, TextPart) and part.is_synthetic)
 
 
-def _part_to_wire(part: Part) -> dict[str, Any]:
+def part_to_wire(part: Part, text_type: str = "text") -> dict[str, Any]:
+    """A part as a provider expects it. `text_type` is what the provider's shape calls a text."""
     match part:
         case TextPart(text, extra):
-            return {"type": "text", "text": text, **extra}
+            return {"type": text_type, "text": text, **extra}
         case MediaPart(_, payload):
             return payload
         case AttachmentPart():
-            return {"type": "text", "text": part_text(part)}
+            return {"type": text_type, "text": part_text(part)}
 
 
 def is_note(row: Any) -> bool:

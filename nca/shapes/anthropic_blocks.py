@@ -9,19 +9,19 @@ import msgspec
 
 from nca.context.request import SIGNED_THOUGHTS
 from nca.errors import InvalidMessages
-from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import (
     arguments_of,
     as_file,
+    content_rows,
     json_text,
     named,
     objects,
     others,
-    plain_content,
     refused_type,
     result_content,
 )
-from nca.wire import checked_text, content_text, kind_name, plain_json
+from nca.wire import checked_text, kind_name, plain_json
 
 THOUGHTS = ("thinking", "redacted_thinking")
 SHOWN = ("image", "document", "search_result")
@@ -168,10 +168,10 @@ def _text(block: Mapping[str, Any], place: str) -> TextPart:
 
 def new_blocks(message: Message) -> list[dict[str, Any]]:
     """The blocks of a message that stands for others, or that was changed beyond recognition."""
+    content = content_rows(message.content, "text")
     if message.role == "tool":
-        block = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": _content(message.content)}
+        block = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
         return [block | ({"is_error": True} if message.is_error else {})]
-    content = _content(message.content)
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     blocks = [block for block in blocks if block.get("type") != "text" or block["text"].strip()]
     calls = [
@@ -186,7 +186,7 @@ def changed_blocks(blocks: list[dict[str, Any]], before: Message, after: Message
     if after.role == "tool":
         if after.content == before.content:
             return blocks
-        return [{**blocks[0], "content": _content(after.content)}]
+        return [{**blocks[0], "content": content_rows(after.content, "text")}]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return new_blocks(after)
     calls = {call.id: call for call in after.tool_calls}
@@ -203,21 +203,3 @@ def _changed_call(block: dict[str, Any], was: Mapping[str, ToolCall], now: Mappi
     if before == after:
         return block
     return {**block, "name": after.name, "input": arguments_of(after)}
-
-
-def _content(content: str | tuple[Part, ...] | None) -> Any:
-    """A text where it is text alone, else blocks."""
-    plain = plain_content(content)
-    return [_block(part) for part in content or ()] if plain is None else plain
-
-
-def _block(part: Part | str) -> dict[str, Any]:
-    match part:
-        case TextPart(text, extra):
-            return {"type": "text", "text": text, **extra}
-        case MediaPart(_, payload):
-            return payload
-        case AttachmentPart():
-            return {"type": "text", "text": content_text((part,))}
-        case _:
-            return {"type": "text", "text": part}

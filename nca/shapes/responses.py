@@ -15,24 +15,24 @@ from nca.context.rules.media import with_media_beside_results
 from nca.context.rules.system_first import with_system_first
 from nca.context.rules.turn_order import with_one_assistant, with_user_first
 from nca.errors import InvalidMessages
-from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
 from nca.shapes.shaped import (
     Origins,
     Rows,
     Written,
     arguments_of,
     as_file,
+    content_rows,
     copies,
     json_text,
     named,
     objects,
     others,
-    plain_content,
     refused_type,
     repaired,
     result_content,
 )
-from nca.wire import checked_text, content_text, is_note, kind_name, plain_json, shown_value
+from nca.wire import checked_text, is_note, kind_name, plain_json, shown_value
 
 ROLES = ("system", "developer", "user", "assistant")
 CALLS = ("function_call", "custom_tool_call")
@@ -218,10 +218,10 @@ def _part(part: Mapping[str, Any], place: str) -> Part:
 def _new_items(message: Message) -> list[dict[str, Any]]:
     """The items of a message that stands for others, or that was changed beyond recognition."""
     if message.role == "tool":
-        output = _content(message.content, "input_text")
+        output = content_rows(message.content, "input_text")
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
     role = str(message.extra.get("role", message.role))
-    content = _content(message.content, "output_text" if role == "assistant" else "input_text")
+    content = content_rows(message.content, "output_text" if role == "assistant" else "input_text")
     items: list[dict[str, Any]] = [{"type": "message", "role": role, "content": content}] if content else []
     return items + [
         {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
@@ -234,7 +234,7 @@ def _changed_items(items: list[dict[str, Any]], before: Message, after: Message)
     if after.role == "tool":
         if after.content == before.content:
             return items
-        return [{**items[0], "output": _content(after.content, "input_text")}]
+        return [{**items[0], "output": content_rows(after.content, "input_text")}]
     if [call.id for call in before.tool_calls] != [call.id for call in after.tool_calls]:
         return _new_items(after)
     was = {call.id: call for call in before.tool_calls}
@@ -255,21 +255,3 @@ def _changed_call(item: dict[str, Any], was: Mapping[str, ToolCall], now: Mappin
         return {**item, "name": after.name, "arguments": after.arguments}
     given = arguments_of(after).get("input")
     return {**item, "name": after.name, "input": given if isinstance(given, str) else after.arguments}
-
-
-def _content(content: str | tuple[Part, ...] | None, text_type: str) -> Any:
-    """A text where it is text alone, else parts."""
-    plain = plain_content(content)
-    return [_part_item(part, text_type) for part in content or ()] if plain is None else plain
-
-
-def _part_item(part: Part | str, text_type: str) -> dict[str, Any]:
-    match part:
-        case TextPart(text, extra):
-            return {"type": text_type, "text": text, **extra}
-        case MediaPart(_, payload):
-            return payload
-        case AttachmentPart():
-            return {"type": text_type, "text": content_text((part,))}
-        case _:
-            return {"type": text_type, "text": part}

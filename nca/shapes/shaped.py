@@ -15,7 +15,7 @@ from nca.context.rules.rule import Repair
 from nca.context.validate import validate_request
 from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, Message, Part, TextPart, ToolCall
-from nca.wire import content_text, kind_name, message_to_dict, plain_json
+from nca.wire import content_text, kind_name, message_to_dict, part_to_wire, plain_json, shown_value
 
 Rows = list[dict[str, Any]]
 
@@ -132,12 +132,12 @@ def result_content(parts: Sequence[Part]) -> str | tuple[Part, ...]:
     return tuple(parts)
 
 
-def plain_content(content: str | tuple[Part, ...] | None) -> str | None:
-    """A content that is text alone, as one text; None where it holds more than that."""
+def content_rows(content: str | tuple[Part, ...] | None, text_type: str) -> Any:
+    """A text where it is text alone, else a row for each part; `text_type` is the type of the rows of text."""
     if content is None or isinstance(content, str):
         return content or ""
     has_more = any(not isinstance(part, TextPart | AttachmentPart) or getattr(part, "extra", None) for part in content)
-    return None if has_more else content_text(content)
+    return [part_to_wire(part, text_type) for part in content] if has_more else content_text(content)
 
 
 def arguments_of(call: ToolCall) -> Any:
@@ -161,5 +161,4 @@ def named(value: Any, key: str, place: str) -> str:
 
 def refused_type(place: str, found: Any, valid: Sequence[str]) -> InvalidMessages:
     """The error for a block or an item of a type that cannot be read."""
-    shown = "(missing)" if found is None else repr(found)[:60]
-    return InvalidMessages(f"{place}: type {shown} is not known here; valid: {', '.join(valid)}.")
+    return InvalidMessages(f"{place}: type {shown_value(found)} is not known here; valid: {', '.join(valid)}.")
