@@ -32,6 +32,7 @@ _NEEDED = (
 def open_chat(words: LoopArguments) -> int:
     """The exit code. Raises NcaError."""
     import asyncio
+    from dataclasses import asdict
 
     from nca.cli.choose_session import WantedSession
     from nca.cli.first_run import ensure_weights
@@ -47,18 +48,7 @@ def open_chat(words: LoopArguments) -> int:
         )
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
-    given = settings_of(
-        profile=words.profile,
-        permission=words.permission,
-        model=words.model,
-        context_window=words.context_window,
-        max_output_tokens=words.max_output_tokens,
-        compact_threshold=words.compact_threshold,
-        disable_compaction=words.disable_compaction,
-        max_cost=words.max_cost,
-        plain="true" if words.plain else None,
-    )
-    loaded = load_settings(given, words.config, trust=words.trust, asks=True)
+    loaded = load_settings(settings_of(**asdict(words)), words.config, trust=words.trust, asks=True)
     with signals.raised():  # a download has something to clear away
         choice = ensure_weights(choose_model(loaded))
     if choice is None:

@@ -44,18 +44,7 @@ def run(
 
     if stream is not None and stream not in STREAMS:
         raise UsageError(f"--stream: {stream!r} is not valid; valid: {', '.join(STREAMS)}.")
-    given = settings_of(
-        profile=profile,
-        permission=permission,
-        model=model,
-        context_window=context_window,
-        max_output_tokens=max_output_tokens,
-        compact_threshold=compact_threshold,
-        disable_compaction=disable_compaction,
-        max_steps=max_steps,
-        max_cost=max_cost,
-    )
-    loaded = load_settings(given, config, trust=trust)
+    loaded = load_settings(settings_of(**locals()), config, trust=trust)
     text = _text(prompt)
     return asyncio.run(_turn(loaded, text, session, as_json, stream))
 

@@ -32,14 +32,20 @@ def load_settings(
     return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file, trusts=decide)
 
 
-def settings_of(*, disable_compaction: bool = False, **given: str | None) -> dict[str, Any]:
-    """Settings from flags, by setting name. `compact_threshold` is --compact-threshold; None was not given."""
+_SWITCHES = {"disable_compaction": "off", "plain": "true"}
+"""The flags without a value, and the value that each sets."""
+
+
+def settings_of(**parameters: Any) -> dict[str, Any]:
+    """Settings from a command's parameters, by setting name. `compact_threshold` is --compact-threshold.
+
+    None was not given. Parameters that set nothing are passed over.
+    """
     from nca.config.layers import FLAGS
 
+    given = parameters | {name: on if parameters.get(name) else None for name, on in _SWITCHES.items()}
     keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}
-    return {"context.auto": "off" if disable_compaction else None} | {
-        keys[parameter]: value for parameter, value in given.items()
-    }
+    return {keys[name]: value for name, value in given.items() if name in keys}
 
 
 def store_path() -> Path:

@@ -38,9 +38,9 @@ def test_every_flag_sets_its_setting_and_says_so() -> None:
     known = {name for command in (loop, run, compact) for name in hints(command)}
     assert parameters.keys() <= known
     values = {"profile": "nexora", "permission": "plan", "stages": "prune", "compact_threshold": "70%", "target": "0.4"}
-    values |= {"max_steps": "7", "plain": "true"}
-    given = {name: values.get(name, "4000") for name in parameters if name != "disable_compaction"}
-    settings = settings_of(disable_compaction=True, **given)
+    values |= {"max_steps": "7"}
+    switches = {"disable_compaction": True, "plain": True}
+    settings = settings_of(**{name: values.get(name, "4000") for name in parameters} | switches)
     assert settings.keys() == FLAGS.keys()
     loaded = load(project=None, env={"NCA_HOME": "/nonexistent"}, flags=settings)
     for key, flag in FLAGS.items():
