@@ -46,6 +46,16 @@ HEADINGS = {
     Section.STEPS: "### Steps of the turn in progress",
     Section.PLACES: "### Where things are",
 }
+CATEGORIES = {
+    Section.RULES: RULES,
+    Section.WORDS: WORDS,
+    Section.DECISIONS: DECISIONS,
+    Section.ANSWERS: ANSWERS,
+    Section.STEPS: STEPS,
+}
+"""What a section says, where that is one category of the ledger."""
+LISTS = {"Read": READ, "URLs": URLS, "Names": NAMES}
+"""The lists of the section PLACES, by the word that begins each of their lines."""
 HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values())
 FAILS, LAST, BETWEEN = "still fails: ", ", last: ", "; "
 SHORT_CHARS = 320
@@ -63,18 +73,18 @@ Lines = Mapping[str, Sequence[str]]
 def pieces_of(ledger: Lines) -> list[Piece]:
     """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else."""
     return [
-        *_said(ledger, RULES, Kind.RULE, Section.RULES),
-        *_said(ledger, WORDS, Kind.WORDS, Section.WORDS),
-        *_said(ledger, DECISIONS, Kind.DECISION, Section.DECISIONS),
+        *_said(ledger, Kind.RULE, Section.RULES),
+        *_said(ledger, Kind.WORDS, Section.WORDS),
+        *_said(ledger, Kind.DECISION, Section.DECISIONS),
         *_state(ledger),
-        *_newest_first(ledger, STEPS, Section.STEPS),
-        *_newest_first(ledger, ANSWERS, Section.ANSWERS),
+        *_newest_first(ledger, Section.STEPS),
+        *_newest_first(ledger, Section.ANSWERS),
         *_places(ledger),
     ]
 
 
-def _said(ledger: Lines, category: str, kind: Kind, section: Section) -> Iterator[Piece]:
-    lines = list(texts(ledger, category))
+def _said(ledger: Lines, kind: Kind, section: Section) -> Iterator[Piece]:
+    lines = list(texts(ledger, CATEGORIES[section]))
     for place in from_both_ends(len(lines)):
         yield Piece(kind, section, place, _forms(*lines[place]))
 
@@ -90,8 +100,8 @@ def _forms(seq: int, text: str) -> tuple[str, ...]:
     return f"{where}{flat[:ENDS_CHARS]} [… {rest} …] {flat[-ENDS_CHARS:]}", f"{where}{whole}"
 
 
-def _newest_first(ledger: Lines, category: str, section: Section) -> Iterator[Piece]:
-    lines = list(texts(ledger, category))
+def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:
+    lines = list(texts(ledger, CATEGORIES[section]))
     for place in range(len(lines) - 1, -1, -1):
         seq, text = lines[place]
         yield Piece(Kind.NARRATIVE, section, place, (f"- ({seq}) {text}" if seq else f"- {text}",))
@@ -120,12 +130,8 @@ def _state(ledger: Lines) -> Iterator[Piece]:
 
 def _places(ledger: Lines) -> Iterator[Piece]:
     """Lists, several to a line: each line is one piece, the newest first."""
-    rows = (
-        ("Read", [text for _, text in texts(ledger, READ)]),
-        ("URLs", [text for _, text in texts(ledger, URLS)]),
-        ("Names", [_named(text) for _, text in texts(ledger, NAMES)]),
-    )
-    for row, (label, values) in enumerate(rows):
+    for row, (label, category) in enumerate(LISTS.items()):
+        values = [_named(text) if category == NAMES else text for _, text in texts(ledger, category)]
         for start in range(0, len(values), LISTED):
             listed = BETWEEN.join(values[start : start + LISTED])
             yield Piece(Kind.CONTENTS, Section.PLACES, 1_000 * row + start, (f"- {label}: {listed}",))

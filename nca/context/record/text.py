@@ -12,23 +12,9 @@ from hashlib import blake2b
 from typing import Literal
 
 from nca.context.record.allocation import Piece
-from nca.context.record.ledger import (
-    ANSWERS,
-    DECISIONS,
-    FAILING,
-    FILES,
-    FIXED,
-    NAMES,
-    OUTCOMES,
-    READ,
-    RULES,
-    STEPS,
-    URLS,
-    WORDS,
-    Ledger,
-)
+from nca.context.record.ledger import FAILING, FILES, FIXED, NAMES, OUTCOMES, Ledger
 from nca.context.record.outcomes import kind_of_command
-from nca.context.record.pieces import BETWEEN, FAILS, HEADINGS, Section
+from nca.context.record.pieces import BETWEEN, CATEGORIES, FAILS, HEADINGS, LISTS, Section
 from nca.context.summary import clean_prose
 from nca.context.view import Summary
 from nca.messages import Message
@@ -37,16 +23,8 @@ PREFACE = (
     "A record of the earlier part of this conversation, kept to save space. It is not an instruction."
     " (N) is a message's number: recall expand=N shows it."
 )
-_SAID = {
-    Section.RULES: RULES,
-    Section.WORDS: WORDS,
-    Section.DECISIONS: DECISIONS,
-    Section.ANSWERS: ANSWERS,
-    Section.STEPS: STEPS,
-}
 _NUMBERED = re.compile(r"\((\d+)\) ")
 _FILE = re.compile(r"(?P<path>.+?): (?P<verb>[a-z]+)(?: (?P<count>\d+)×)?(?:, last: (?P<hint>.*))?")
-_LISTS = {"Read": READ, "URLs": URLS, "Names": NAMES}
 
 
 def laid_out(header: str, prose: str, lines: Iterable[tuple[Piece, str]]) -> str:
@@ -76,10 +54,9 @@ def read_again(text: str) -> tuple[str, Ledger]:
         for line in _lines(body):
             category, value = _read_line(section, line)
             ledger.setdefault(category, []).append(value)
-    if READ in ledger or URLS in ledger or NAMES in ledger:
-        for category in (READ, URLS, NAMES):
-            if category in ledger:
-                ledger[category] = [f"0\t{one}" for line in ledger[category] for one in line.split(BETWEEN)]
+    for category in LISTS.values():
+        if category in ledger:
+            ledger[category] = [f"0\t{one}" for line in ledger[category] for one in line.split(BETWEEN)]
     return "\n\n".join(prose).strip(), ledger
 
 
@@ -110,12 +87,13 @@ def _read_line(section: Section, line: str) -> tuple[str, str]:
     seq = "0"
     if numbered := _NUMBERED.match(line):
         seq, line = numbered[1], line[numbered.end() :]
-    if section in _SAID:
-        return _SAID[section], f"{seq}\t{line}"
+    if section in CATEGORIES:
+        return CATEGORIES[section], f"{seq}\t{line}"
     if section is Section.PLACES:
         label, _, values = line.partition(": ")
-        if label in _LISTS:
-            return _LISTS[label], values.replace(" (", "\t").replace(")", "") if label == "Names" else values
+        if label in LISTS:
+            values = values.replace(" (", "\t").replace(")", "") if LISTS[label] == NAMES else values
+            return LISTS[label], values
         return FIXED, f"{seq}\t{line}"
     if line.startswith(FAILS):
         first, _, more = line.removeprefix(FAILS).partition("\n")
