@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from nca.agent.context_notices import context_warning, does_not_fit
 from nca.agent.fallbacks import Fallbacks
+from nca.agent.memory import Memory
 from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
 from nca.agent.window import Window
@@ -46,24 +47,18 @@ class CompactionOutcome:
     message: str = ""
 
 
-class Diary(Protocol):
-    def keep_trimmed(self, text: str, heading: str) -> str:
-        """Write down a summary of trimmed turns. Returns what went wrong, as one line, or ""."""
-        ...
-
-
 class Compactor:
     """One for each window.
 
     models  the one that answers, or the one that the settings name, is asked for summaries
-    diary   gets the summaries of trimmed turns, once their compaction is on disk
+    memory  keeps the summaries of trimmed turns, once their compaction is on disk; None: nobody keeps them
     """
 
-    def __init__(self, window: Window, models: Fallbacks, emit: Listener, diary: Diary) -> None:
+    def __init__(self, window: Window, models: Fallbacks, emit: Listener, memory: Memory | None) -> None:
         self.window = window
         self.summarizer = Summarizer(window, models)
         self._emit = emit
-        self._diary = diary
+        self._memory = memory
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
@@ -226,8 +221,8 @@ class Compactor:
             cost=self.summarizer.cost,
         )
         self.window.commit(proposal, record)
-        if proposal.trimmed_text:
-            problem = self._diary.keep_trimmed(proposal.trimmed_text, self.window.session.info.title)
+        if proposal.trimmed_text and self._memory is not None:
+            problem = self._memory.keep_trimmed(proposal.trimmed_text, self.window.session.info.title)
             if problem:
                 self._emit(Notice(problem))
 

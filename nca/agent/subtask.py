@@ -20,15 +20,7 @@ from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import NoInput
 from nca.agent.window import Window
 from nca.errors import NcaError
-from nca.events import (
-    ContextCompaction,
-    Event,
-    Notice,
-    RetryScheduled,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-)
+from nca.events import ContextCompaction, Event, Notice, RetryScheduled, ToolFinished, ToolStarted, TurnFinished
 from nca.messages import Message, Usage, clean_text
 from nca.sessions.store import Store
 from nca.tools.files.read_files import FilesRead
@@ -112,7 +104,7 @@ class _Task:
             window=self.window,
             toolbox=toolbox,
             models=models,
-            compactor=Compactor(self.window, models, self._hear, _NoDiary()),
+            compactor=Compactor(self.window, models, self._hear, None),
             outputs=outputs,
             user_input=NoInput(),
             emit=self._hear,
@@ -140,13 +132,6 @@ class _Task:
                 self._emit(event)
             case _:
                 pass
-
-
-class _NoDiary:
-    """The trimmed turns of a subtask are not kept."""
-
-    def keep_trimmed(self, text: str, heading: str) -> str:
-        return ""
 
 
 class _TaskWindow(Window):

@@ -16,15 +16,7 @@ from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
 from nca.errors import NcaError, ProviderError, ProviderFailure
-from nca.events import (
-    Listener,
-    Notice,
-    ReasoningDelta,
-    RequestStarted,
-    TextDelta,
-    TurnFinished,
-    UsageReported,
-)
+from nca.events import Listener, Notice, ReasoningDelta, RequestStarted, TextDelta, TurnFinished, UsageReported
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 

@@ -48,11 +48,6 @@ class OnlyModel:
         return self._model
 
 
-class NoDiary:
-    def keep_trimmed(self, text: str, heading: str) -> str:
-        return ""
-
-
 def window_of(
     store: Store,
     session: Session,
@@ -66,7 +61,7 @@ def window_of(
 
 def compactor_of(window: Window, model: Model, emit: Listener | None = None, opener: Opener | None = None) -> Compactor:
     emit = emit or Listeners().emit
-    return Compactor(window, Fallbacks(model, opener or OnlyModel(), window, emit), emit, NoDiary())
+    return Compactor(window, Fallbacks(model, opener or OnlyModel(), window, emit), emit, None)
 
 
 def context_of(window: Window, compactor: Compactor | None = None) -> Context:

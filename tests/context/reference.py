@@ -25,7 +25,7 @@ from nca.events import ContextCompaction, Event
 from nca.messages import Message, ToolCall
 from nca.sessions.store import Store
 from nca.wire import content_text, message_from_dict
-from tests.agent.parts import NoDiary, OnlyModel, context_of, window_of
+from tests.agent.parts import OnlyModel, context_of, window_of
 from tests.context.happenings import MODELS, SYSTEM, TOOLS, Wanted, cleaned
 from tests.context.moods import HELPLESS, MoodySummarizer
 from tests.context.promises import Rows, chained, homes, newest
@@ -83,7 +83,7 @@ class Reference(RuleBasedStateMachine):
         facts = self.summarizer.facts
         self.window = window_of(self.store, self.session, self.loaded, facts, SYSTEM, TOOLS)
         self.models = Fallbacks(self.summarizer, OnlyModel(), self.window, self.events.append)
-        self.compactor = Compactor(self.window, self.models, self.events.append, NoDiary())
+        self.compactor = Compactor(self.window, self.models, self.events.append, None)
         self.context = context_of(self.window, self.compactor)
 
     def append(self, *messages: Message) -> None:
