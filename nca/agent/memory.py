@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 import time
 from datetime import date
 from pathlib import Path
@@ -21,6 +20,7 @@ from nca.atomic_write import write_atomically
 from nca.config.schema import MemorySettings
 from nca.errors import ConfigError
 from nca.messages import clean_text
+from nca.ordinary_files import open_ordinary
 from nca.tools.files.workspace import shown
 
 MAX_FILE_BYTES = 8 << 20
@@ -137,17 +137,11 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
     title = " ".join(clean_text(heading).split()) or "Earlier part of a conversation"
     try:
         _private_folder(path.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"):
-            flags |= getattr(os, flag, 0)
-        handle = os.open(path, flags, 0o600)
-        with os.fdopen(handle, "ab") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise _left(path, "is not an ordinary file")
+        with open_ordinary(path, "ab", follows_links=False) as file:
             # One write, so that the entries of two sessions do not mix.
             file.write(f"## {title}\n\n{text}\n\n".encode())
             file.flush()
-            os.fsync(handle)
+            os.fsync(file.fileno())
     except OSError as error:
         raise _left(path, f"cannot be written ({error.strerror})") from error
     return path
@@ -182,24 +176,13 @@ def _day_of(path: Path) -> date | None:
 
 
 def _read(path: Path) -> bytes | None:
-    flags = os.O_RDONLY
-    for flag in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
-        flags |= getattr(os, flag, 0)
     try:
-        handle = os.open(path, flags)
+        with open_ordinary(path) as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _left(path, f"cannot be read ({error.strerror})") from error
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _left(path, "is not an ordinary file")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise _left(path, f"cannot be read ({error.strerror})") from error
-    finally:
-        os.close(handle)
     if len(raw) > MAX_FILE_BYTES:
         raise _left(path, f"is larger than {MAX_FILE_BYTES:,} bytes")
     return raw

@@ -1,13 +1,11 @@
 """Read one settings file safely: any file gives a Document or a ConfigError, and never hangs.
 
-A project's file may come from anyone, so its size and nesting are limited, and only regular files are opened.
+A project's file may come from anyone, so its size and nesting are limited, and only ordinary files are opened.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nca.errors import ConfigError
+from nca.ordinary_files import open_ordinary
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 12
@@ -125,23 +124,14 @@ def shown_value(value: Any) -> str:
 def _read_bytes(path: Path) -> bytes | None:
     where = shown_path(path)
     try:
-        # Without O_NONBLOCK, opening a pipe would wait for a writer.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with open_ordinary(path) as file:
+            raw = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(f"{where}: cannot be read ({error.strerror}).") from error
     except ValueError as error:
         raise ConfigError(f"{where}: not a path.") from error
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ConfigError(f"{where}: not a regular file.")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{where}: cannot be read ({error.strerror}).") from error
-    finally:
-        os.close(handle)
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{where}: larger than 1 MiB, which no settings file is.")
     return raw

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from nca.atomic_write import write_atomically
 from nca.context import admission
 from nca.context.admission import FILE_RATIO, MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES, admit_output
 from nca.context.calibration import text_ratio
@@ -19,7 +20,7 @@ from nca.messages import clean_text
 from nca.models.catalog import describe
 
 DIRECTIONS = ("both", "head", "tail")
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+PRIVATE_FOLDER = 0o700
 """A tool's output may hold secrets: only its owner reads what is saved of it."""
 
 
@@ -165,9 +166,7 @@ def _save(text: str, place: Path) -> Path:
             digest = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
             place = place / f"tool-output-{digest}.txt"
         place.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        write_atomically(place, text.encode())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise NcaError(f"save_to: {clean_text(str(place))!r} cannot be written ({reason}).") from error

@@ -12,9 +12,7 @@ a migration that rebuilds the index.
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any
 import msgspec
 
 from nca.messages import AttachmentPart, Message, TextPart, clean_text
+from nca.ordinary_files import open_ordinary
 
 PASSAGE_CHARS = 1_200
 MAX_PASSAGES = 4_096
@@ -143,17 +142,11 @@ def _whole_output(message: Message, text: str, outputs: Path | None) -> str:
     """
     if outputs is None or message.role != "tool" or not (match := _OUTPUT.search(text, max(0, len(text) - 4_096))):
         return text
-    flags = os.O_RDONLY
-    for flag in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
-        flags |= getattr(os, flag, 0)
     try:
-        handle = os.open(outputs / match[1] / match[2], flags)
+        with open_ordinary(outputs / match[1] / match[2], follows_links=False) as file:
+            return file.read(4 * MAX_PASSAGES * PASSAGE_CHARS).decode("utf-8", "replace")
     except OSError:
         return text
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return text
-        return file.read(4 * MAX_PASSAGES * PASSAGE_CHARS).decode("utf-8", "replace")
 
 
 def _arguments(arguments: str) -> str:

@@ -9,12 +9,11 @@ from pathlib import Path
 from nca.atomic_write import write_atomically
 from nca.errors import NcaError, UsageError
 
-PRIVATE_FILE = 0o600
-"""A conversation may hold secrets even after redaction."""
-
 
 def write_private(path: Path, data: bytes, *, overwrites: bool = False) -> None:
     """Write `path` in one step: an existing file stays intact until the new one is complete and synced.
+
+    A conversation may hold secrets even after redaction, so only its owner can read it.
 
     Raises UsageError if the file exists and `overwrites` is False, NcaError if it cannot be written.
     """

@@ -280,11 +280,11 @@ def test_a_byte_order_mark_and_windows_lines_are_read(places: Places) -> None:
 
 def test_what_is_no_file_is_one_error(places: Places) -> None:
     places.project_file.mkdir()
-    with pytest.raises(ConfigError, match="not a regular file"):
+    with pytest.raises(ConfigError, match="not an ordinary file"):
         places.load()
     places.project_file.rmdir()
     os.mkfifo(places.project_file)
-    with pytest.raises(ConfigError, match="not a regular file"):
+    with pytest.raises(ConfigError, match="not an ordinary file"):
         places.load()
 
 
