@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import Literal, Protocol
+from typing import Literal
 
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.reply_checks import cut_notice, ending, is_cut
 from nca.agent.spending import Spending
+from nca.agent.user_input import NoInput, UserInput
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
@@ -35,12 +36,6 @@ EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
 """What a program exits with after such a turn."""
 
 
-class TypesAhead(Protocol):
-    def enter_typed_ahead(self) -> None:
-        """Append the messages that the person typed while the turn runs. Called between two steps."""
-        ...
-
-
 class Turn:
     """One turn while it runs. `text` is the last whole answer, `_partial` the one that is being streamed."""
 
@@ -51,7 +46,7 @@ class Turn:
         models: Fallbacks,
         spending: Spending,
         calls: Calls,
-        user_input: TypesAhead,
+        user_input: UserInput | NoInput,
         emit: Listener,
     ) -> None:
         self.window = window

@@ -93,7 +93,7 @@ class PromptReader(Reader):
         return self._prompt.take_messages()
 
     def hold_typed_lines(self) -> None:
-        self._prompt.hold_typed_lines()
+        self._prompt.type_ahead.forget_enters()
 
     def lend_terminal(self) -> AbstractContextManager[object]:
         return self._prompt.lent_terminal()

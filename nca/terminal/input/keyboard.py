@@ -35,7 +35,7 @@ _ALT_ENTER = "\x1b\r"
 
 
 class PasteTimeoutParser(Vt100Parser):
-    """A parser whose open paste the caller ends, with `end_paste` (or with `flush` once its end has been seen)."""
+    """A parser whose open paste ends after a pause, if the caller says `await_rest` each time that bytes have come."""
 
     def __init__(self, feed_key_callback: Callable[[KeyPress], None]) -> None:
         super().__init__(feed_key_callback)
@@ -43,6 +43,7 @@ class PasteTimeoutParser(Vt100Parser):
         self._last_pasted = ""
         self._has_end = False
         self._expects_late_end = False
+        self._timer: asyncio.TimerHandle | None = None
         self.was_flushed = False
         """The newest keys came from a flush, so an Escape among them was pressed alone."""
 
@@ -54,6 +55,12 @@ class PasteTimeoutParser(Vt100Parser):
     def patience_seconds(self) -> float:
         """How long to wait for more of an open paste."""
         return SETTLE_SECONDS if self._has_end else PASTE_SECONDS
+
+    def await_rest(self, deliver: Callable[[], None] = lambda: None) -> None:
+        """If a paste is open, end it after a pause, and then call `deliver`."""
+        self._stop_waiting()
+        if self.is_pasting:
+            self._timer = asyncio.get_running_loop().call_later(self.patience_seconds, self._expire, deliver)
 
     def end_paste(self) -> None:
         """End the open paste at the last mark of an end, or at what has arrived. What follows the mark was typed."""
@@ -67,6 +74,7 @@ class PasteTimeoutParser(Vt100Parser):
 
     def take_open_paste(self) -> str:
         """Remove and return what has arrived of an open paste, for another parser. "" if none is open."""
+        self._stop_waiting()
         if not self._in_bracketed_paste:
             return ""
         whole = _PASTE_START + "".join(self._pasted)
@@ -76,6 +84,16 @@ class PasteTimeoutParser(Vt100Parser):
     def forget_flush(self) -> None:
         """What comes next was typed ahead."""
         self.was_flushed = False
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expire(self, deliver: Callable[[], None]) -> None:
+        if self.is_pasting:
+            self.end_paste()
+            deliver()
 
     def _close(self) -> None:
         self._pasted.clear()
@@ -113,7 +131,6 @@ class Keyboard(Vt100Input):
         super().__init__(sys.stdin)
         self._parser = PasteTimeoutParser(self.vt100_parser.feed_key_callback)
         self.vt100_parser = self._parser
-        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def is_lone_escape(self) -> bool:
@@ -122,9 +139,6 @@ class Keyboard(Vt100Input):
 
     def take_open_paste(self) -> str:
         """Remove and return what has arrived of an open paste; the caller waits for the rest."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         return self._parser.take_open_paste()
 
     def forget_flush(self) -> None:
@@ -134,19 +148,6 @@ class Keyboard(Vt100Input):
     def attach(self, input_ready_callback: Callable[[], None]) -> AbstractContextManager[None]:
         def on_input() -> None:
             input_ready_callback()
-            self._watch_paste(input_ready_callback)
+            self._parser.await_rest(input_ready_callback)
 
         return super().attach(on_input)
-
-    def _watch_paste(self, deliver: Callable[[], None]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._parser.is_pasting:
-            wait = self._parser.patience_seconds
-            self._timer = asyncio.get_running_loop().call_later(wait, self._expire, deliver)
-
-    def _expire(self, deliver: Callable[[], None]) -> None:
-        if self._parser.is_pasting:
-            self._parser.end_paste()
-            deliver()

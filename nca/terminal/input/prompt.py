@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, get_app, in_terminal, run_in_terminal
@@ -20,7 +20,7 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching, to_filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
-from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -45,6 +45,7 @@ from nca.terminal.render.theme import PALETTES, background, has_colour
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
+    from nca.terminal.render.screen import Screen
 
 _HINT_SECONDS = 6.0
 _MENU_ROWS = 8
@@ -98,14 +99,8 @@ class _NoQuestions(Vt100_Output):
         super().write(data if is_utf8(self.encoding()) else encodable(data, self.encoding()))
 
 
-class Tail(Protocol):
-    """What moves at the bottom of the screen while nca works."""
-
-    def clear_tail(self) -> None: ...
-
-
 class Prompt:
-    """Reads what a person types; one object for the whole session."""
+    """Reads what a person types; one object for the whole session. `type_ahead` has the keys of between two prompts."""
 
     def __init__(
         self,
@@ -122,12 +117,12 @@ class Prompt:
         self._pastes = pastes
         self._interrupts = interrupts
         self._status: ToolbarStatus | None = None
-        self._tail: Tail | None = None
+        self._screen: Screen | None = None
         self._hint = ""
         self._has_stood = False
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
-        self._type_ahead = TypeAhead(self._keyboard, interrupts)
+        self.type_ahead = TypeAhead(self._keyboard, interrupts)
         self._session: PromptSession[str] = self._create_session()
 
     def apply(self, settings: TerminalSettings) -> None:
@@ -191,64 +186,52 @@ class Prompt:
 
     def quiet_terminal(self) -> AbstractContextManager[None]:
         """For the whole chat: the terminal neither echoes nor changes a key between two prompts."""
-        return self._type_ahead.quiet(self.suspend)
+        return self.type_ahead.quiet(self.suspend)
 
     @contextmanager
-    def typing_ahead(self, tail: Tail) -> Iterator[None]:
-        """While nca works, keep keys for the next `read`. `tail` is cleared when Ctrl-Z suspends the program."""
-        self._tail = tail
+    def typing_ahead(self, screen: Screen) -> Iterator[None]:
+        """While nca works, keep keys for the next `read`. The tail is cleared when Ctrl-Z suspends the program."""
+        self._screen = screen
         try:
-            with self._type_ahead.collecting():
+            with self.type_ahead.collecting():
                 yield
         finally:
-            self._tail = None
+            self._screen = None
 
     @contextmanager
     def lent_terminal(self) -> Iterator[None]:
         """While another program, such as an editor, has the terminal."""
-        with self._interrupts.lent(), self._type_ahead.lent():
+        with self._interrupts.lent(), self.type_ahead.lent():
             yield
 
     def suspend(self) -> None:
         """Suspend the program as Ctrl-Z does; the shell's `fg` continues it."""
         if self._session.app.is_running:
-            run_in_terminal(self._type_ahead.suspend)
+            run_in_terminal(self.type_ahead.suspend)
             return
-        if self._tail is not None:
-            self._tail.clear_tail()
-        self._type_ahead.suspend()
+        if self._screen is not None:
+            self._screen.clear_tail()
+        self.type_ahead.suspend()
 
     def typed_ahead_line(self) -> str:
         """What was typed while nca works, on one line that fits the window, with a note on what happens to it."""
-        if self._type_ahead.is_lent:
+        if self.type_ahead.is_lent:
             return ""
-        sent, still_open = self._type_ahead.typed()
+        sent, still_open = self.type_ahead.typed()
         text = " ⏎ ".join((*sent, still_open)).replace("\n", " ↵ ")
         if not text.strip():
             return ""
         width = self._session.app.output.get_size().columns
         # While a question stands, Enter is an answer to it.
-        note = " (queued)" if sent else "" if self._type_ahead.is_asking else " (Enter queues it)"
+        note = " (queued)" if sent else "" if self.type_ahead.is_asking else " (Enter queues it)"
         return fitted(one_line(text), note if width >= _NOTE_COLUMNS else "", width - 3)
 
     def take_messages(self) -> list[str]:
         """Remove and return the messages typed ahead. They go into the history as if they had been read."""
-        lines = self._type_ahead.take_messages()
+        lines = self.type_ahead.take_messages()
         for line in lines:
             self._history.append_string(self._pastes.fold(line))
         return [message_of(line) for line in lines]
-
-    async def pause(self) -> None:
-        """Wait until nobody is in the middle of a line."""
-        await self._type_ahead.pause()
-
-    def asking(self, answer: Callable[[KeyPress | None], None]) -> AbstractContextManager[None]:
-        """While a question is on the screen, pass keys to `answer`."""
-        return self._type_ahead.asking(answer)
-
-    def hold_typed_lines(self) -> None:
-        """Leave what was typed ahead in the prompt instead of sending it."""
-        self._type_ahead.forget_enters()
 
     def above(self, write: Callable[[], None]) -> None:
         """Write above the prompt, or at once if it is not on the screen."""

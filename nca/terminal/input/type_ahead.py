@@ -43,7 +43,6 @@ class TypeAhead:
         self._modes = TerminalModes(keyboard.fileno())
         self._keys: list[KeyPress] = []
         self._parser = PasteTimeoutParser(self._keep)
-        self._paste_timer: asyncio.TimerHandle | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_collecting = False
         self.is_lent = False
@@ -193,7 +192,7 @@ class TypeAhead:
         else:
             self._last_key = loop.time()
             self._parser.feed(text)
-            self._watch_paste()
+            self._parser.await_rest()
         return True
 
     def _keep(self, key: KeyPress) -> None:
@@ -209,23 +208,12 @@ class TypeAhead:
         self._keys += (key for key in keys if key.key not in _INTERRUPTS)
         has_interrupt = len(self._keys) < len(keys)
         self._parser.feed(self._keyboard.take_open_paste())
-        self._watch_paste()
+        self._parser.await_rest()
         return has_interrupt
 
-    def _watch_paste(self) -> None:
-        if self._paste_timer is not None:
-            self._paste_timer.cancel()
-            self._paste_timer = None
-        if self._parser.is_pasting:
-            loop = asyncio.get_running_loop()
-            self._paste_timer = loop.call_later(self._parser.patience_seconds, self._end_paste)
-
-    def _end_paste(self) -> None:
+    def _hand_over(self) -> None:
         if self._parser.is_pasting:
             self._parser.end_paste()
-
-    def _hand_over(self) -> None:
-        self._end_paste()
         self._parser.flush()
         store_typeahead(self._keyboard, list(self._keys))
         self._keys.clear()

@@ -49,7 +49,7 @@ async def ask_by_key(
     line  the keys that can be pressed now; called again after each key
     take  turns a key into the answer, or None if more keys are needed; the key is None at the end of the input
     """
-    await prompt.pause()
+    await prompt.type_ahead.pause()
     given: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def press(key: KeyPress | None) -> None:
@@ -62,7 +62,7 @@ async def ask_by_key(
     show()
     draw.show_question(line())
     try:
-        with prompt.asking(press):
+        with prompt.type_ahead.asking(press):
             return await given
     finally:
         draw.show_question(None)
