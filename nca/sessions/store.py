@@ -5,13 +5,12 @@ from __future__ import annotations
 import secrets
 import time
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
-from nca.sessions import output_files, results, transfer, views
+from nca.sessions import output_files, results, transfer
 from nca.sessions.database import Database, outputs_of
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
@@ -57,15 +56,10 @@ class Store:
         self._refuse_reader()
         session_id = self._new_id()
         self._acquire(session_id)
-        now = time.time()
         try:
             with self._database.transaction() as connection:
-                number = connection.execute(
-                    "INSERT INTO sessions (id, name, directory, model, kind, created_at, updated_at, touched) VALUES"
-                    " (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
-                    (session_id, as_name(name), clean_text(directory), clean_text(model), kind, now, now),
-                ).get
-                views.create_first(connection, number)
+                empty = transfer.new_copy((), directory=directory, name=name, model=model, kind=kind)
+                number = transfer.write(connection, session_id, empty)
         except BaseException:
             self._release(session_id)
             raise
@@ -229,9 +223,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _new_id(self) -> str:

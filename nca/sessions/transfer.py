@@ -17,7 +17,7 @@ from nca.errors import StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, views
 from nca.sessions.encoding import encode
-from nca.sessions.session import Session, SessionInfo, as_name
+from nca.sessions.session import Kind, Session, SessionInfo, as_name
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import CompactionRecord, StoredView, SummaryPlace
 
@@ -66,11 +66,13 @@ FIRST_VIEW = ViewCopy(0, None, (), 1)
 """The view that shows the whole log."""
 
 
-def new_copy(entries: Sequence[Entry], *, directory: str, name: str = "", model: str = "") -> SessionCopy:
+def new_copy(
+    entries: Sequence[Entry], *, directory: str, name: str = "", model: str = "", kind: Kind = "chat"
+) -> SessionCopy:
     """A new session that has only a log."""
     now = time.time()
     title = log.title_of([entry.message for entry in entries])
-    info = SessionInfo("", name, directory, model, now, now, len(entries), False, title)
+    info = SessionInfo("", name, directory, model, now, now, len(entries), False, title, kind)
     return SessionCopy(info=info, entries=tuple(entries), views=(FIRST_VIEW,), head_view=0)
 
 

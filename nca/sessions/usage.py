@@ -41,18 +41,12 @@ class Learned(msgspec.Struct, frozen=True):
     at: float = 0.0
 
 
-_INSERT = (
-    "INSERT INTO usage (session, seq, view, model, at, prompt_tokens, completion_tokens, cache_read_tokens,"
-    " cache_write_tokens, reasoning_tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_SELECT = (
-    "SELECT seq, model, view, at, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,"
-    " reasoning_tokens, cost FROM usage WHERE session = ?"
-)
-_SUM = (
-    "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), coalesce(sum(cache_read_tokens), 0),"
-    " coalesce(sum(cache_write_tokens), 0), coalesce(sum(reasoning_tokens), 0), sum(cost) FROM usage WHERE session = ?"
-)
+*_COUNTS, _COST = Usage.__struct_fields__
+_COLUMNS = ", ".join((*_COUNTS, _COST))
+_INSERT = f"INSERT INTO usage (session, seq, view, model, at, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_SELECT = f"SELECT seq, model, view, at, {_COLUMNS} FROM usage WHERE session = ?"  # noqa: S608
+_SUMS = ", ".join(f"coalesce(sum({name}), 0)" for name in _COUNTS)
+_SUM = f"SELECT {_SUMS}, sum({_COST}) FROM usage WHERE session = ?"  # noqa: S608
 
 
 class SessionUsage:

@@ -64,14 +64,11 @@ _view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
 _stages_decoder = msgspec.json.Decoder(tuple[str, ...])
 
-_RECORD_FIELDS = (
-    *("trigger", "stages", "tokens_before", "tokens_after", "kept_facts", "total_facts", "seconds", "cost"),
-    *("at", "view_before", "view_after"),
-)
+_STORED = CompactionRecord.__struct_fields__[:9]
+"""The fields that are columns of `compactions`: trigger to at."""
 _RECORD = (
-    "SELECT c.trigger, c.stages, c.tokens_before, c.tokens_after, c.kept_facts, c.total_facts, c.seconds, c.cost,"
-    " c.at, v.parent, v.number FROM compactions c JOIN views v ON v.session = c.session AND v.number = c.view"
-    " WHERE c.session = ?"
+    f"SELECT {', '.join(f'c.{name}' for name in _STORED)}, v.parent, v.number"  # noqa: S608
+    " FROM compactions c JOIN views v ON v.session = c.session AND v.number = c.view WHERE c.session = ?"
 )
 
 
@@ -279,17 +276,11 @@ def insert_summary(connection: apsw.Connection, session: int, summary: Summary) 
 
 
 def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
-    values = {
-        "session": session,
-        "view": view,
-        "trigger": clean_text(record.trigger),
-        "stages": msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode(),
-        **{name: getattr(record, name) for name in _RECORD_FIELDS[2:9]},
-    }
+    stages = msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode()
+    rest = (getattr(record, name) for name in _STORED[2:])
     connection.execute(
-        "INSERT INTO compactions VALUES (:session, :view, :trigger, :stages, :tokens_before, :tokens_after,"
-        " :kept_facts, :total_facts, :seconds, :cost, :at)",
-        values,
+        "INSERT INTO compactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (session, view, clean_text(record.trigger), stages, *rest),
     )
 
 
@@ -299,7 +290,7 @@ def _go_to(connection: apsw.Connection, session: int, view: int) -> None:
 
 
 def _as_record(row: Row, *, undone: bool) -> CompactionRecord:
-    values = dict(zip(_RECORD_FIELDS, row, strict=True))
+    values = dict(zip((*_STORED, "view_before", "view_after"), row, strict=True))
     values["stages"] = decode(values["stages"], _stages_decoder, "a compaction's stages")
     return CompactionRecord(**values, id=_record_id(values["view_after"]), undone=undone)
 
