@@ -32,10 +32,14 @@ def write_atomically(path: Path, content: bytes, *, mode: int | None = PRIVATE) 
         with suppress(OSError):
             temporary.unlink()
         raise
-    # Makes the rename durable, if the file system supports it.
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed entry of a folder durable, if the file system can."""
     with suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(folder)
+            os.fsync(handle)
         finally:
-            os.close(folder)
+            os.close(handle)

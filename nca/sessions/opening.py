@@ -18,6 +18,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from nca.atomic_write import sync_folder
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
 from nca.sessions import schema
 from nca.sessions import store_errors as faults
@@ -183,11 +184,7 @@ def _make_private_file(path: Path) -> None:
     """Create the file before SQLite opens it, which gives its other files the same permissions."""
     with faults.explained(path):
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    sync_folder(path.parent)
 
 
 def _check_header(path: Path) -> None:

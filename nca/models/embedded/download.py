@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from nca.atomic_write import sync_folder
 from nca.errors import ModelUnavailable, NcaError
 from nca.models.embedded import from_hub, from_pip, machine
 from nca.models.embedded.known import KnownModel
@@ -136,10 +137,6 @@ def _put_in_place(part: Path, final: Path) -> None:
     with part.open("rb") as file:
         os.fsync(file.fileno())
     part.replace(final)
-    folder = os.open(final.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(final.parent)
     # Left by an interrupted download from the other source.
     shutil.rmtree(from_hub.folder_of(part), ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -12,7 +13,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from nca import process_groups
 from nca.errors import ModelUnavailable
@@ -92,7 +92,9 @@ class EmbeddedServer:
         process.wait()
         process_groups.ended(process.pid)
         for pipe in (process.stdin, process.stdout):
-            _close(pipe)
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # the child process has already ended
+                    pipe.close()
 
     def how_it_ended(self) -> str:
         """Why the child process ended, in one line; "" while it runs."""
@@ -176,16 +178,6 @@ def _wait_for_end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _close(pipe: IO[bytes] | None) -> None:
-    if pipe is None:
-        return
-    try:
-        pipe.close()
-    except OSError:
-        # The child process has already ended.
-        return
 
 
 def _without_keys(env: Mapping[str, str]) -> dict[str, str]:
