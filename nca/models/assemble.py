@@ -11,7 +11,7 @@ from typing import Any
 
 from nca.errors import ProviderError, ProviderFailure
 from nca.messages import Message, Usage, clean_text
-from nca.models.claude import ClaudeBlocks, samplings
+from nca.models.claude import ClaudeBlocks, as_count, samplings
 from nca.models.error_details import looks_like_error
 from nca.models.explain import BrokenStream, EmptyAnswer
 from nca.models.failures import classify_provider_error
@@ -34,8 +34,6 @@ _FINISHES = {
 _STOPPED_SHORT = frozenset({"length", "content_filter", "refusal"})
 _HELD_CHARS = 300
 """Text that begins like an error object is held back up to this length, so that errors are not shown as answers."""
-_MOST_TOKENS = 100_000_000
-"""A larger token count is not believed."""
 
 
 class Assembler:
@@ -215,7 +213,7 @@ def _string(value: object) -> str:
 
 
 def _counts(usage: object) -> dict[str, int]:
-    """The plausible counts of a usage report: whole numbers, not negative, not absurdly large."""
+    """The plausible counts of a usage report."""
     if not isinstance(usage, Mapping):
         return {}
     prompt_details = usage.get("prompt_tokens_details")
@@ -231,11 +229,7 @@ def _counts(usage: object) -> dict[str, int]:
         or inside.get("cache_write_tokens"),
         "reasoning_tokens": outside.get("reasoning_tokens"),
     }
-    return {
-        name: value
-        for name, value in found.items()
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
-    }
+    return {name: count for name, value in found.items() if (count := as_count(value)) is not None}
 
 
 def _failed(message: str, advice: str) -> ProviderError:

@@ -11,6 +11,7 @@ from typing import Any
 from nca.messages import Usage
 
 _MOST_TOKENS = 100_000_000
+"""A larger token count is not believed."""
 
 
 class ClaudeBlocks:
@@ -63,12 +64,13 @@ def samplings(usage: object) -> tuple[Usage, ...]:
 
 
 def _usage(row: Mapping[str, Any]) -> Usage:
-    read, written = _count(row, "cache_read_input_tokens"), _count(row, "cache_creation_input_tokens")
-    prompt = _count(row, "input_tokens") + read + written
-    return Usage(prompt, _count(row, "output_tokens"), read, written)
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    fresh, answer, read, written = (as_count(row.get(name)) or 0 for name in names)
+    return Usage(fresh + read + written, answer, read, written)
 
 
-def _count(row: Mapping[str, Any], name: str) -> int:
-    value = row.get(name)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
-    return value if is_count else 0  # type: ignore[return-value]
+def as_count(value: object) -> int | None:
+    """A plausible token count: a whole number, not negative, not absurdly large; None for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < _MOST_TOKENS else None

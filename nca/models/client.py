@@ -104,7 +104,7 @@ class LitellmModel:
         """One request. The stream is always closed, so that the provider stops a cancelled answer."""
         deadlines = Deadlines(self._settings, self.facts.name)
         assembler = Assembler()
-        opened = await deadlines.opened(litellm.acompletion(**self._arguments(litellm, request)))
+        opened = await deadlines.within(litellm.acompletion(**self._arguments(litellm, request)))
         stream = AnswerStream(opened)
         try:
             chunks = stream.chunks()

@@ -24,20 +24,17 @@ class Deadlines:
         self._started = asyncio.get_running_loop().time()
         self._has_begun = False
 
-    async def opened(self, answer: Awaitable[Result]) -> Result:
-        """Wait for the stream, until the provider has accepted the request."""
-        return await self._within(answer)
-
     async def next_piece(self, pieces: AsyncIterator[Result]) -> Result | None:
         """The next piece, None at the end."""
         try:
-            piece = await self._within(anext(pieces))
+            piece = await self.within(anext(pieces))
         except StopAsyncIteration:
             return None
         self._has_begun = True
         return piece
 
-    async def _within(self, answer: Awaitable[Result]) -> Result:
+    async def within(self, answer: Awaitable[Result]) -> Result:
+        """Wait for the stream, or for a piece of it."""
         now = asyncio.get_running_loop().time()
         end = self._started + self._settings.total_seconds
         if self._has_begun:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import session_table, short_id, title
-
-if TYPE_CHECKING:
-    pass
 
 _SHOWN = 20
 _FOUND = 10
