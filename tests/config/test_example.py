@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -14,18 +15,20 @@ from hypothesis import strategies as st
 
 from nca.compat.names import FOREIGN_NAMES
 from nca.compat.profiles import PROFILES
-from nca.config.example import EXAMPLE_FILE, REFERENCE_FILE, render_example, render_reference, toml_value
+from nca.config.example import render_example, toml_value
 from nca.config.layers import defaults, load
 from nca.config.schema import KEYS
 
-ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "configuration.py"
+WRITER = runpy.run_path(str(SCRIPT))
+REFERENCE: str = WRITER["render_reference"]()
 LISTS = [key.name for key in KEYS.values() if key.value_type.row is not None]
 
 
 def test_the_files_on_disk_are_what_is_rendered() -> None:
-    advice = "run: python -m nca.config.example write"
-    assert (ROOT / EXAMPLE_FILE).read_text(encoding="utf-8") == render_example(), advice
-    assert (ROOT / REFERENCE_FILE).read_text(encoding="utf-8") == render_reference(), advice
+    advice = "run: python scripts/configuration.py"
+    assert WRITER["EXAMPLE_FILE"].read_text(encoding="utf-8") == render_example(), advice
+    assert WRITER["REFERENCE_FILE"].read_text(encoding="utf-8") == REFERENCE, advice
 
 
 def test_the_example_sets_nothing(tmp_path: Path) -> None:
@@ -57,22 +60,21 @@ def test_the_example_of_each_list_reads_back_too(tmp_path: Path) -> None:
 
 
 def test_every_key_is_explained() -> None:
-    reference = render_reference()
     for key in KEYS.values():
-        assert f"| `{key.name}` | `{toml_value(key.default)}`" in reference
-        assert key.about in reference
+        assert f"| `{key.name}` | `{toml_value(key.default)}`" in REFERENCE
+        assert key.about in REFERENCE
         if key.value_type.row is not None:
             head = f"[{key.name}.NAME]" if key.value_type.is_named else f"[[{key.name}]]"
-            assert f"#### `{head}`" in reference
+            assert f"#### `{head}`" in REFERENCE
     for name, values in PROFILES.items():
         if values:
-            assert f"| `{name}` |" in reference
+            assert f"| `{name}` |" in REFERENCE
     for foreign in FOREIGN_NAMES:
-        assert f"`{foreign.names[0]}`" in reference
+        assert f"`{foreign.names[0]}`" in REFERENCE
 
 
 def test_the_variables_that_the_reference_names_set_what_they_stand_beside(tmp_path: Path) -> None:
-    named = dict(re.findall(r"(?m)^\| `([a-z_.]+)` \|.*\| `(NCA_\w+)` \|$", render_reference()))
+    named = dict(re.findall(r"(?m)^\| `([a-z_.]+)` \|.*\| `(NCA_\w+)` \|$", REFERENCE))
     assert set(named) == set(KEYS) - set(LISTS)
     for key, variable in named.items():
         default = KEYS[key].default
@@ -82,11 +84,8 @@ def test_the_variables_that_the_reference_names_set_what_they_stand_beside(tmp_p
             assert loaded.origin(key) == f"environment {variable}"
 
 
-def test_the_module_prints_the_example() -> None:
-    command = [sys.executable, "-m", "nca.config.example"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    assert done.stdout.decode("utf-8").replace("\r\n", "\n") == render_example()
-    wrong = subprocess.run([*command, "nonsense"], cwd=ROOT, capture_output=True, check=False)
+def test_the_script_takes_no_arguments() -> None:
+    wrong = subprocess.run([sys.executable, SCRIPT, "nonsense"], capture_output=True, check=False)
     assert wrong.returncode == 1
     assert b"usage" in wrong.stderr
 

@@ -1,0 +1,148 @@
+"""Write `.nca/config.toml.example` and `docs/configuration.md` from the schema. A test compares them with it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from nca.compat.names import FOREIGN_NAMES, ForeignName
+from nca.compat.profiles import PROFILES
+from nca.config.example import render_example, sections, table_head, toml_value
+from nca.config.schema import KEYS, Key, about_section, walk
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE_FILE = ROOT / ".nca" / "config.toml.example"
+REFERENCE_FILE = ROOT / "docs" / "configuration.md"
+_REFERENCE_HEAD = """\
+# Configuration
+
+This page is written from `nca/config/schema.py` by `python scripts/configuration.py`.
+
+## Where settings come from
+
+Later sources win:
+
+1. the defaults below
+2. the profile, if one is set (`profile = "cowagent"`, see below)
+3. your own file, `~/.config/nca/config.toml` (with `NCA_HOME` set: `$NCA_HOME/config.toml`)
+4. the project's file, `.nca/config.toml`, or the file given with `--config FILE`
+5. tables in both files for the model in use: `[for."anthropic/*".context]`
+6. the environment: `NCA_` and the key, with two underscores for a dot, such as
+   `NCA_CONTEXT__PRUNE__PROTECT_TOKENS=20000`
+7. flags, such as `--compact-threshold 0.7`
+8. `/config KEY VALUE` in the chat, for this session
+
+`nca config show` lists every value and its origin, `nca config get KEY` prints one value, `nca config path` prints the
+paths of both files. `nca config set KEY VALUE` writes to the project's file, or to yours with `--user`.
+`nca config init` writes the commented example.
+Saving keeps all keys but drops comments; a file with comments is first copied to `config.toml.bak`.
+
+An unknown key or an invalid value is refused in one line with the file, the line, the key and what is valid (exit code
+2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
+
+Numbers can be written as `80_000` in TOML, and as `80k` or `80,000` in the environment and in `/config`.
+A share can be written as `0.8`, `80` or `"80%"`. A percentage below 10 needs its sign: `"7.5%"`. A bare number above 1
+and below 10 is refused, because `7.5` is more likely a slip for `0.75`.
+
+A setting marked *yours only* is ignored in a project's file, with a note: a project that you cloned must not redirect
+your requests or your keys. For the same reason, a file named by a project's settings must be inside the project. A
+setting marked *once trusted* is taken from a project's file once you trust the project; see docs/permissions.md.
+
+`NCA_HOME` moves your file and nca's data to one folder. It and other `NCA_` variables without two underscores are not
+settings.
+
+## For one model
+
+`[for."PATTERN".model]` and `[for."PATTERN".context]` hold settings for models whose name matches. `*` matches
+anything; a name matches with or without its provider's prefix. All settings of `model` and `context` are allowed except
+`model.name`.
+
+```toml
+[for."anthropic/*".context]
+compact_threshold = 0.9
+
+[for."qwen*".context.prune]
+protect_tokens = 4_000
+```
+
+## Settings
+"""
+_TABLE_HEAD = "| key | default | valid | meaning | environment |\n| --- | --- | --- | --- | --- |\n"
+_FIELDS_HEAD = "| key | default | valid | meaning |\n| --- | --- | --- | --- |\n"
+_REFERENCE_PROFILES = """\
+## Profiles
+
+A profile replaces nca's defaults by the numbers, stages and texts of another program; what you set yourself wins. Set
+`profile = "NAME"` at the top of a file, `NCA_PROFILE=NAME` in the environment, `--profile NAME` on the command line, or
+`/config profile NAME` in the chat. A profile does not choose the model that writes summaries (`model.summarizer`).
+Settings that a profile does not name keep their defaults.
+
+| key | """
+_REFERENCE_FOREIGN = """\
+## Names from other programs
+
+The names of other programs for the same settings are accepted in TOML, in the environment and in `/config`. Case, `_`
+and `-` are ignored; nca replies with its own name. If both are set in the same place, nca's own name wins.
+`contextCompaction` may be inside `conversationMemory`.
+
+| name | nca's name |
+| --- | --- |
+"""
+
+
+def render_reference() -> str:
+    """The text of `docs/configuration.md`."""
+    parts = [_REFERENCE_HEAD]
+    for section, keys in sections():
+        title = f"### `[{section}]`\n\n{about_section(section)}." if section else "### Above all tables"
+        parts.append(f"\n{title}\n\n{_TABLE_HEAD}")
+        parts += [f"{_reference_row(key)} {_variable(key)} |\n" for key in keys]
+        for key in keys:
+            if key.value_type.row is not None:
+                parts.append(f"\n#### `{table_head(key)}`\n\n{key.about}\n\n{_FIELDS_HEAD}")
+                parts += [f"{_reference_row(field)}\n" for field in walk(key.value_type.row)]
+    parts += ["\n", _REFERENCE_PROFILES, *_profile_rows()]
+    parts += ["\n", _REFERENCE_FOREIGN]
+    parts += [_foreign_row(foreign) for foreign in FOREIGN_NAMES]
+    return "".join(parts)
+
+
+def main() -> None:
+    """Write both files."""
+    if sys.argv[1:]:
+        sys.exit("usage: python scripts/configuration.py")
+    for file, text in ((EXAMPLE_FILE, render_example()), (REFERENCE_FILE, render_reference())):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _reference_row(key: Key) -> str:
+    unit = f" {key.unit}" if key.unit else ""
+    own = " *Yours only.*" if key.user_only else " *Once trusted.*" if key.needs_trust else ""
+    return f"| `{key.name}` | `{toml_value(key.default)}`{unit} | {key.value_type.valid} | {key.about}{own} |"
+
+
+def _variable(key: Key) -> str:
+    """Its environment variable; none for tables, which are only valid in files."""
+    return "" if key.value_type.row is not None else f"`NCA_{key.name.upper().replace('.', '__')}`"
+
+
+def _profile_rows() -> Iterator[str]:
+    """One table, with a row for each key and a column for each profile."""
+    names = [name for name, values in PROFILES.items() if values]
+    yield " | ".join(f"`{name}`" for name in names) + " |\n|" + " --- |" * (len(names) + 1) + "\n"
+    for key in KEYS:
+        if any(key in PROFILES[name] for name in names):
+            shown = [f"`{toml_value(PROFILES[name][key])}`" if key in PROFILES[name] else "" for name in names]
+            yield f"| `{key}` | " + " | ".join(shown) + " |\n"
+
+
+def _foreign_row(foreign: ForeignName) -> str:
+    shown = [f"`{name}`" for name in foreign.names if not name.startswith("conversationMemory.contextCompaction.")]
+    part = f" (the {foreign.part} of `provider/model`)" if foreign.part else ""
+    return f"| {' · '.join(shown)} | `{foreign.key}`{part} |\n"
+
+
+if __name__ == "__main__":
+    main()
