@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 STAGES = ("condense", "trim")
 """CowAgent's stages, off by default: reduce finished turns to question and answer; summarize the older half."""
@@ -73,7 +73,19 @@ def _compaction(*fields: str, with_bare: bool = False) -> tuple[str, ...]:
     return tuple(place + one for place in places for one in fields)
 
 
-_SWITCH = "true or false"
+def _summarizer(part: Literal["provider", "model"], valid: str) -> ForeignName:
+    """One half of the name of the model that writes summaries."""
+    field = f"summarization{part.title()}"
+    names = (f"agent.summarization_{part}", f"conversationMemory.{field}", *_compaction(field, with_bare=True))
+    return ForeignName((*names, f"NEUROLINK_SUMMARIZATION_{part.upper()}"), "model.summarizer", valid=valid, part=part)
+
+
+def _switch(stage: str, *names: str) -> ForeignName:
+    """NeuroLink's switch of a stage, which some versions call by other `names`."""
+    switches = (*names, *_compaction(f"enable{stage.title()}", with_bare=True))
+    return ForeignName(switches, "context.stages", valid="true or false", stage=stage)
+
+
 _PERCENT = "a percentage above 0 up to 100"
 
 FOREIGN_NAMES: tuple[ForeignName, ...] = (
@@ -85,56 +97,12 @@ FOREIGN_NAMES: tuple[ForeignName, ...] = (
     ForeignName(("agent_max_context_turns",), "context.max_turns"),
     ForeignName(("agent_max_steps",), "agent.max_steps"),
     ForeignName(("agent.summarization_preserve_turns",), "context.preserve_turns"),
-    ForeignName(
-        (
-            "agent.summarization_provider",
-            "conversationMemory.summarizationProvider",
-            *_compaction("summarizationProvider", with_bare=True),
-            "NEUROLINK_SUMMARIZATION_PROVIDER",
-        ),
-        "model.summarizer",
-        valid="a provider's name, given together with the model's",
-        part="provider",
-    ),
-    ForeignName(
-        (
-            "agent.summarization_model",
-            "conversationMemory.summarizationModel",
-            *_compaction("summarizationModel", with_bare=True),
-            "NEUROLINK_SUMMARIZATION_MODEL",
-        ),
-        "model.summarizer",
-        valid="a model's name",
-        part="model",
-    ),
-    ForeignName(
-        (*_compaction("enablePruning"), *_compaction("enablePrune", with_bare=True)),
-        "context.stages",
-        valid=_SWITCH,
-        stage="prune",
-    ),
-    ForeignName(
-        (*_compaction("enableDeduplication"), *_compaction("enableDeduplicate", with_bare=True)),
-        "context.stages",
-        valid=_SWITCH,
-        stage="deduplicate",
-    ),
-    ForeignName(
-        (
-            "conversationMemory.enableSummarization",
-            *_compaction("enableSummarize", with_bare=True),
-            "NEUROLINK_SUMMARIZATION_ENABLED",
-        ),
-        "context.stages",
-        valid=_SWITCH,
-        stage="summarize",
-    ),
-    ForeignName(
-        (*_compaction("enableSlidingWindow"), *_compaction("enableTruncate", with_bare=True)),
-        "context.stages",
-        valid=_SWITCH,
-        stage="truncate",
-    ),
+    _summarizer("provider", "a provider's name, given together with the model's"),
+    _summarizer("model", "a model's name"),
+    _switch("prune", *_compaction("enablePruning")),
+    _switch("deduplicate", *_compaction("enableDeduplication")),
+    _switch("summarize", "conversationMemory.enableSummarization", "NEUROLINK_SUMMARIZATION_ENABLED"),
+    _switch("truncate", *_compaction("enableSlidingWindow")),
     ForeignName(_compaction("maxToolOutputBytes"), "context.admission.max_bytes"),
     ForeignName(_compaction("maxToolOutputLines"), "context.admission.max_lines"),
     ForeignName(_compaction("fileReadBudgetPercent"), "context.admission.file_ratio"),

@@ -52,6 +52,11 @@ class Suggestion(NamedTuple):
     about: str = ""
 
 
+def beginning_with(typed: str, words: Iterable[tuple[str, str]]) -> list[Suggestion]:
+    """Of words and what they mean, those that begin with what is typed."""
+    return [Suggestion(word, about) for word, about in words if word.startswith(typed)]
+
+
 class Command(ABC):
     """One slash command. `usage` shows how it is written, `about` is one line of help."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nca.context.view import Range
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 
 _PLACES = {"from": True, "before": False}
 """The word before a message number, and whether it means the later messages."""
@@ -21,7 +21,7 @@ class CompactCommand(Command):
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         words = {"from": "message N and everything after it", "before": "everything before message N"}
-        return [Suggestion(word, about) for word, about in words.items() if argument and word.startswith(argument)]
+        return beginning_with(argument, words.items()) if argument else ()
 
 
 async def compact(app: App, argument: str) -> None:

@@ -16,7 +16,7 @@ from nca.config.saving import save_value
 from nca.config.schema import KEYS
 from nca.config.trust import TrustStore
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.config_lists import listed, matching, overview, plain, section_of, shown, unit
 from nca.terminal.render.sanitize import one_line
 
@@ -82,7 +82,7 @@ class ConfigCommand(Command):
         if not described.value_type.choices:
             choices |= {plain(described.default): "the default"}
         choices |= _OPTIONS
-        return [Suggestion(choice, about) for choice, about in choices.items() if choice and choice.startswith(last)]
+        return beginning_with(last, ((choice, about) for choice, about in choices.items() if choice))
 
     def _change(self, app: App, written: str, value: str, *, is_saving: bool) -> None:
         """A value, none (what is in force is saved), or `default`."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.compact import chosen, compact
 from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import show_history, show_item
@@ -123,7 +123,7 @@ class ContextCommand(Command):
         done = argument.rpartition(" ")[0]
         found = {name.removeprefix(done).lstrip(): about for name, about in _WORDS.items() if name.startswith(done)}
         last = argument.rpartition(" ")[2].lower()
-        return [Suggestion(name, about) for name, about in found.items() if name and name.startswith(last)]
+        return beginning_with(last, ((name, about) for name, about in found.items() if name))
 
 
 def _ids(app: App, typed: str) -> list[Suggestion]:

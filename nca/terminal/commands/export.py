@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place, short_id
@@ -38,7 +38,7 @@ class ExportCommand(Command):
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         last = argument.rpartition(" ")[2]
         known = [*((flag, about) for flag, (_, about) in _FLAGS.items()), (_FORCE, "overwrite an existing file")]
-        return [Suggestion(flag, about) for flag, about in known if flag.startswith(last)]
+        return beginning_with(last, known)
 
 
 def _exported(conversation: Conversation, flags: list[str], name: str) -> str:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPICS, TYPING
 from nca.terminal.commands.registry import all_commands
 from nca.terminal.render.sanitize import one_line
@@ -44,7 +44,7 @@ class HelpCommand(Command):
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         known = [(other.name, other.about) for other in all_commands() if other is not self] + list(TOPICS.items())
-        return [Suggestion(name, about) for name, about in known if name.startswith(argument)]
+        return beginning_with(argument, known)
 
     def _overview(self, width: int) -> Group:
         """Groups of commands, then typing; 20 rows in a window of 80 columns."""

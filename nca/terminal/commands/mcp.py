@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
@@ -42,8 +42,8 @@ class McpCommand(Command):
         word, blank, rest = argument.partition(" ")
         if not blank:
             words = [("restart", "restart a server"), *((name, "what it offers") for name in names)]
-            return [Suggestion(one, about) for one, about in words if one.startswith(word)]
-        return [Suggestion(name) for name in names if word == "restart" and name.startswith(rest)]
+            return beginning_with(word, words)
+        return beginning_with(rest, ((name, "") for name in names)) if word == "restart" else ()
 
 
 def _show_all(app: App, connections: tuple[Connection, ...]) -> None:

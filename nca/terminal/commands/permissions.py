@@ -11,7 +11,7 @@ from nca.config.permission_rules import ALLOW, DENY, RuleList
 from nca.config.schema import KEYS
 from nca.config.tables import PermissionRule
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -59,14 +59,12 @@ class PermissionsCommand(Command):
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
         if not blank:
-            words = [*_MODES.items(), (_REMOVE, "remove a rule, by its number")]
-            return [Suggestion(one, about) for one, about in words if one.startswith(word.lower())]
+            return beginning_with(word.lower(), (*_MODES.items(), (_REMOVE, "remove a rule, by its number")))
         if word.lower() != _REMOVE:
             return ()
-        rules = enumerate(_listed(app), 1)
-        return [
-            Suggestion(str(number), f"{one.verb} {one.rule}") for number, one in rules if str(number).startswith(rest)
-        ]
+        return beginning_with(
+            rest, ((str(number), f"{one.verb} {one.rule}") for number, one in enumerate(_listed(app), 1))
+        )
 
 
 def _listed(app: App) -> list[_Listed]:

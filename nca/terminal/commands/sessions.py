@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import counted, local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import session_table, short_id, title
@@ -47,7 +47,7 @@ class SessionsCommand(Command):
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
         if not blank:
-            return [Suggestion(one, about) for one, about in _WORDS if one.startswith(word)]
+            return beginning_with(word, _WORDS)
         return suggestions(app, rest) if word == "delete" else ()
 
 

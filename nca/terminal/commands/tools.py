@@ -10,7 +10,7 @@ from rich.text import Text
 
 from nca.agent.tool_counts import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
@@ -53,7 +53,7 @@ class ToolsCommand(Command):
         named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]
         servers = dict.fromkeys(sources[tool["name"]] for tool in tools if tool["name"] in sources)
         named += [(server, "the tools of this server") for server in servers]
-        return [Suggestion(name, about) for name, about in named if name.startswith(argument)]
+        return beginning_with(argument, named)
 
 
 def counted(app: App) -> list[ToolCount]:
