@@ -206,6 +206,7 @@ def test_deleting_asks_and_export_says_where(start: Callable[..., Tty], tmp_path
     tty.settle()
     tty.line("/sessions delete The old one")
     tty.sees("Delete “The old one”")
+    tty.sees("Esc cancel")  # drawn once keys are answers
     tty.send(ESCAPE)
     tty.sees("Nothing was deleted.")
     tty.settle()
