@@ -82,13 +82,12 @@ def test_a_run_with_a_tool_is_played_with_files(tmp_path: Path) -> None:
 def test_lines_of_a_loop_are_played_and_the_numbers_go_on(tmp_path: Path) -> None:
     folder, home = tmp_path / "requests", tmp_path / "home"
     home.mkdir()
-    for number, lines in ((1, "Hello\nAnd now?\n"), (3, "Still there?\n")):
+    for first, lines in ((1, ["Hello", "And now?"]), (3, ["Still there?"])):
         with ByHand(folder, window_tokens=12_000) as provider:
-            playing = play(folder, "First.", "Second.", first=number)
-            done = talk(provider, home, "loop", "--continue", stdin=lines)
+            playing = play(folder, *(f"Answer to {line}" for line in lines), first=first)
+            done = talk(provider, home, "loop", "--continue", stdin="".join(f"{line}\n" for line in lines))
             assert done.returncode == 0, done.stderr
-            if number == 1:
-                playing.join()
+            playing.join()
     assert [message["role"] for message in request_in(folder, 3)["messages"][-3:]] == ["user", "assistant", "user"]
     assert not (folder / "0004.request.json").exists()
 
