@@ -14,7 +14,7 @@ import msgspec
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
 from nca.agent.mcp_updates import join_servers
-from nca.agent.reply_checks import CUT_OFF
+from nca.agent.reply_checks import CUT_OFF, VIEW_DAMAGED
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -114,6 +114,8 @@ class Conversation:
         conversation._notify()
         if opened.recovered:
             conversation._emit(Notice(CUT_OFF))
+        if opened.views.is_damaged:
+            conversation._emit(Notice(VIEW_DAMAGED))
         restores = session and not read_only and conversation.loaded.settings.session.restore == "text"
         if restores and conversation.context.restore_text() is not None:
             conversation._emit(Notice("Restored as text (session.restore); /context undo shows the steps again."))

@@ -14,6 +14,8 @@ _REASON_CHARS = 60
 
 CUT_OFF = "The last turn was cut off; what was there of it is kept and marked as interrupted."
 """For a session whose process ended in the middle of a turn."""
+VIEW_DAMAGED = "The last compaction cannot be read: the store is damaged. The context is what it was before it."
+"""For a session that goes on with an earlier view."""
 
 
 def ending(reply: Reply, answer_tokens: int) -> str:

@@ -274,7 +274,12 @@ class Window:
     def _take_up_reports(self) -> None:
         """Learn again from the reports of a resumed session, so that it shows the usage that it ended with."""
         rows = self.session.usage.reports(MOST_TAKEN_UP)
-        ours = [row for row in rows if row.model == self.facts.name and row.seq <= self.history.head]
+        is_sound = self.session.views.is_sound
+        ours = [
+            row
+            for row in rows
+            if row.model == self.facts.name and row.seq <= self.history.head and is_sound(row.view_id)
+        ]
         reports: dict[int, tuple[int, int, int]] = {}
         for view_id in dict.fromkeys(row.view_id for row in ours):
             places = [place for place, row in enumerate(ours) if row.view_id == view_id]

@@ -55,12 +55,12 @@ class Database:
         self._steps: list[Callable[[apsw.Connection], None]] = []
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
-        """All rows of a query, as one consistent read. Raises StoreError."""
+        """All rows of a query, as one consistent read. Damaged text has U+FFFD for each bad byte. Raises StoreError."""
         with self._guarded():
             for _ in range(_FRESH_TRIES):
                 stamp = self._reconnect_if_changed()
                 try:
-                    rows = self.connection.execute(sql, bindings).fetchall()
+                    rows = fetch(self.connection, sql, bindings)
                 except apsw.Error:
                     if stamp is None or self.path is None or _stamp(self.path) == stamp:
                         raise
@@ -174,6 +174,25 @@ def connect(path: Path | None) -> apsw.Connection:
     connection.set_busy_handler(_busy_handler())
     sql_functions.register(connection, outputs_of(path) if path else None)
     return connection
+
+
+def fetch(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+    """All rows of a query. A byte that is not UTF-8 becomes U+FFFD: it must not cost the whole session."""
+    try:
+        return connection.execute(sql, bindings).fetchall()
+    except UnicodeDecodeError:
+        return list(mended_rows(connection, sql, bindings))
+
+
+def mended_rows(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+    """The rows of a query whose text may be damaged. No table has a BLOB, so each one here is such a text."""
+    cursor = connection.execute(sql, bindings)
+    names = [f"c{place}" for place in range(len(cursor.description))]
+    cursor.close()
+    as_bytes = ", ".join(f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names)
+    damaged = f"WITH damaged ({', '.join(names)}) AS ({sql}) SELECT {as_bytes} FROM damaged"  # noqa: S608
+    for row in connection.execute(damaged, bindings):
+        yield tuple(value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row)
 
 
 def _busy_handler() -> Callable[[int], bool]:

@@ -9,11 +9,13 @@ import gc
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast, get_args
 
 import apsw
 import msgspec
 
-from nca.messages import Entry, Message
+from nca.errors import StoreDamaged
+from nca.messages import Entry, Message, Role
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.schema import SAID, TODO_RESULT
@@ -53,14 +55,15 @@ class SessionLog:
         return int(row[0] or 0) if row else 0
 
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
-        """The messages first … last, or all from `first` on. Raises StoreDamaged if one cannot be read."""
+        """The messages first … last, or all from `first` on. A damaged one is replaced by a text that says so."""
         rows = self._access.rows(
-            "SELECT seq, body, at FROM messages WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+            "SELECT seq, body, at, role, octet_length(body) FROM messages WHERE session = ? AND seq BETWEEN ? AND ?"
+            " ORDER BY seq",
             first,
             _MOST if last is None else last,
         )
         with _collector_paused(len(rows) > _MANY_ROWS):
-            return [Entry(seq, decode_message(body, f"message {seq}"), at) for seq, body, at in rows]
+            return [Entry(seq, _message(seq, body, role, size), at) for seq, body, at, role, size in rows]
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""
@@ -115,9 +118,12 @@ class SessionLog:
             )
 
     def partial(self) -> Partial | None:
-        """The answer that was being streamed, if there is one."""
+        """The answer that was being streamed, if there is one; without text if it is damaged."""
         row = self._access.row("SELECT body FROM partials WHERE session = ?")
-        return decode(row[0], _partial_decoder, "the partial answer") if row else None
+        try:
+            return decode(row[0], _partial_decoder, "the partial answer") if row else None
+        except StoreDamaged:
+            return Partial("")
 
     def recover(self) -> list[Entry]:
         """Complete a log that a killed process left open; returns the messages added. Running it twice adds nothing.
@@ -149,6 +155,15 @@ class SessionLog:
             return []
         step = [entry.message for entry in self.entries(row[0])]
         return step if step[0].role == "assistant" else []
+
+
+def _message(seq: int, body: str, role: str, size_bytes: int) -> Message:
+    """A stored message. What cannot be read is no reason to keep the rest from the person."""
+    try:
+        return decode_message(body, f"message {seq}")
+    except StoreDamaged:
+        text = f"[message {seq} is damaged; {size_bytes:,} bytes]"
+        return Message(cast(Role, role) if role in get_args(Role) else "user", text, is_synthetic=True)
 
 
 def head(connection: apsw.Connection, session: int) -> int:

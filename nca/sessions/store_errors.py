@@ -28,6 +28,8 @@ def explained(path: Path | None, verb: str = "write") -> Iterator[None]:
         raise _of_sqlite(error, path) from error
     except OSError as error:
         raise _of_system(path, error, verb) from error
+    except UnicodeDecodeError as error:
+        raise damaged(path, "a text in it is not UTF-8") from error
 
 
 def damaged(path: Path | None, how: str) -> StoreDamaged:

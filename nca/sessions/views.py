@@ -8,12 +8,13 @@ there is nothing to redo. View 0 shows the whole log and has no row in `compacti
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import apsw
 import msgspec
 
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
-from nca.errors import StoreError
+from nca.errors import StoreDamaged, StoreError
 from nca.messages import clean_text
 from nca.sessions import log
 from nca.sessions.access import SessionAccess
@@ -60,6 +61,7 @@ class StoredView(msgspec.Struct, frozen=True):
     tail: int
 
 
+_FIRST = StoredView((), 1)
 _view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
 _stages_decoder = msgspec.json.Decoder(tuple[str, ...])
@@ -77,31 +79,42 @@ class SessionViews:
 
     def __init__(self, access: SessionAccess) -> None:
         self._access = access
+        self._sound: set[int] = {0}
+        """Views that were found to be readable."""
         self._in_effect: tuple[int, tuple[int, float | None]] | None = None
         """The newest answer of `totals_in_effect`, and for which view."""
 
     @property
     def current_id(self) -> int:
         """The number of the view in force; 0 is the one that shows the whole log."""
-        row = self._access.row("SELECT head_view FROM sessions WHERE number = ?")
-        if row is None:
-            raise StoreError("the session is no longer in the store")
-        return int(row[0])
+        return self._nearest(self._head_view())
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the last compaction cannot be read. A view before it is then in force."""
+        return self.current_id != self._head_view()
 
     def current(self) -> View:
         """The view in force."""
         return self.load(self.current_id)
 
     def load(self, number: int) -> View:
-        """A view, exactly as it was committed. Raises StoreError if there is no such view."""
+        """A view, exactly as it was committed. Raises StoreDamaged if it cannot be read, or if there is none."""
+        if number == 0:
+            return View()
         row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
         if row is None:
-            raise StoreError(f"there is no view {number}")
+            raise StoreDamaged(f"there is no view {number}")
         stored = decode(row[0], _view_decoder, f"view {number}")
         rows = [item.row for item in stored.items if isinstance(item, SummaryPlace)]
         summaries = {summary: self._summary(summary) for summary in rows}
         items = (summaries[item.row] if isinstance(item, SummaryPlace) else item for item in stored.items)
-        return View(tuple(items), stored.tail)
+        view = View(tuple(items), stored.tail)
+        try:
+            check_partition(view)
+        except ValueError as error:
+            raise StoreDamaged(f"view {number} cannot be read: {error}") from error
+        return view
 
     def commit(self, view: View, record: CompactionRecord, *, expected_head: int | None = None) -> CompactionRecord:
         """Put `view` in force with its summaries and the record, in one transaction. Returns the completed record.
@@ -122,6 +135,7 @@ class SessionViews:
                 " WHERE number = ?1",
                 (session,),
             ).get
+            current = self._nearest(current)
             if view.tail > head + 1 or (expected_head or 0) > head:
                 raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
             if record.view_before not in (CURRENT, current):
@@ -157,11 +171,9 @@ class SessionViews:
     @property
     def redo_id(self) -> int | None:
         """The number of the view that `redo` would go to."""
-        row = self._access.row(
-            "SELECT max(v.number) FROM views v JOIN sessions s ON s.number = v.session AND v.parent = s.head_view"
-            " WHERE s.number = ?"
-        )
-        return row[0] if row else None
+        row = self._access.row("SELECT max(number) FROM views WHERE session = ? AND parent = ?", self.current_id)
+        number = row[0] if row else None
+        return number if number is not None and self.is_sound(number) else None
 
     def compactions(self) -> list[CompactionRecord]:
         """Every compaction, oldest first, undone ones too."""
@@ -181,10 +193,11 @@ class SessionViews:
         if self._in_effect is not None and self._in_effect[0] == current:
             return self._in_effect[1]
         row = self._access.row(
-            "WITH RECURSIVE line (number) AS (SELECT head_view FROM sessions WHERE number = ?1 UNION ALL"
+            "WITH RECURSIVE line (number) AS (VALUES (?2) UNION"
             " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
             " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
-            " FROM compactions JOIN line ON view = number WHERE session = ?1"
+            " FROM compactions JOIN line ON view = number WHERE session = ?1",
+            current,
         )
         totals = (int(row[0]), row[1]) if row else (0, None)
         self._in_effect = current, totals
@@ -195,25 +208,28 @@ class SessionViews:
         return list(self.summaries_by_row().values())
 
     def summaries_by_row(self) -> dict[int, Summary]:
-        """The same, by the numbers that stored views refer to."""
-        rows = self._access.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number")
-        return {row: decode(body, _summary_decoder, "a summary") for row, body in rows}
+        """The same, by the numbers that stored views refer to; without those that are damaged."""
+        found = {}
+        for row, body in self._access.rows("SELECT number, body FROM summaries WHERE session = ? ORDER BY number"):
+            with suppress(StoreDamaged):
+                found[row] = decode(body, _summary_decoder, "a summary")
+        return found
 
     def stored(self) -> list[tuple[int, int | None, StoredView]]:
-        """Every view with its number and its parent's number, oldest first."""
+        """Every view that can be read, with its number and the number of the view before it, oldest first."""
         rows = self._access.rows("SELECT number, parent, body FROM views WHERE session = ? ORDER BY number")
-        return [(number, parent, decode(body, _view_decoder, f"view {number}")) for number, parent, body in rows]
+        return [
+            (number, self._nearest(parent), decode(body, _view_decoder, f"view {number}"))
+            if number
+            else (0, None, _FIRST)
+            for number, parent, body in rows
+            if self.is_sound(number)
+        ]
 
     def check(self, head: int) -> None:
         """Raise StoreError unless every view can be shown over a log of `head` messages."""
         for (number,) in self._access.rows("SELECT number FROM views WHERE session = ?"):
-            view = self.load(number)
-            try:
-                check_partition(view)
-            except ValueError as error:
-                raise StoreError(str(error)) from error
-            if view.tail > head + 1:
-                raise StoreError(f"view {number} covers more than the log")
+            self._check(number, head)
         self.current()
 
     def pins(self) -> frozenset[int]:
@@ -231,10 +247,35 @@ class SessionViews:
         with self._access.transaction() as connection:
             connection.execute("DELETE FROM pins WHERE session = ? AND seq = ?", (self._access.number, seq))
 
+    def is_sound(self, number: int) -> bool:
+        """Whether a view is there and can be read."""
+        return self._nearest(number) == number
+
+    def _head_view(self) -> int:
+        row = self._access.row("SELECT head_view FROM sessions WHERE number = ?")
+        if row is None:
+            raise StoreError("the session is no longer in the store")
+        return int(row[0])
+
+    def _nearest(self, number: int) -> int:
+        """This view, or if it is damaged the nearest before it that is not; the first one never is."""
+        while number not in self._sound:
+            try:
+                self._check(number, log.SessionLog(self._access).head)
+                self._sound.add(number)
+            except StoreDamaged:
+                row = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", number)
+                number = row[0] if row and 0 <= (row[0] or 0) < number else 0
+        return number
+
+    def _check(self, number: int, head: int) -> None:
+        if self.load(number).tail > head + 1:
+            raise StoreDamaged(f"view {number} covers more than the log")
+
     def _summary(self, number: int) -> Summary:
         row = self._access.row("SELECT body FROM summaries WHERE session = ? AND number = ?", number)
         if row is None:
-            raise StoreError(f"summary {number} is missing")
+            raise StoreDamaged(f"summary {number} is missing")
         return decode(row[0], _summary_decoder, f"summary {number}")
 
     def _record(self, view: int) -> CompactionRecord:
@@ -246,7 +287,7 @@ class SessionViews:
 
 def create_first(connection: apsw.Connection, session: int) -> None:
     """Write view 0 of a new session."""
-    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(StoredView((), 1))))
+    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(_FIRST)))
 
 
 def _stored(connection: apsw.Connection, session: int, view: View) -> StoredView:
@@ -291,7 +332,10 @@ def _go_to(connection: apsw.Connection, session: int, view: int) -> None:
 
 def _as_record(row: Row, *, undone: bool) -> CompactionRecord:
     values = dict(zip((*_STORED, "view_before", "view_after"), row, strict=True))
-    values["stages"] = decode(values["stages"], _stages_decoder, "a compaction's stages")
+    try:
+        values["stages"] = decode(values["stages"], _stages_decoder, "a compaction's stages")
+    except StoreDamaged:
+        values["stages"] = ()
     return CompactionRecord(**values, id=_record_id(values["view_after"]), undone=undone)
 
 

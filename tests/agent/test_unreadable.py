@@ -18,15 +18,21 @@ from tests.context.samples import talk
 FACTS = ModelFacts(name="scripted/m", provider="scripted", window_tokens=200_000)
 
 
-def body_of_first(store: Store, body: str = "") -> str:
-    """The stored first message; with a body, that in its place, past the trigger that holds the log."""
+def change_first(store: Store, change: str, seq: int = 1) -> None:
+    """Change a stored message past the trigger that holds the log."""
     connection = store._database.connection
-    if body:
-        trigger = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'messages_never_change'").get
-        connection.execute("DROP TRIGGER messages_never_change")
-        connection.execute("UPDATE messages SET body = ? WHERE seq = 1", (body,))
-        connection.execute(str(trigger))
-    return str(connection.execute("SELECT body FROM messages WHERE seq = 1").get)
+    trigger = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'messages_never_change'").get
+    connection.execute("DROP TRIGGER messages_never_change")
+    connection.execute(f"UPDATE messages SET {change} WHERE seq = ?", (seq,))
+    connection.execute(str(trigger))
+
+
+def lose_first(store: Store) -> None:
+    change_first(store, "seq = -1")
+
+
+def find_first(store: Store) -> None:
+    change_first(store, "seq = 1", -1)
 
 
 def opened(store: Store, path: Path, session: str | None = None) -> Conversation:
@@ -53,8 +59,8 @@ async def test_undo_to_what_cannot_be_read_leaves_the_view_in_force(tmp_path: Pa
     with Store.open(tmp_path / "s.db") as store:
         session = await cleared(store, tmp_path, turns)
         conversation = opened(store, tmp_path, session)
-        request, whole = conversation.context.effective_history(), body_of_first(store)
-        body_of_first(store, "{")
+        request = conversation.context.effective_history()
+        lose_first(store)
         with pytest.raises(StoreDamaged) as raised:
             conversation.context.undo()
         assert "\n" not in raised.value.message
@@ -62,7 +68,7 @@ async def test_undo_to_what_cannot_be_read_leaves_the_view_in_force(tmp_path: Pa
         await conversation.close()
         conversation = opened(store, tmp_path, session)
         assert conversation.context.effective_history() == request
-        body_of_first(store, whole)
+        find_first(store)
         assert conversation.context.undo() is not None
         assert len(conversation.context.effective_history()) == 2 * turns + 1
         await conversation.close()
@@ -72,13 +78,26 @@ async def test_what_is_said_while_its_page_cannot_be_read_is_kept_and_the_next_t
     with Store.open(tmp_path / "s.db") as store:
         session = await cleared(store, tmp_path, 4)
         conversation = opened(store, tmp_path, session)
-        whole = body_of_first(store)
-        body_of_first(store, "{")
+        lose_first(store)
         for text in ("One?", "Two?"):
-            with pytest.raises(StoreDamaged, match=r"^message 1 cannot be read: [^\n]+$"):
+            with pytest.raises(StoreDamaged, match=r"^the log has a gap between messages [^\n]+$"):
                 await conversation.send(text)
-        body_of_first(store, whole)
+        find_first(store)
         assert (await conversation.send("Three?")).reason == "answered"
         said = [entry.message.text for entry in conversation.context.entries][8:]
         assert said == ["One?", "Three?", "Yes."]
+        await conversation.close()
+
+
+@pytest.mark.parametrize("seq", range(1, 9))
+async def test_a_damaged_message_is_sent_as_such_and_the_conversation_goes_on(tmp_path: Path, seq: int) -> None:
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path)
+        conversation._window.append(*talk(4))
+        await conversation.close()
+        change_first(store, "body = CAST(x'7bff' AS TEXT)", seq)
+        conversation = opened(store, tmp_path, conversation.session.info.id)
+        assert (await conversation.send("And now?")).reason == "answered"
+        sent = conversation.context.effective_history()
+        assert f"[message {seq} is damaged; 2 bytes]" in str(sent)
         await conversation.close()

@@ -1,0 +1,132 @@
+"""A row that cannot be read costs that row: the session opens, and says what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from nca.context.view import View
+from nca.messages import Message, Usage
+from nca.sessions import Store
+from tests.sessions.samples import MANUAL, calling, hiding, result, said
+
+
+def overwrite(path: Path, table: str, text: bytes, where: str, column: str = "body") -> None:
+    """Put these bytes in the place of a text, past every trigger."""
+    connection = apsw.Connection(str(path))
+    name = f"{table}_never_change"
+    guard = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get
+    connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+    connection.execute(f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE {where}", (text,))
+    if guard:
+        connection.execute(str(guard))
+    connection.close()
+
+
+def stored(path: Path, table: str, where: str) -> bytes:
+    connection = apsw.Connection(str(path))
+    body = connection.execute(f"SELECT CAST(body AS BLOB) FROM {table} WHERE {where}").get
+    connection.close()
+    assert isinstance(body, bytes)
+    return body
+
+
+@pytest.fixture
+def compacted(path: Path) -> str:
+    """A session with two compactions; its id."""
+    with Store.open(path) as store, store.create(directory="/work", model="m", name="old") as session:
+        session.log.append([*said("Where?", "Here."), calling("a"), result("a", "found it"), *said("And?", "There.")])
+        session.views.commit(hiding(2, "one"), MANUAL)
+        session.views.commit(hiding(4, "two"), MANUAL)
+        session.usage.record(6, "m", Usage(50, 5), 2)
+        return session.info.id
+
+
+def test_one_bad_byte_in_a_message_costs_one_character(path: Path, compacted: str) -> None:
+    overwrite(path, "messages", stored(path, "messages", "seq = 2").replace(b"Here", b"H\xffre"), "seq = 2")
+    with Store.open(path) as store, store.open_session(compacted) as session:
+        assert [entry.message.text for entry in session.log.entries(1, 2)] == ["Where?", "H\ufffdre."]
+
+
+@pytest.mark.parametrize("seq", range(1, 7))
+@pytest.mark.parametrize(
+    "bytes_", [b'{"role":"us\xff', b"", b"\xff" * 412, b"[" * 5000], ids=["cut", "none", "ff", "deep"]
+)
+def test_a_damaged_message_is_named_and_the_session_goes_on(
+    path: Path, compacted: str, seq: int, bytes_: bytes
+) -> None:
+    overwrite(path, "messages", bytes_, f"seq = {seq}")
+    with Store.open(path) as store:
+        assert store.list()[0].messages == 6
+        store.preview(compacted)
+        with store.open_session(compacted) as session:
+            entries = session.log.entries()
+            assert entries[seq - 1].message.text == f"[message {seq} is damaged; {len(bytes_):,} bytes]"
+            assert sum("damaged" in entry.message.text for entry in entries) == 1
+            assert session.views.current() == hiding(4, "two")
+            assert session.log.append(said("goes on"))[0].seq == len(entries) + 1
+        copy = store.fork(compacted)
+        assert copy.messages == len(entries) + 1
+
+
+def test_a_damaged_summary_falls_back_to_the_view_before(path: Path, compacted: str) -> None:
+    overwrite(path, "summaries", b'{"id":"\xfe"}', "number = 2")
+    with Store.open(path, read_only=True) as reading, reading.open_session(compacted, read_only=True) as session:
+        assert session.views.is_damaged
+        assert session.views.current() == hiding(2, "one")
+    with Store.open(path) as store:
+        assert store.fork(compacted).messages == 6
+        with store.open_session(compacted) as session:
+            assert session.views.is_damaged
+            assert session.views.redo() is None
+            assert session.views.totals_in_effect() == (600, None)
+            assert [record.undone for record in session.views.compactions()] == [False, True]
+            assert [summary.id for summary in session.views.summaries()] == ["one"]
+            session.views.commit(hiding(5, "three"), MANUAL)
+            assert session.views.current() == hiding(5, "three")
+            session.views.undo()
+            assert session.views.current() == hiding(2, "one")
+            session.views.undo()
+            assert session.views.current() == View()
+
+
+@pytest.mark.parametrize("body", [b"\x80", b'{"items":[],"tail":9}', b'{"items":[],"tail":1'])
+def test_a_damaged_view_falls_back_as_well(path: Path, compacted: str, body: bytes) -> None:
+    for number, wanted in ((2, hiding(2, "one")), (1, View()), (0, View())):
+        overwrite(path, "views", body, f"number = {number}")
+        with Store.open(path) as store, store.open_session(compacted) as session:
+            assert session.views.current() == wanted
+            assert session.log.entries()[0].message == Message("user", "Where?")
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        *(("sessions", column) for column in ("name", "directory", "model", "title", "kind")),
+        *(("compactions", column) for column in ("trigger", "stages")),
+        ("usage", "model"),
+    ],
+)
+def test_no_other_text_keeps_a_session_from_opening(path: Path, compacted: str, table: str, column: str) -> None:
+    overwrite(path, table, b"a\xf0b", "1", column)
+    with Store.open(path) as store:
+        assert [info.id for info in store.list()] == [compacted]
+        assert store.latest() is not None
+        store.search("where")
+        assert store.fork(compacted).messages == 6
+        with store.open_session(compacted) as session:
+            assert len(session.views.compactions()) == 2
+            assert session.usage.totals() == Usage(50, 5)
+            assert session.usage.rows()[0].usage == Usage(50, 5)
+
+
+def test_a_damaged_partial_answer_is_dropped(path: Path, compacted: str) -> None:
+    with Store.open(path) as store, store.open_session(compacted) as session:
+        session.log.save_partial("half")
+    overwrite(path, "partials", b'{"text":"\xff', "1")
+    with Store.open(path) as store, store.open_session(compacted) as session:
+        assert session.recovered == ()
+        assert len(session.log.entries()) == 6
+        assert session.log.partial() is None
