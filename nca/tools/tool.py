@@ -7,6 +7,7 @@ schema. A tool from elsewhere, such as an MCP server's, implements the protocol 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from nca.context.admission import LeftOut
 from nca.messages import MediaPart
 from nca.tools.schema import Signature
+from nca.visible import unambiguous
 
 Permission = Literal["read", "write", "execute"]
 """read: read files of the project; write: change them; execute: run programs or use the network."""
@@ -127,4 +129,5 @@ class TypedTool:
         return self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        return Approval(subject=self.summarize(arguments))
+        asked = unambiguous(f"{self.name} {json.dumps(arguments, ensure_ascii=False)}")
+        return Approval(command=asked, subject=asked)

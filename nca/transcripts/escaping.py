@@ -6,14 +6,15 @@ import html
 import re
 
 from nca.messages import clean_text
+from nca.visible import HIDING
 
-_CONTROLS = re.compile("\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(f"\r\n?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f{HIDING}]")
 _CONTROL_PICTURES = 0x2400
 """The first of Unicode's pictures of control characters (U+2400, for NUL)."""
 
 
 def visible(text: str) -> str:
-    """The text with every control character and bidirectional override made visible. Newlines and tabs stay."""
+    """The text with control characters, and those that reorder or hide text, made visible. Newlines and tabs stay."""
     return _CONTROLS.sub(_picture, clean_text(text))
 
 

@@ -24,7 +24,7 @@ from nca.events import (
     ToolStarted,
     TurnFinished,
 )
-from nca.terminal.panels.approval_panel import panel
+from nca.terminal.panels.approval_panel import ApprovalPanel
 from nca.terminal.panels.key_approval import ApprovalKeys
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.plain import PlainDraw
@@ -129,8 +129,8 @@ SAID: dict[str, Callable[[Draw | PlainDraw, str], None]] = {
     "notice": lambda draw, payload: draw.notice(payload),
     "warn": lambda draw, payload: draw.warn(payload),
     "error": lambda draw, payload: draw.error(payload, payload),
-    "approval panel": lambda draw, payload: draw.show(panel(asked(payload))),
-    "approval question": lambda draw, payload: draw.show(ApprovalKeys(has_rule=True, rule=payload).line()),
+    "approval panel": lambda draw, payload: draw.show(ApprovalPanel(asked(payload)).first()),
+    "approval question": lambda draw, payload: draw.show(ApprovalKeys(rule=payload).line()),
 }
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import pexpect
 import pyte
 
+from nca.terminal.input.type_ahead import QUIET_SECONDS
+
 ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 30.0
 """Only a test that fails waits this long."""
@@ -49,6 +51,12 @@ class Tty:
     def line(self, text: str) -> None:
         """Type a line and its Enter."""
         self.send(text + "\r")
+
+    def answer(self, *keys: str) -> None:
+        """Answer a question that is on the screen, one key after the other."""
+        for key in keys:
+            time.sleep(QUIET_SECONDS + 0.1)
+            self.send(key)
 
     def resize(self, columns: int, rows: int) -> None:
         self.process.setwinsize(rows, columns)

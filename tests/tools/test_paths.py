@@ -127,7 +127,7 @@ async def test_links_inside_the_root_are_followed_and_kept(base: Path) -> None:
     tool = WriteFile(workspace, files_read)
     approval = tool.approval({"path": "new-link", "content": "x"})
     assert approval.path == str(root / "src/made.txt")
-    assert approval.warning == "new-link leads through a link; this is written: src/made.txt"
+    assert approval.warning == "new-link leads through a link; src/made.txt is written."
     await tool.call("new-link", "x")
     assert (root / "new-link").is_symlink()
     assert (root / "src/made.txt").read_text() == "x"
@@ -170,7 +170,7 @@ async def test_settings_are_never_written_even_where_there_are_none_yet(base: Pa
 def test_what_other_programs_run_needs_more_than_writing(base: Path, name: str) -> None:
     tool = WriteFile(Workspace(base / "work"), FilesRead())
     assert tool.needs({"path": name}) == "execute"
-    assert "other programs run" in tool.approval({"path": name, "content": "x"}).warning
+    assert "Other programs run" in tool.approval({"path": name, "content": "x"}).warning
     assert tool.needs({"path": "src/git.py"}) == "write"
     assert tool.needs({"path": "../x"}) == "write"
 

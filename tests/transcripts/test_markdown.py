@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from nca.messages import Entry, Message
 from nca.sessions.transfer import new_copy
+from nca.transcripts.escaping import html_escaped
 from nca.transcripts.markdown import to_markdown
+from tests.terminal.payloads import PAYLOADS, forbidden
 from tests.transcripts.samples import full
 
 CONTROLS = {chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x202E)}
@@ -37,6 +39,8 @@ def test_all_of_it_is_there_in_order() -> None:
 
 def test_no_control_character_gets_into_it() -> None:
     assert not set(to_markdown(full())) & CONTROLS
+    text = "x".join(PAYLOADS)
+    assert forbidden(of(text)) == forbidden(html_escaped(text)) == []
 
 
 def test_a_fence_that_was_cut_off_is_closed() -> None:

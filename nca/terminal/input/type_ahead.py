@@ -23,6 +23,8 @@ from nca.terminal.interrupts import Interrupts
 
 PAUSE_SECONDS = 1.0
 """A question waits for a pause this long in typing; otherwise the next key would answer it."""
+QUIET_SECONDS = 0.4
+"""A key this soon after a question appeared was meant for something else: nobody reads and answers faster."""
 _INTERRUPTS = (Keys.ControlC, Keys.SIGINT)
 _READ_BYTES = 65_536
 _FROM_LINE_MODE = str.maketrans({"\n": "\r", "\0": "\x04"})
@@ -49,6 +51,8 @@ class TypeAhead:
         self._last_key = 0.0
         self._question: PasteTimeoutParser | None = None
         self._answer: Callable[[KeyPress | None], None] = lambda key: None
+        self._expected: Callable[[], str | None]
+        self._asked_at = 0.0
 
     def typed(self) -> Typed:
         """The text typed so far."""
@@ -147,20 +151,24 @@ class TypeAhead:
         return self._question is not None
 
     @contextmanager
-    def asking(self, answer: Callable[[KeyPress | None], None]) -> Iterator[None]:
+    def asking(self, answer: Callable[[KeyPress | None], None], expected: Callable[[], str | None]) -> Iterator[None]:
         """While a question is on the screen, pass keys to `answer`; None at the end of the input.
 
         What was typed before, also what still lies in the terminal's queue, goes where it was meant to: to the prompt.
+        So does what does not look like an answer to the question.
+
+        expected  the keys that mean something now; None while every key does
         """
         if not self._is_collecting:
             answer(None)
             yield
             return
-        descriptor = self._keyboard.fileno()
+        loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         while select.select([descriptor], [], [], 0)[0] and self._read(descriptor):
             pass
         self._question = PasteTimeoutParser(answer)
-        self._answer = answer
+        self._answer, self._expected = answer, expected
+        self._asked_at = loop.time()
         try:
             yield
         finally:
@@ -186,14 +194,29 @@ class TypeAhead:
                 self._answer(None)
             return False
         text = self._decoder.decode(data)
-        if self._question is not None:
-            self._question.feed(text)
-            loop.call_later(ESCAPE_SECONDS, self._question.flush)
+        question = self._question
+        if question is not None and (question.is_pasting or self._is_answer(text, loop.time())):
+            question.feed(text)
+            loop.call_later(ESCAPE_SECONDS, question.flush)
         else:
-            self._last_key = loop.time()
+            if question is None or not self._is_expected(text):
+                self._last_key = loop.time()
             self._parser.feed(text)
             self._parser.await_rest()
         return True
+
+    def _is_answer(self, text: str, now: float) -> bool:
+        """Whether the person who typed this saw the question: it is one expected key, and comes after a pause.
+
+        Escape, and keys that the terminal sends as a sequence, write no text: they are for the question.
+        """
+        if self._expected() is None or text.startswith("\x1b"):
+            return True
+        is_quiet = now - self._asked_at >= QUIET_SECONDS and now - self._last_key >= PAUSE_SECONDS
+        return is_quiet and self._is_expected(text)
+
+    def _is_expected(self, text: str) -> bool:
+        return len(text) == 1 and text.lower() in (self._expected() or "")
 
     def _keep(self, key: KeyPress) -> None:
         if key.key in _INTERRUPTS:

@@ -1,38 +1,67 @@
-"""Show what a tool call that needs approval would do."""
+"""Show what a tool call that needs approval would do: whole, a part at a time, and such that it cannot be mistaken.
+
+Calls that would do different things never look the same. What a call holds is indented by two columns; the rest of a
+line that is folded begins with a mark in the first column; nca's own words begin there too.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, islice
 from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.cells import chop_cells
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from nca.events import ApprovalAsked
-from nca.terminal.render.diffs import diff_lines, left_out
-from nca.terminal.render.sanitize import one_line, to_terminal
+from nca.terminal.render.diffs import coloured, end_marked, marked, marked_lines
+from nca.terminal.render.humanize import counted
+from nca.terminal.render.sanitize import one_line
 
-DIFF_LINES = 200
-COMMAND_LINES = 60
+PART_LINES = 100
+"""Lines that are shown at a time."""
+PIECE_CHARS = 2_000
+"""A longer line counts as several."""
+_INDENT, _CONTINUED = "  ", "↪ "
 
 
-def panel(asked: ApprovalAsked) -> RenderableType:
-    """The command, path or diff. Long ones are cut, with a line that says so."""
-    verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
-    parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
-    if asked.path:
-        parts.append(Text(f"  {one_line(asked.path, 4_000)}", style="accent"))
-    if asked.command:
-        parts += _command(asked.command)
-    if asked.directory:
-        parts.append(Text(f"  in {one_line(asked.directory, 4_000)}", style="quiet"))
-    if asked.diff:
-        parts += diff_lines(asked.diff, DIFF_LINES)
-    if not (asked.path or asked.command or asked.diff):
-        parts.append(Text(f"  {one_line(asked.summary, 400)}"))
-    if asked.warning:
-        parts.append(Text(one_line(asked.warning, 600), style="failure"))
-    return Group(*parts)
+class ApprovalPanel:
+    """What a call would do. `lines_left` counts the lines that were not shown yet."""
+
+    def __init__(self, asked: ApprovalAsked) -> None:
+        self._asked = asked
+        if asked.command or not asked.diff:
+            text = asked.command or ("" if asked.path else asked.summary)
+            lines = [marked(line) for line in text.split("\n")] if text else []
+            shown: Iterable[Text] = (Text(line, style="accent") for line in lines)
+        else:
+            lines = marked_lines(asked.diff)
+            shown = coloured(lines)
+        self._pieces = (piece for line in shown for piece in _pieces(line))
+        self.lines_left = sum(max(1, -(-len(line) // PIECE_CHARS)) for line in lines)
+
+    def first(self) -> RenderableType:
+        """What the call is, and the first part of its command or diff."""
+        asked = self._asked
+        verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
+        parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
+        if asked.path:
+            parts.append(_Folded([(Text(marked(asked.path), style="accent"), _INDENT)]))
+        parts.append(self.more())
+        if asked.directory:
+            parts.append(_Folded([(Text(f"in {marked(asked.directory)}", style="quiet"), "")]))
+        if asked.warning:
+            parts.append(Text(one_line(asked.warning, 600), style="failure"))
+        return Group(*parts)
+
+    def more(self) -> RenderableType:
+        """The next part, and how much is left."""
+        part = list(islice(self._pieces, PART_LINES))
+        self.lines_left -= len(part)
+        left = f"… and {counted(self.lines_left, 'more line')} not shown" if self.lines_left else ""
+        return Group(_Folded(part), *([Text(left, style="notice")] if left else []))
 
 
 def rule_of(asked: ApprovalAsked) -> str:
@@ -41,7 +70,22 @@ def rule_of(asked: ApprovalAsked) -> str:
     return f"{one_line(asked.name)} {one_line(asked.subject.removeprefix(here), 80)}"
 
 
-def _command(command: str) -> list[RenderableType]:
-    lines = to_terminal(command).rstrip("\n").split("\n")
-    shown = [Text(f"  {line}", style="accent") for line in lines[:COMMAND_LINES]]
-    return [*shown, *left_out(len(lines) - COMMAND_LINES)]
+class _Folded:
+    """Lines, and what each begins with, as rows of the terminal's width. No character is lost at a fold."""
+
+    def __init__(self, lines: list[tuple[Text, str]]) -> None:
+        self._lines = lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        width = max(options.max_width - len(_INDENT), 2)
+        for line, begin in self._lines:
+            pieces = chop_cells(line.plain, width)
+            for number, row in enumerate(line.divide(accumulate(map(len, pieces[:-1])))):
+                row.plain = end_marked(row.plain)
+                mark = _CONTINUED if number else begin
+                yield Text(mark, style=row.style, no_wrap=True, overflow="ignore").append_text(row)
+
+
+def _pieces(line: Text) -> Iterator[tuple[Text, str]]:
+    for start in range(0, max(len(line), 1), PIECE_CHARS):
+        yield line[start : start + PIECE_CHARS], _CONTINUED if start else _INDENT

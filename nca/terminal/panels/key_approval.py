@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.key_binding import KeyPress
@@ -10,8 +11,9 @@ from rich.text import Text
 
 from nca.agent.approvals import Answer
 from nca.events import ApprovalAsked
-from nca.terminal.panels.approval_panel import panel, rule_of
+from nca.terminal.panels.approval_panel import ApprovalPanel, rule_of
 from nca.terminal.panels.key_question import ask_by_key, keys_line
+from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +26,12 @@ _MOST_REASON_CHARS = 400
 
 async def approve_by_key(asked: ApprovalAsked, draw: Draw, prompt: Prompt, interrupts: Interrupts) -> Answer:
     """Ask about a call while the turn waits. Escape, Ctrl-C and the end of the input interrupt the turn."""
-    keys = ApprovalKeys(has_rule=bool(asked.subject), rule=rule_of(asked))
+    panel = ApprovalPanel(asked)
+    keys = ApprovalKeys(
+        rule=rule_of(asked) if asked.subject else "",
+        show_more=lambda: draw.show(panel.more()),
+        lines_left=lambda: panel.lines_left,
+    )
 
     def take(key: KeyPress | None) -> Answer | None:
         if key is None or key.key == Keys.Escape:
@@ -32,41 +39,79 @@ async def approve_by_key(asked: ApprovalAsked, draw: Draw, prompt: Prompt, inter
             return None
         return keys.take(key)
 
-    return await ask_by_key(draw, prompt, show=lambda: draw.show(panel(asked)), line=keys.line, take=take)
+    return await ask_by_key(
+        draw, prompt, show=lambda: draw.show(panel.first()), line=keys.line, take=take, expected=keys.expected
+    )
 
 
 class ApprovalKeys:
-    """The keys that answer: y, s, a, n. After n the person may type a reason, up to Enter."""
+    """The keys that answer: y, s, a, n; m shows more. After n the person may type a reason, up to Enter.
 
-    def __init__(self, *, has_rule: bool, rule: str = "") -> None:
-        self._has_rule = has_rule
-        self._rule = rule
+    `a` holds for good, so it needs Enter too, and so does what was not shown whole.
+
+    rule        what s and a allow; "": they are no answers
+    show_more   shows the next part of the call
+    lines_left  how many lines of the call were not shown yet
+    """
+
+    def __init__(
+        self, *, rule: str = "", show_more: Callable[[], None] = lambda: None, lines_left: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._rule = one_line(rule, 160)
+        self._show_more = show_more
+        self._lines_left = lines_left
+        self._chosen: Answer | None = None
         self._reason: str | None = None
 
     def take(self, key: KeyPress) -> Answer | None:
         """Take one key; returns the answer once it is complete. Other keys are ignored."""
         if self._reason is not None:
             return self._take_reason(key)
+        chosen, self._chosen = self._chosen, None
+        if key.key in (Keys.ControlM, Keys.ControlJ):
+            return chosen
         match str(key.key).lower():
             case "y":
-                return Answer("once")
-            case "s" if self._has_rule:
-                return Answer("session")
-            case "a" if self._has_rule:
-                return Answer("always")
+                return self._take_choice(Answer("once"))
+            case "s" if self._rule:
+                return self._take_choice(Answer("session"))
+            case "a" if self._rule:
+                return self._take_choice(Answer("always"))
+            case "m":
+                self._show_more()
             case "n":
                 self._reason = ""
+        return None
+
+    def expected(self) -> str | None:
+        """The keys that mean something now; None while a reason is typed."""
+        if self._reason is not None:
+            return None
+        return (
+            "yn" + ("sa" if self._rule else "") + ("m" if self._lines_left() else "") + ("\r" if self._chosen else "")
+        )
+
+    def _take_choice(self, answer: Answer) -> Answer | None:
+        if answer.choice != "always" and not self._lines_left():
+            return answer
+        self._chosen = answer
         return None
 
     def line(self) -> Text:
         """The keys that can be pressed now."""
         if self._reason is not None:
             return Text(f"No. Reason for the model (Enter sends it): {one_line(self._reason)}▏", style="notice")
-        keys = [("y", "once")]
-        if self._has_rule:
-            keys += [("s", "for this session"), ("a", f"always here: {one_line(self._rule, 160)}")]
-        keys += [("n", "no"), ("Esc", "no, and stop")]
-        return keys_line(keys, Text("Allow it?", style="notice"))
+        left = self._lines_left()
+        about = {"once": "once", "session": "for this session", "always": f"always here: {self._rule}"}
+        keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
+        if self._chosen is not None:
+            unseen = ", with what was not shown" if left else ""
+            keys = [("Enter", about[self._chosen.choice] + unseen), *keys]
+        elif self._rule:
+            keys += [("y", about["once"]), ("s", about["session"]), ("a", about["always"])]
+        else:
+            keys += [("y", about["once"])]
+        return keys_line([*keys, ("n", "no"), ("Esc", "no, and stop")], Text("Allow it?", style="notice"))
 
     def _take_reason(self, key: KeyPress) -> Answer | None:
         reason = self._reason or ""

@@ -32,6 +32,7 @@ async def choose_by_key(question: str, keys: Sequence[KeyChoice], draw: Draw, pr
         show=lambda: draw.warn(question),
         line=lambda: keys_line((*keys, ("Esc", "cancel")), Text()),
         take=take,
+        expected=lambda: "".join(key for key, _ in keys),
     )
 
 
@@ -42,12 +43,14 @@ async def ask_by_key(
     show: Callable[[], None],
     line: Callable[[], Text],
     take: Callable[[KeyPress | None], T | None],
+    expected: Callable[[], str | None],
 ) -> T:
     """Ask a question and wait until `take` returns an answer.
 
     show  prints what the question is about; called once the prompt is paused
     line  the keys that can be pressed now; called again after each key
     take  turns a key into the answer, or None if more keys are needed; the key is None at the end of the input
+    expected  the keys that mean something now; None: every key does. Other keys are for the prompt
     """
     await prompt.type_ahead.pause()
     given: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -62,7 +65,7 @@ async def ask_by_key(
     show()
     draw.show_question(line())
     try:
-        with prompt.type_ahead.asking(press):
+        with prompt.type_ahead.asking(press, expected):
             return await given
     finally:
         draw.show_question(None)

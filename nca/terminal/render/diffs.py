@@ -8,17 +8,24 @@ from itertools import takewhile
 from rich.text import Text
 
 from nca.terminal.render.humanize import counted
-from nca.terminal.render.sanitize import to_terminal
+from nca.visible import written_out
 
 LONGEST_LINE_CHARS = 1_000
 _STYLES = {"+": "added", "-": "removed", "@": "accent"}
+_SPACE, _RETURN = "␠", "␍"
+_MARKS = str.maketrans({"\t": "⇥   ", **{mark: f"⟨U+{ord(mark):04X}⟩" for mark in ("⇥", _SPACE, _RETURN)}})
+"""A tab is shown by a mark. What looks like a mark and is none is written out."""
 
 
 def diff_lines(diff: str, most: int, more: str = "not shown") -> list[Text]:
-    """The first `most` lines, indented, and a line about the rest; `more` says why it is not shown."""
-    lines = to_terminal(diff).rstrip("\n").split("\n")
-    shown = _coloured(lines[:most])
-    return [*shown, *left_out(len(lines) - most, more)]
+    """The first `most` lines, indented and cut, and a line about the rest; `more` says why it is not shown."""
+    lines = marked_lines(diff)
+    return [*map(_cut, coloured(lines[:most])), *left_out(len(lines) - most, more)]
+
+
+def marked_lines(diff: str) -> list[str]:
+    """The lines of a diff, with marks."""
+    return [line[:1] + marked(line[1:]) for line in diff.split("\n")]
 
 
 def left_out(count: int, more: str = "not shown") -> list[Text]:
@@ -26,10 +33,25 @@ def left_out(count: int, more: str = "not shown") -> list[Text]:
     return [Text(f"  … and {counted(count, 'more line')} {more}", style="notice")] if count > 0 else []
 
 
-def _coloured(lines: Sequence[str]) -> Iterator[Text]:
+def marked(line: str) -> str:
+    """A line with marks for what looks like something else: tabs, a carriage return or a blank at its end.
+
+    Two lines that differ stay different. Lines from nca's own tools are written out already.
+    """
+    is_windows = line.endswith("\r")
+    shown = written_out(line.removesuffix("\r"), kept="\t").translate(_MARKS)
+    return f"{shown}{_RETURN}" if is_windows else end_marked(shown)
+
+
+def end_marked(line: str) -> str:
+    """The line with a mark for a blank at its end."""
+    return f"{line[:-1]}{_SPACE}" if line.endswith(" ") else line
+
+
+def coloured(lines: Sequence[str]) -> Iterator[Text]:
     """The lines in colour. Removed lines that are followed by as many added ones are compared with them."""
     start = _title_lines(lines)
-    yield from (_line(line, "quiet") for line in lines[:start])
+    yield from (Text(line, style="quiet") for line in lines[:start])
     while start < len(lines):
         gone = _run(lines, start, "-")
         come = _run(lines, start + gone, "+")
@@ -39,7 +61,7 @@ def _coloured(lines: Sequence[str]) -> Iterator[Text]:
             yield from (new for _, new in pairs)
         else:
             come = come or (0 if gone else 1)
-            yield from (_line(line, _STYLES.get(line[:1], "quiet")) for line in lines[start : start + gone + come])
+            yield from (Text(line, style=_STYLES.get(line[:1], "quiet")) for line in lines[start : start + gone + come])
         start += gone + come
 
 
@@ -55,20 +77,22 @@ def _run(lines: Sequence[str], start: int, mark: str) -> int:
     return end - start
 
 
-def _line(line: str, style: str) -> Text:
-    cut = line if len(line) <= LONGEST_LINE_CHARS else f"{line[:LONGEST_LINE_CHARS]}… ({len(line):,} characters)"
-    return Text(f"  {cut}", style=style)
+def _cut(line: Text) -> Text:
+    if len(line) > LONGEST_LINE_CHARS:
+        line = line[:LONGEST_LINE_CHARS].append(f"… ({len(line):,} characters)")
+    line.pad_left(2)
+    return line
 
 
 def _compared(old: str, new: str) -> tuple[Text, Text]:
     """Both lines; if they are similar, what differs between their common start and end is bold."""
-    shown = _line(old, "removed"), _line(new, "added")
+    shown = Text(old, style="removed"), Text(new, style="added")
     before = _common(old[1:], new[1:]) + 1
     behind = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - before)
     if (before + behind - 1) * 3 < min(len(old), len(new)) or max(len(old), len(new)) > LONGEST_LINE_CHARS:
         return shown
     for text, line in zip(shown, (old, new), strict=True):
-        text.stylize("bold", before + 2, len(line) - behind + 2)
+        text.stylize("bold", before, len(line) - behind)
     return shown
 
 

@@ -11,6 +11,7 @@ import json
 import re
 
 from nca.surrogates import clean_text
+from nca.visible import HIDING
 
 MAX_LINE_CHARS = 8_000
 """A longer unfinished line is returned before it ends."""
@@ -21,13 +22,9 @@ _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
 _ESCAPE = r"\x1b(?:[ -/]+[0-~]?|[0-~])?"
 _CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-# Bidirectional overrides and isolates show text in another order than it has (CVE-2021-42574), and so do the
-# deprecated characters after them. Interlinear marks and tags are invisible, so they can hide instructions for a model
-# from a person. Joiners and marks that languages and emoji need stay.
-_UNSEEN = "\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"
-
-_FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, f"[{_UNSEEN}]")))
-_SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_UNSEEN}]")
+# Joiners and marks that languages and emoji need stay.
+_FORBIDDEN = re.compile("|".join((_STRING, _CSI, _ESCAPE, _CONTROL, f"[{HIDING}]")))
+_SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{HIDING}]")
 _CARRIAGE_RETURN = re.compile(r"\r\n?")
 _SPACES = re.compile(r"\s+")
 

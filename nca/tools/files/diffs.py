@@ -1,18 +1,37 @@
-"""Unified diffs of changed files, computed in linear time for large changes."""
+"""Unified diffs of changed files for a person, computed in linear time for large changes.
+
+With the file before, a diff determines the file after: every character that cannot be seen is written out.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
+
+from nca.visible import unambiguous
 
 CONTEXT_LINES = 3
 MAX_COMPARED_LINES = 4_000
 """A longer changed stretch is shown as removed and added in whole: comparing it takes quadratic time."""
 _NO_END = "\n\\ No newline at end of file"
+_BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
 def unified(before: str | None, after: str, name: str) -> str:
-    """The diff from `before` (None: the file is new) to `after`; "" if they are the same."""
+    """The diff from `before` (None: the file is new) to `after`; "" if they are the same.
+
+    Tabs stay, and carriage returns at the ends of lines.
+    """
+    return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(_unified(before, after, name), kept="\n\t\r"))
+
+
+def has_unseen(diff: str) -> bool:
+    """Whether an added line holds a character that is written out, but for the one that colours an emoji."""
+    return any(line[:1] == "+" and "⟨U+" in line.replace("⟨U+FE0F⟩", "") for line in diff.split("\n"))
+
+
+def _unified(before: str | None, after: str, name: str) -> str:
     if before == after:
         return ""
     old, new = _lines(before or ""), _lines(after)

@@ -17,12 +17,13 @@ from typing import Annotated, Any, ClassVar
 from nca.messages import clean_text
 from nca.redact import REDACTED
 from nca.tools.files.atomic import write_file
-from nca.tools.files.diffs import counts, unified
+from nca.tools.files.diffs import counts, has_unseen, unified
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, is_binary
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
+from nca.visible import WRITTEN_OUT
 
 MAX_OUTCOME_DIFF_LINES = 400
 """Lines of diff that a person sees after a change. Before it, for approval, they see the whole diff."""
@@ -69,15 +70,18 @@ class _ChangingTool(TypedTool):
         change = self._plan(**self._signature.read(arguments))
         _check_redacted(change)
         warnings = []
+        diff = change.diff()
+        if has_unseen(diff):
+            warnings.append(WRITTEN_OUT)
         name = str(arguments["path"])
         if self._workspace.is_behind_link(name, change.path):
-            warnings.append(f"{shown(name)} leads through a link; this is written: {change.name}")
+            warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
         if self._workspace.is_run_by_others(change.path):
-            warnings.append("other programs run what is in this file without asking")
+            warnings.append("Other programs run what is in this file without asking.")
         return Approval(
             path=shown(str(change.path)),
-            diff=clean_text(change.diff()),
-            warning="; ".join(warnings),
+            diff=diff,
+            warning=" ".join(warnings),
             subject=change.name,
         )
 

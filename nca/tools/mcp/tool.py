@@ -12,6 +12,7 @@ from typing import Any
 from nca.config.servers import McpServer
 from nca.messages import clean_text
 from nca.tools.tool import Approval, Permission, ToolOutcome
+from nca.visible import unambiguous
 
 PREFIX = "mcp__"
 MAX_NAME_CHARS = 64
@@ -74,7 +75,7 @@ class McpTool:
         says = " (the server says it only reads)" if self._offer.is_read_only else ""
         command = f"{self._server.name}: {self._offer.name}{says}\n{shown}".rstrip()
         subject = f"{self._server.name}@{self._server.digest}-{self._offer.digest}"
-        return Approval(command=command, subject=subject)
+        return Approval(command=unambiguous(command), subject=subject)
 
 
 def tool_name(server: str, tool: str) -> str:

@@ -1,4 +1,4 @@
-"""Show a command line unambiguously, and list the names by which permission rules can match it."""
+"""What is unusual about a command line, and the names by which permission rules can match it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nca.tools.shell.command_words import plain_words
+from nca.visible import WRITTEN_OUT, written_out
 
 LONG_CHARS = 500
 _MOST_WORDS_OF_A_RULE = 3
 _NO_NAME = re.compile(r"[^A-Za-z0-9_./+@:~-]+")
 _QUOTING = re.compile(r"[\"'\\]")
-
-
-def unambiguous(command: str) -> str:
-    """The command with control and invisible characters as ⟨U+…⟩; newlines stay.
-
-    The brackets are not ASCII, so if the command itself contains them, `remarks` says so.
-    """
-    return "".join(char if char == "\n" or char.isprintable() else f"⟨U+{ord(char):04X}⟩" for char in command)
 
 
 def remarks(command: str) -> Iterator[str]:
@@ -31,8 +24,8 @@ def remarks(command: str) -> Iterator[str]:
         yield f"It has {lines:,} lines."
     if len(command) > LONG_CHARS:
         yield f"It is long: {len(command):,} characters."
-    if any(char != "\n" and not char.isprintable() for char in command):
-        yield "It contains control characters, shown as ⟨U+…⟩."
+    if written_out(command) != command:
+        yield WRITTEN_OUT
     if strange := sorted({char for char in command if char.isprintable() and not char.isascii()}):
         shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
         yield f"Not all of it is ASCII: {shown}{', …' if len(strange) > 5 else ''}."

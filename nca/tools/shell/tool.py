@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.shell.command_text import mentioned_names, prefixes, remarks, unambiguous
+from nca.tools.shell.command_text import mentioned_names, prefixes, remarks
 from nca.tools.shell.command_words import rule_words
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolOutcome, TypedTool
+from nca.visible import unambiguous
 
 
 class Shell(TypedTool):

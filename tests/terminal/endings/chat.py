@@ -20,6 +20,7 @@ from typing import Any, Literal, Self
 import pyte
 
 from nca.config.paths import user_config_file
+from nca.terminal.input.type_ahead import QUIET_SECONDS
 from nca.testing.provider import Provider
 from nca.testing.script import text_of
 from tests.cli.command import environment
@@ -119,7 +120,7 @@ class Chat:
         """`y`, once, a while after the question is on the screen."""
         if not self._has_answered and "Allow it?" in "\n".join(self._screen.display):
             self._has_answered = True
-            self.read_for(0.15)
+            self.read_for(QUIET_SECONDS + 0.15)
             self.type("y")
 
     def happen(self, event: Event) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import pytest
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
-from rich.console import Console
 
 from nca.agent.approvals import Answer
 from nca.config.tables import PermissionRule
@@ -18,10 +18,10 @@ from nca.errors import UsageError
 from nca.events import ApprovalAsked, ApprovalGiven
 from nca.sessions.store import Store
 from nca.terminal.commands.registry import find_command
-from nca.terminal.panels.approval_panel import COMMAND_LINES, DIFF_LINES, panel, rule_of
+from nca.terminal.input.type_ahead import PAUSE_SECONDS
+from nca.terminal.panels.approval_panel import rule_of
 from nca.terminal.panels.key_approval import ApprovalKeys
 from nca.terminal.render.plain import PlainDraw
-from nca.terminal.render.theme import plain_console
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import Tty, chat
 
@@ -29,13 +29,6 @@ CTRL_C, ESCAPE, ENTER = "\x03", "\x1b", "\r"
 ASKED = ApprovalAsked(
     "c1", "write_file", "write", "write a.txt", path="/work/a.txt", diff="@@ -0 +1 @@\n+one", subject="/work/a.txt"
 )
-
-
-def shown(asked: ApprovalAsked) -> str:
-    console: Console = plain_console({})
-    with console.capture() as captured:
-        console.print(panel(asked))
-    return captured.get()
 
 
 def take(question: ApprovalKeys, keys: str) -> Answer | None:
@@ -52,7 +45,10 @@ def take(question: ApprovalKeys, keys: str) -> Answer | None:
         ("y", Answer("once")),
         ("Y", Answer("once")),
         ("s", Answer("session")),
-        ("a", Answer("always")),
+        ("a", None),
+        ("a\r", Answer("always")),
+        ("at\r", None),
+        ("ay", Answer("once")),
         ("n\r", Answer("deny")),
         ("nuse b\x7fc instead\r", Answer("deny", "use c instead")),
         ("x", None),
@@ -63,33 +59,48 @@ def take(question: ApprovalKeys, keys: str) -> Answer | None:
     ],
 )
 def test_each_key(keys: str, answer: Answer | None) -> None:
-    assert take(ApprovalKeys(has_rule=True), keys) == answer
+    assert take(ApprovalKeys(rule="shell make"), keys) == answer
 
 
 @pytest.mark.parametrize("key", ["s", "a"])
 def test_without_something_to_name_there_is_no_rule(key: str) -> None:
-    question = ApprovalKeys(has_rule=False)
-    assert take(question, key) is None
+    question = ApprovalKeys()
+    assert take(question, key + ENTER) is None
     assert "always" not in question.line().plain
 
 
 def test_arrows_and_pastes_answer_nothing() -> None:
-    question = ApprovalKeys(has_rule=True)
+    question = ApprovalKeys(rule="shell make")
     for key in (KeyPress(Keys.Up), KeyPress(Keys.BracketedPaste, "y"), KeyPress(Keys.ControlJ)):
         assert question.take(key) is None
 
 
-def test_the_panel_shows_all_of_it_and_says_what_is_left_out() -> None:
-    text = shown(ASKED)
-    assert "write_file wants to change a file" in text
-    assert "/work/a.txt" in text
-    assert "+one" in text
-    command = "\n".join(f"echo {number}" for number in range(COMMAND_LINES + 5))
-    text = shown(ApprovalAsked("c", "shell", "execute", "$ …", command=command, directory="/work/sub"))
-    assert "5 more lines not shown" in text
-    assert "in /work/sub" in text
-    long = ApprovalAsked("c", "edit_file", "write", "edit", path="/a", diff="\n".join(["+x"] * (DIFF_LINES + 7)))
-    assert "7 more lines not shown" in shown(long)
+def test_what_was_not_shown_whole_needs_a_second_key() -> None:
+    left = [112]
+    question = ApprovalKeys(
+        rule="shell make", show_more=lambda: left.__setitem__(0, left[0] - 100), lines_left=lambda: left[0]
+    )
+    assert "112 lines left" in question.line().plain
+    for key in "ys":
+        assert take(question, key) is None
+        assert "with what was not shown" in question.line().plain
+    assert take(question, ENTER) == Answer("session")
+    assert take(question, "yx\r") is None
+    assert take(question, "y\r") == Answer("once")
+    assert take(question, "mm") is None
+    left[0] = 0
+    assert take(question, "y") == Answer("once")
+
+
+def test_only_keys_that_mean_something_are_expected() -> None:
+    question = ApprovalKeys()
+    assert sorted(question.expected() or "") == ["n", "y"]
+    question = ApprovalKeys(rule="shell make", lines_left=lambda: 1)
+    assert sorted(question.expected() or "") == ["a", "m", "n", "s", "y"]
+    take(question, "a")
+    assert "\r" in (question.expected() or "")
+    take(question, "n")
+    assert question.expected() is None
 
 
 def test_a_rule_names_a_path_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,12 +109,6 @@ def test_a_rule_names_a_path_as_seen_from_here(tmp_path: Path, monkeypatch: pyte
     assert rule_of(inside) == f"edit_file {Path('src', 'a.py')}"
     outside = ApprovalAsked("c", "edit_file", "write", "edit", subject="/elsewhere/a.py\x1b[2J")
     assert rule_of(outside) == "edit_file /elsewhere/a.py"
-
-
-def test_nothing_in_it_reaches_the_terminal_as_a_code() -> None:
-    evil = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202egpj.exe\r"
-    text = shown(ApprovalAsked("c", evil, "write", evil, path=evil, command=evil, diff="+" + evil, warning=evil))
-    assert not set("\x1b\x07\u202e\r") & set(text)
 
 
 @pytest.fixture
@@ -140,7 +145,7 @@ def test_yes_runs_it(start: Callable[..., Tty], tmp_path: Path) -> None:
     assert str(tmp_path / "project" / "a.txt") in whole.replace("\n", "")
     assert "+one" in whole
     assert not (tmp_path / "project" / "a.txt").exists()
-    tty.send("y")
+    tty.answer("y")
     tty.sees("Written.")
     tty.settle()
     assert "Allow it?" not in "\n".join(tty.shown()[-6:])
@@ -151,7 +156,9 @@ def test_always_is_kept_and_permissions_shows_it(start: Callable[..., Tty], tmp_
     tty = start(write("a.txt"), "Written.", write("a.txt", "one\n"), "Again.")
     tty.line("write it")
     tty.sees("Allow it?")
-    tty.send("a")
+    tty.answer("a")
+    tty.sees("Enter always here")
+    tty.answer("\r")
     tty.sees("Written.")
     assert "a.txt" in (tmp_path / "nca" / "config.toml").read_text()
     tty.line("write it again")
@@ -167,7 +174,7 @@ def test_no_with_a_word_reaches_the_model(start: Callable[..., Tty], tmp_path: P
     tty = start(write("a.txt"), "Then not.")
     tty.line("write it")
     tty.sees("Allow it?")
-    tty.send("n")
+    tty.answer("n")
     tty.sees("Reason for the model")
     tty.send("use b.txt\r")
     tty.sees("Then not.")
@@ -204,13 +211,63 @@ def test_what_was_typed_before_the_question_does_not_answer_it(start: Callable[.
     assert not (tmp_path / "project" / "a.txt").exists()
     # Enter would be an answer now: nothing says that it sends this.
     assert "› yyy" in [line.rstrip() for line in tty.shown()]
-    tty.send("n\r")
+    tty.answer("n", "\r")
     tty.sees("Then not.")
     tty.settle()
     # It waits where it was meant to go.
     assert any(line.startswith("› yyy") for line in tty.shown())
     tty.send("\r")
     tty.sees("You said it.")
+
+
+@pytest.mark.parametrize("typed", ["try this\r", "what about yes\r", "yes\r", "s", "a\r"])
+def test_what_is_typed_as_the_question_appears_does_not_answer_it(
+    start: Callable[..., Tty], tmp_path: Path, typed: str
+) -> None:
+    tty = start(write("a.txt"), "Then not.", "You said it.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.send(typed)
+    tty.settle()
+    assert not (tmp_path / "project" / "a.txt").exists()
+    tty.send(ESCAPE)
+    tty.sees("Interrupted")
+    assert not (tmp_path / "nca" / "config.toml").exists()
+
+
+def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
+    start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    tty = start(write("a.txt"), "Heard.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer("yes, but use b.txt\r")
+    tty.settle()
+    assert not (tmp_path / "project" / "a.txt").exists()
+    for key in "way":
+        tty.send(key)
+        time.sleep(0.05)
+    tty.settle()
+    assert not (tmp_path / "project" / "a.txt").exists()
+    time.sleep(PAUSE_SECONDS)
+    tty.send("y")
+    assert "› yes, but use b.txt" in tty.sees("Heard.")
+    assert (tmp_path / "project" / "a.txt").exists()
+
+
+def test_a_long_change_is_shown_to_its_end_before_the_answer(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start(write("a.txt", "".join(f"line {number}\n" for number in range(250))), "Written.")
+    tty.line("write it")
+    tty.sees("m shows more")
+    tty.answer("y")
+    tty.sees("Enter once, with what was not shown")
+    tty.answer("m")
+    tty.sees("+line 190")
+    assert not (tmp_path / "project" / "a.txt").exists()
+    tty.answer("m")
+    tty.sees("+line 249")
+    tty.answer("y")
+    tty.sees("Written.")
 
 
 def test_a_line_typed_while_tools_run_reaches_the_running_turn(start: Callable[..., Tty], tmp_path: Path) -> None:

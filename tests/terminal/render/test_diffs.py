@@ -39,7 +39,15 @@ def test_a_line_of_any_length_is_bounded_and_nothing_hostile_passes() -> None:
     line = diff_lines(f"+{'x' * 100_000}", 10)[0].plain
     assert len(line) < LONGEST_LINE_CHARS + 50
     assert line.endswith("… (100,001 characters)")
-    assert [one.plain for one in diff_lines("+a\x1b[2J\x1b]52;c;eA==\x07b\u202e", 10)] == ["  +ab"]
+    hostile = diff_lines("+a\x1b[2J\x07b\u202e", 10)
+    assert [one.plain for one in hostile] == ["  +a⟨U+001B⟩[2J⟨U+0007⟩b⟨U+202E⟩"]
+
+
+def test_what_looks_like_something_else_has_a_mark() -> None:
+    lines = diff_lines("+\ta\tb\n+windows\r\n+end \n \n+⇥␠␍", 10)
+    assert [one.plain for one in lines] == [
+        *("  +⇥   a⇥   b", "  +windows␍", "  +end␠", "   ", "  +⟨U+21E5⟩⟨U+2420⟩⟨U+240D⟩")
+    ]
 
 
 def test_what_is_left_out_is_said() -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from nca.config.schema import AdmissionSettings, ToolSettings
 from nca.messages import ToolCall
-from nca.tools.shell.command_text import mentioned_names, prefixes, remarks, unambiguous
+from nca.tools.shell.command_text import mentioned_names, prefixes, remarks
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError
 from nca.tools.toolbox import Toolbox
+from nca.visible import WRITTEN_OUT, unambiguous
 from tests.tools.shell_strings import (
     ASSIGNMENTS,
     CHAINS,
@@ -102,12 +103,12 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("command", "shown", "remark"),
     [
-        ("a\x1b[2Kb", "a⟨U+001B⟩[2Kb", "It contains control characters, shown as ⟨U+…⟩."),
-        ("a\rb\tc\x7f", "a⟨U+000D⟩b⟨U+0009⟩c⟨U+007F⟩", "It contains control characters, shown as ⟨U+…⟩."),
-        ("a\u202eb", "a⟨U+202E⟩b", "It contains control characters, shown as ⟨U+…⟩."),
-        ("a\u200bb", "a⟨U+200B⟩b", "It contains control characters, shown as ⟨U+…⟩."),
+        ("a\x1b[2Kb", "a⟨U+001B⟩[2Kb", WRITTEN_OUT),
+        ("a\rb\tc\x7f", "a⟨U+000D⟩b⟨U+0009⟩c⟨U+007F⟩", WRITTEN_OUT),
+        ("a\u202eb", "a⟨U+202E⟩b", WRITTEN_OUT),
+        ("a\u200bb", "a⟨U+200B⟩b", WRITTEN_OUT),
         ("l\u0455", "lѕ", "Not all of it is ASCII: ѕ (U+0455)."),
-        ("a⟨U+001B⟩", "a⟨U+001B⟩", "Not all of it is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
+        ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", "Not all of it is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
         ("x" * 600, "x" * 600, "It is long: 600 characters."),
         ("a\n\n\nb\n", "a\n\n\nb\n", "It has 4 lines."),
     ],

@@ -1,0 +1,65 @@
+"""Texts that differ never look the same once they are written out."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nca.visible import unambiguous, written_out
+
+strange = st.text(
+    st.sampled_from(
+        [
+            *"a e⟨⟩U+202E\n\t\r\x1b\x07\x7f\x9b\u00a0\u00ad\u200b\u200d",
+            *"\u2028\u202e\u2066\u3000\ufeff\ufe0f\ufff9\u2800\u3164",
+            *(
+                "é",
+                "\u0301",
+                "\u0323",
+                "\u0316",
+                "\u212b",
+                "\u1100",
+                "\u1161",
+                "\u11a8",
+                "\U000e0041",
+                "\ud83d",
+                "\ue000",
+            ),
+        ]
+    )
+    | st.characters(),
+    max_size=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain Ünïcode 日本 🙂\n", "plain Ünïcode 日本 🙂\n"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("echo two \x1b]; touch X; : \x07", "echo two ⟨U+001B⟩]; touch X; : ⟨U+0007⟩"),
+        ("a\U000e0041\u200b\rb\u2800", "a⟨U+E0041⟩⟨U+200B⟩⟨U+000D⟩b⟨U+2800⟩"),
+        ("⟨U+202E⟩", "⟨U+27E8⟩U+202E⟩"),
+        ("e\u0301 is é", "e⟨U+0301⟩ is é"),
+        ("a\u0316\u0301 q\u0301", "a\u0316⟨U+0301⟩ q\u0301"),
+        ("\ud83d", "⟨U+D83D⟩"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
+    assert unambiguous(text) == shown
+
+
+@given(strange, strange)
+@settings(max_examples=2_000)
+def test_different_texts_look_different_to_a_font_that_merges_marks_too(one: str, other: str) -> None:
+    shown = unambiguous(one), unambiguous(other)
+    assert shown[0].replace("\n", "").isprintable()
+    assert (unicodedata.normalize("NFC", shown[0]) == unicodedata.normalize("NFC", shown[1])) == (one == other)
+    assert written_out(shown[0]) == shown[0]
+
+
+def test_what_is_kept_stays() -> None:
+    assert written_out("a\tb\r\n", kept="\n\t") == "a\tb⟨U+000D⟩\n"
