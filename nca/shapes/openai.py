@@ -1,14 +1,19 @@
-"""Read and write OpenAI's chat messages: a list of them, or an object with `messages`."""
+"""Read and write OpenAI's chat messages: a list of them, or an object with `messages`.
+
+`as_chat_message` makes one of a message that was read from another shape.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from nca.context.request import repair
-from nca.messages import Message
+from nca.messages import MediaPart, Message, Part, TextPart
 from nca.shapes.shaped import Rows, Written
-from nca.wire import message_to_dict, messages_from_list
+from nca.wire import content_text, message_to_dict, messages_from_list, part_text
 
 
 class OpenAIMessages:
@@ -32,3 +37,36 @@ class OpenAIMessages:
 
     def request(self, rows: Rows) -> dict[str, Any] | None:
         return None if self._given is None else {**self._given, "messages": rows}
+
+
+def as_chat_message(message: Message) -> Message:
+    """A message of another shape with its pictures and files as chat messages have them, and no keys of that shape."""
+    if not isinstance(message.content, tuple):
+        return message
+    parts = tuple(_chat_part(part) for part in message.content)
+    has_files = any(not isinstance(part, TextPart) for part in parts)
+    return msgspec.structs.replace(message, content=parts if has_files else content_text(parts))
+
+
+def _chat_part(part: Part) -> Part:
+    if isinstance(part, TextPart):
+        return TextPart(part.text)
+    if not isinstance(part, MediaPart) or part.kind == "audio":
+        return part
+    where = _address(part.payload)
+    if part.kind == "image" and where:
+        return MediaPart("image", {"type": "image_url", "image_url": {"url": where}})
+    if where.startswith("data:"):
+        name = str(part.payload.get("filename") or part.payload.get("title") or "document.pdf")
+        return MediaPart("document", {"type": "file", "file": {"filename": name, "file_data": where}})
+    # Its provider holds it under a number, or chat messages have no such file: it is named, as where none can be shown.
+    return TextPart(part_text(part))
+
+
+def _address(payload: Mapping[str, Any]) -> str:
+    """Where a picture or a file is, as a URL that may hold it; empty where only its provider knows."""
+    source = payload.get("source")
+    if isinstance(source, Mapping):
+        is_held = source.get("type") == "base64"
+        return f"data:{source.get('media_type')};base64,{source.get('data')}" if is_held else str(source.get("url", ""))
+    return str(payload.get("image_url") or payload.get("file_data") or "")

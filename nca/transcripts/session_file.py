@@ -21,6 +21,8 @@ from nca.messages import Entry, Message
 from nca.redact import Redactor
 from nca.sessions import CompactionRecord, SessionInfo, UsageRow
 from nca.sessions.transfer import SessionCopy, ViewCopy, check, new_copy
+from nca.shapes.detect import read_shape, shape_of
+from nca.shapes.openai import as_chat_message
 from nca.transcripts.reading import Transcript, read_transcript
 from nca.wire import is_note, message_from_dict, message_to_dict
 
@@ -58,7 +60,7 @@ def to_json(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
 
 
 def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> SessionCopy:
-    """A session from nca's own JSON or from any OpenAI-shaped transcript.
+    """A session from nca's own JSON, or from a transcript in any shape of `nca.shapes`.
 
     place      names the file in errors
     directory  the session's directory if the file names none
@@ -72,9 +74,12 @@ def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> S
         info = msgspec.structs.replace(copy.info, name=name or copy.info.name)
         return msgspec.structs.replace(copy, info=info)
     now = time.time()
-    messages = [
-        _read_row(transcript, index, place) for index, row in enumerate(transcript.messages) if not is_note(row)
-    ]
+    given = transcript.whole or transcript.messages
+    if shape_of(given) == "openai":
+        rows = enumerate(transcript.messages)
+        messages = [_read_row(transcript, index, place) for index, row in rows if not is_note(row)]
+    else:
+        messages = _from_another_shape(given, place)
     if not messages:
         raise InvalidMessages(f"{place}: holds no messages; valid: at least one.")
     entries = [Entry(seq, message, now) for seq, message in enumerate(messages, 1)]
@@ -132,6 +137,14 @@ def _own_entry(transcript: Transcript, index: int, place: str) -> Entry:
         except msgspec.ValidationError as error:
             raise InvalidMessages(f"{place}: message {index + 1}: _message: {error}.") from error
     return Entry(seq, _read_row(transcript, index, place), float(at))
+
+
+def _from_another_shape(given: Any, place: str) -> list[Message]:
+    """The messages so that they can be sent to any provider."""
+    try:
+        return [as_chat_message(message) for message in read_shape(given).messages]
+    except InvalidMessages as error:
+        raise InvalidMessages(f"{place}: {error.message}", advice=error.advice) from error
 
 
 def _read_row(transcript: Transcript, index: int, place: str) -> Message:

@@ -12,6 +12,7 @@ from nca.messages import Message
 from nca.sessions import Store
 from tests.cli.command import environment
 from tests.sessions.samples import MANUAL, hiding, said
+from tests.shapes.conversions import to_responses
 from tests.terminal.tty import ROOT, Tty
 from tests.testing.forks import forked as nca
 
@@ -82,10 +83,11 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path, talk: str) -> None
 def test_import_of_other_programs_files(tmp_path: Path) -> None:
     (tmp_path / "array.json").write_text(json.dumps(ROWS))
     (tmp_path / "object.json").write_text(json.dumps({"messages": ROWS, "tools": []}))
+    (tmp_path / "items.json").write_text(json.dumps(to_responses(ROWS)))
     (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     ids = [
         nca("sessions", "import", name, home=tmp_path).stdout.strip()
-        for name in ("array.json", "object.json", "lines.jsonl")
+        for name in ("array.json", "object.json", "items.json", "lines.jsonl")
     ]
     piped = nca("sessions", "import", "-", home=tmp_path, stdin=json.dumps(ROWS)).stdout.strip()
     with store_in(tmp_path) as store:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nca.context.rules.empty import NO_OUTPUT
 from nca.errors import InvalidMessages
 from nca.messages import Entry
 from nca.redact import Redactor
@@ -20,8 +21,9 @@ from nca.sessions import Store
 from nca.sessions.transfer import SessionCopy, new_copy
 from nca.transcripts import read_transcript
 from nca.transcripts.session_file import read_session, redacted, to_json
-from nca.wire import messages_from_list
+from nca.wire import message_to_dict, messages_from_list
 from tests.context.logs import logs
+from tests.shapes.conversions import Rows, conversations, to_anthropic, to_responses
 from tests.transcripts.samples import HOSTILE, full
 
 DATA = Path(__file__).parents[1] / "data"
@@ -89,6 +91,47 @@ def test_an_imported_transcript_keeps_what_is_broken_and_long() -> None:
     assert read(json.dumps({"messages": rows}).encode()).entries[0].message == copy.entries[0].message
 
 
+@pytest.mark.parametrize("convert", [to_anthropic, to_responses])
+def test_a_conversation_of_another_shape_is_the_same_session(convert: Callable[[Rows], dict[str, Any]]) -> None:
+    rows = next(rows for rows in conversations() if any(row.get("tool_calls") for row in rows))
+    whole = convert(rows)
+    copy = read(json.dumps(whole).encode())
+    said = [one for one in messages_from_list(rows) if one.text or one.tool_calls or one.role == "tool"]
+    assert [(entry.message.role, entry.message.text) for entry in copy.entries] == [
+        (one.role, one.text or (NO_OUTPUT if one.role == "tool" else "")) for one in said
+    ]
+    assert [call.id for entry in copy.entries for call in entry.message.tool_calls] == [
+        call.id for message in said for call in message.tool_calls
+    ]
+    held = whole.get("messages") or whole["input"]
+    lines = b"\n".join(json.dumps(row).encode() for row in held)
+    assert len(read(lines).entries) == len(said) - sum(message.role == "system" for message in said)
+
+
+def test_pictures_and_files_of_other_shapes_are_those_of_chat_messages() -> None:
+    base64 = {"type": "base64", "media_type": "image/png", "data": "Zm9v"}
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "Zm9v"}
+    blocks = [
+        {"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}},
+        {"type": "image", "source": base64},
+        {"type": "document", "title": "a.pdf", "source": pdf},
+        {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+    ]
+    (entry,) = read(json.dumps([{"role": "user", "content": blocks}]).encode()).entries
+    assert message_to_dict(entry.message)["content"] == [
+        {"type": "text", "text": "Look."},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,Zm9v"}},
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,Zm9v"}},
+        {"type": "text", "text": "[image, not shown]"},
+    ]
+    items = [{"type": "input_text", "text": "Look."}, {"type": "input_image", "image_url": "https://x/y.png"}]
+    (entry,) = read(json.dumps({"input": [{"role": "user", "content": items}]}).encode()).entries
+    assert message_to_dict(entry.message)["content"][1] == {
+        "type": "image_url",
+        "image_url": {"url": "https://x/y.png"},
+    }
+
+
 GOOD = {"role": "user", "content": "x"}
 
 
@@ -102,6 +145,9 @@ GOOD = {"role": "user", "content": "x"}
         (json.dumps([GOOD, {"role": "robot"}]).encode(), "talk.json: message 2: role 'robot' is not known; valid: sys"),
         (json.dumps([GOOD, 7]).encode(), "talk.json: message 2: expected an object"),
         (b"\n\n" + json.dumps(GOOD).encode() + b'\n\n{"role": "robot"}\n', "talk.json, line 5: message 2: role"),
+        (json.dumps({"system": "x", "messages": [{"role": "robot"}]}).encode(), "talk.json: message 1: role 'robot'"),
+        (json.dumps({"input": [{"type": "robot"}]}).encode(), "talk.json: item 1: type 'robot' is not known"),
+        (json.dumps({"input": []}).encode(), "talk.json: input: the list is empty"),
         (json.dumps(GOOD).encode() + b'\n{"role": "user"', "talk.json, line 2: is not JSON"),
         (json.dumps({"messages": [GOOD]}).encode() * 2, "talk.json: is not JSON"),
     ],

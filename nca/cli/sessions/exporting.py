@@ -61,7 +61,7 @@ def export_session(
 def import_session(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="nca's JSON, OpenAI messages as JSON or JSON lines, or - for stdin."),
+        typer.Argument(metavar="FILE", help="nca's JSON, or a transcript as `nca compact` takes it; - is stdin."),
     ],
     name: Annotated[str, typer.Option(help="A name for the session.")] = "",
 ) -> None:
