@@ -217,6 +217,7 @@ class Compactor:
             trigger=trigger,
             stages=proposal.stages_used,
             **_numbers(proposal),
+            kept=proposal.facts.by_kind() if proposal.facts else {},
             seconds=seconds,
             cost=self.summarizer.cost,
         )

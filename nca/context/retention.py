@@ -13,7 +13,7 @@ COUNTED = {
     "rules": (RULES,),
     "words": (WORDS,),
     "decisions": (DECISIONS,),
-    "work": (FILES, FAILING),
+    "state": (FILES, FAILING),
 }
 """By kind: what counts as stated. Contents that one call brings back do not."""
 
@@ -52,7 +52,10 @@ class KeptFacts:
         """What the records of either view hold, and what the messages state that the earlier one still shows."""
         before, after = self._views
         records = [item.ledger for view in (before, after) for item in view.items if isinstance(item, Summary)]
-        hidden = {seq for item in before.items if isinstance(item, Summary) for seq in seqs(item.ranges)}
+        # A summary of another stage keeps no ledger: what it stands for is looked at again.
+        hidden = {
+            seq for item in before.items if isinstance(item, Summary) and item.ledger for seq in seqs(item.ranges)
+        }
         shown = [entry for entry in self._history.entries[: self._head] if entry.seq not in hidden]
         return merge([*records, extract(shown, self._history.facts)])
 

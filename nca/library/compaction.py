@@ -45,7 +45,7 @@ class CompactionResult:
     messages   a valid request, in the shape that was handed in; where `compacted` is False as they came, repaired
     items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1; a system
                prompt, and each tool result, counts as a message of its own
-    kept_facts {"kept", "total"}: facts of the messages that went, found by code in what is left
+    kept_facts {"kept", "total"}: of all that was ever stated, found by code, what can be read in what is left
     notices    what did not go as it was asked for, a sentence each: a summarizer or a stage of a package that failed
     shape      openai, anthropic or responses: what the messages were recognized as
     request    the object that was handed in, with these messages instead of its own; None for a list

@@ -41,8 +41,9 @@ _KEYED = {"pins": "session, seq", "learned": "model, ratio, window_tokens, sampl
 
 _FOLDER = ".recovery-"
 _SESSION_PLACES = ", ".join("?" * 11)
-_KINDS = "kinds"
-"""Holds each session's kind by number. Read separately, because files of older schemas have no such column."""
+_KINDS, _KEPT = "kinds", "kept"
+"""Each session's kind; what each compaction kept. Read separately, because files of older schemas have no such columns.
+"""
 
 
 class Recovered(NamedTuple):
@@ -84,6 +85,7 @@ def _read_tables(path: Path) -> dict[str, list[Row]]:
         for table, columns in _KEYED.items():
             tables[table] = [row for _, row in _until_damage(connection, f"SELECT 0, {columns} FROM {table}")]  # noqa: S608
         tables[_KINDS] = [row for _, row in _until_damage(connection, "SELECT 0, number, kind FROM sessions")]
+        tables[_KEPT] = [row for _, row in _until_damage(connection, "SELECT 0, session, view, kept FROM compactions")]
     finally:
         with suppress(apsw.Error):
             connection.close()
@@ -157,6 +159,9 @@ class _Rebuild:
                         f"INSERT INTO {table} ({columns}) VALUES ({places})",  # noqa: S608
                         self._of(table, number),
                     )
+                for _, view, kept in self._of(_KEPT, number):
+                    update = "UPDATE compactions SET kept = ? WHERE session = ? AND view = ?"
+                    connection.execute(update, (kept, number, view))
                 connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (head_view, number))
                 SessionViews(SessionAccess(Database(connection, None), number)).check(head)
         except (apsw.Error, StoreError):

@@ -25,7 +25,13 @@ TODO_RESULT = """role = 'tool' AND instr(body, '"name":"todo"') > 0"""
 
 MIGRATIONS: tuple[str, ...] = tuple(
     Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8")
-    for name in ("1_sessions.sql", "2_full_text_index.sql", "3_session_kinds.sql", "4_long_logs.sql")
+    for name in (
+        "1_sessions.sql",
+        "2_full_text_index.sql",
+        "3_session_kinds.sql",
+        "4_long_logs.sql",
+        "5_kept_by_kind.sql",
+    )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import Any
 
 import apsw
 import msgspec
@@ -28,6 +29,7 @@ class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
 
     view_before   the view it was planned on; the commit is refused if another is in force. CURRENT: any view
+    kept          the facts by kind: how many can still be read, and how many were ever stated. Empty: not counted
     at            seconds since the epoch
     cost          US dollars; None if unknown
     undone        neither the view in force nor a parent of it comes from this compaction
@@ -42,6 +44,7 @@ class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     cost: float | None = None
     at: float = 0.0
+    kept: dict[str, tuple[int, int]] = {}
     view_before: int = CURRENT
     view_after: int = CURRENT
     id: str = ""
@@ -65,9 +68,10 @@ _FIRST = StoredView((), 1)
 _view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
 _stages_decoder = msgspec.json.Decoder(tuple[str, ...])
+_kept_decoder = msgspec.json.Decoder(dict[str, tuple[int, int]])
 
-_STORED = CompactionRecord.__struct_fields__[:9]
-"""The fields that are columns of `compactions`: trigger to at."""
+_STORED = CompactionRecord.__struct_fields__[:10]
+"""The fields that are columns of `compactions`: trigger to kept."""
 _RECORD = (
     f"SELECT {', '.join(f'c.{name}' for name in _STORED)}, v.parent, v.number"  # noqa: S608
     " FROM compactions c JOIN views v ON v.session = c.session AND v.number = c.view WHERE c.session = ?"
@@ -178,12 +182,12 @@ class SessionViews:
     def compactions(self) -> list[CompactionRecord]:
         """Every compaction, oldest first, undone ones too."""
         rows = self._access.rows(f"{_RECORD} ORDER BY c.view")
-        parents = {row[10]: row[9] for row in rows}
+        parents = {number: parent for *_, parent, number in rows}
         in_force, number = set(), self.current_id
         while number in parents:
             in_force.add(number)
             number = parents[number]
-        return [_as_record(row, undone=row[10] not in in_force) for row in rows]
+        return [_as_record(row, undone=row[-1] not in in_force) for row in rows]
 
     def totals_in_effect(self) -> tuple[int, float | None]:
         """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
@@ -318,10 +322,11 @@ def insert_summary(connection: apsw.Connection, session: int, summary: Summary) 
 
 def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
     stages = msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode()
-    rest = (getattr(record, name) for name in _STORED[2:])
+    rest = (getattr(record, name) for name in _STORED[2:-1])
+    kept = msgspec.json.encode(record.kept).decode()
     connection.execute(
-        "INSERT INTO compactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (session, view, clean_text(record.trigger), stages, *rest),
+        "INSERT INTO compactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (session, view, clean_text(record.trigger), stages, *rest, kept),
     )
 
 
@@ -332,10 +337,13 @@ def _go_to(connection: apsw.Connection, session: int, view: int) -> None:
 
 def _as_record(row: Row, *, undone: bool) -> CompactionRecord:
     values = dict(zip((*_STORED, "view_before", "view_after"), row, strict=True))
-    try:
-        values["stages"] = decode(values["stages"], _stages_decoder, "a compaction's stages")
-    except StoreDamaged:
-        values["stages"] = ()
+    decoders: tuple[tuple[str, msgspec.json.Decoder[Any], Any], ...]
+    decoders = ("stages", _stages_decoder, ()), ("kept", _kept_decoder, {})
+    for name, decoder, nothing in decoders:
+        try:
+            values[name] = decode(values[name], decoder, f"a compaction's {name}")
+        except StoreDamaged:
+            values[name] = nothing
     return CompactionRecord(**values, id=_record_id(values["view_after"]), undone=undone)
 
 

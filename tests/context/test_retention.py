@@ -21,15 +21,21 @@ WORK = [
 
 def test_what_is_in_view_is_kept_and_what_no_view_says_is_not() -> None:
     history = history_of(WORK)
-    assert KeptFacts(history, View(), View()).by_kind() == {"rules": (1, 1), "words": (3, 3), "work": (1, 1)}
+    assert KeptFacts(history, View(), View()).by_kind() == {"rules": (1, 1), "words": (3, 3), "state": (1, 1)}
     gone = View((Marker("m", ((1, 4),), "[src/a.py was here]"),), 5)
-    assert KeptFacts(history, View(), gone).by_kind() == {"rules": (0, 1), "words": (2, 3), "work": (1, 1)}
+    assert KeptFacts(history, View(), gone).by_kind() == {"rules": (0, 1), "words": (2, 3), "state": (1, 1)}
 
 
 def test_it_counts_all_that_was_ever_stated_and_not_only_what_went_last() -> None:
     history = history_of(WORK)
     ledger = extract(history.entries[:4])
     before = View((Summary("s", ((1, 4),), "A record that says nothing.", ledger=ledger),), 5)
+    assert KeptFacts(history, before, before).count() == (2, 5)
+
+
+def test_what_a_summary_without_a_ledger_stands_for_is_counted_too() -> None:
+    history = history_of(WORK)
+    before = View((Summary("s", ((1, 4),), "A package's own summary."),), 5)
     assert KeptFacts(history, before, before).count() == (2, 5)
 
 

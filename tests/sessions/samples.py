@@ -8,7 +8,9 @@ from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Message, ToolCall
 from nca.sessions import CompactionRecord, Store
 
-MANUAL = CompactionRecord(trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300)
+MANUAL = CompactionRecord(
+    trigger="manual", stages=("summarize",), tokens_before=900, tokens_after=300, kept={"rules": (1, 2)}
+)
 
 SUMMARY = Summary(
     "s1", ((1, 2),), "what is sent \0", prose="prose", ledger={"files": ["b", "a"], "errors": []}, rank=1, made_by="m"

@@ -43,6 +43,7 @@ def test_the_record_is_completed(talk: Session) -> None:
         tokens_after=4,
         kept_facts=41,
         total_facts=44,
+        kept={"rules": (40, 40), "state": (1, 4)},
         seconds=1.5,
         cost=0.25,
     )

@@ -79,7 +79,10 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         numbers = f"{record.tokens_before:,} → {record.tokens_after:,}"
         assert f"Compacted {numbers} tokens" in text
         assert "compacted" in await stage.command("/context")
-        assert numbers in await stage.command("/context history")
+        history = " ".join((await stage.command("/context history")).split())
+        assert numbers in history
+        assert sum(kept for kept, _ in record.kept.values()) == record.kept_facts > 0
+        assert all(f"{kind} {kept}/{stated}" in history for kind, (kept, stated) in record.kept.items())
         after = stage.conversation.context.effective_history()
         text = await stage.command("/context undo")
         assert text.startswith("Undid the compaction.")

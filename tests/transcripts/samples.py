@@ -24,6 +24,7 @@ RECORD = CompactionRecord(
     tokens_after=300,
     kept_facts=3,
     total_facts=4,
+    kept={"rules": (1, 1), "words": (2, 3)},
     cost=0.5,
 )
 

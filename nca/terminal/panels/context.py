@@ -142,7 +142,8 @@ def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
 
 def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
     """What the compactions saved, and what they kept."""
-    kept, total = sum(one.kept_facts for one in done), sum(one.total_facts for one in done)
+    # Each counts all that was ever stated, so the newest says what is left of it.
+    kept, total = next(((one.kept_facts, one.total_facts) for one in reversed(done) if one.total_facts), (0, 0))
     facts = f" and kept {kept:,} of {total:,} facts" if total else ""
     saved = sum(one.tokens_before - one.tokens_after for one in done)
     summary = next((item.id for item in stats.heaviest if item.label == "summary"), "")

@@ -57,7 +57,15 @@ FULL = replace(
     hidden_messages=1,
 )
 RECORDS = [
-    CompactionRecord(trigger="manual", stages=("prune",), tokens_before=9_000, tokens_after=4_000, id="c1"),
+    CompactionRecord(
+        trigger="manual",
+        stages=("prune",),
+        tokens_before=9_000,
+        tokens_after=4_000,
+        kept_facts=3,
+        total_facts=3,
+        id="c1",
+    ),
     CompactionRecord(
         trigger="threshold", stages=("x\x1b[2J",), tokens_before=8_000, tokens_after=4_000, kept_facts=4, total_facts=5
     ),
