@@ -12,7 +12,7 @@ import msgspec
 from nca.agent.memory import Memory, day_entries, load_notes
 from nca.agent.recall_scopes import lines_of_turn, listed, turn_in
 from nca.agent.state import SessionState
-from nca.context.view import Summary, Verbatim
+from nca.context.view import Summary, Verbatim, how_to_recall
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
 from nca.sessions import Hit, Session, Store
@@ -200,6 +200,9 @@ def _messages(session: Session, first: int, last: int) -> str:
         if text and first != last:
             text = f"[{entry.seq}]\n{text}"
         parts.append(text)
+    following, last = first + _MAX_RANGE, min(last, session.log.head)
+    if following <= last:
+        parts.append(f"[more: {how_to_recall([(following, last)])}]")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -62,10 +62,10 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
         if message.role != "tool":
             cut_message(draft, block, seq, COLLAPSED_TOKENS, COLLAPSE)
             continue
-        text = pointers.get(seq) or stub_text(message, window.context.prune.placeholder)
+        text = pointers.get(seq) or stub_text(message, seq, window.context.prune.placeholder)
         if draft.saving(block, seq, text) > 0:
             draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
-    fix_pointers(draft)
+    fix_pointers(draft, window.context.prune.placeholder)
     return draft.view()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.fit import marker_id
 from nca.context.plan import Asking, Planning, Stage
-from nca.context.stages.truncate import TRUNCATED
+from nca.context.stages.truncate import truncated
 from nca.context.turns import complete_turns
 from nca.context.view import Marker
 from nca.messages import Message
@@ -33,7 +33,7 @@ def keep_text(draft: Draft, newest_turns: int, marker_id: str) -> None:
     turns = draft.turns()
     older: list[Part] = [block for turn in turns[:-newest_turns] for block in turn if not block.is_locked]
     if older:
-        draft.replace(older, Marker(f"{marker_id}-older", covered(older), TRUNCATED))
+        draft.replace(older, truncated(f"{marker_id}-older", older))
     _hide_steps(draft, turns[-newest_turns:], marker_id)
 
 

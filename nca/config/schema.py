@@ -85,7 +85,11 @@ class PruneSettings:
         20_000, whole(), "Prune only if it saves this much; at most 10 % of the budget.", unit="tokens"
     )
     protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never pruned.")
-    placeholder: str = setting("[Tool result cleared]", one_line(), "Placeholder for a cleared tool result.")
+    placeholder: str = setting(
+        "[cleared: recall expand={seq}]",
+        one_line(),
+        "Placeholder for a cleared tool result; {seq} is its message's number.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

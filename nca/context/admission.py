@@ -31,11 +31,16 @@ class LeftOut:
     last_line: int
     bytes: int
 
-    def seam(self, seq: int = 0) -> str:
-        """What stands in their place. `seq`: the message under which recall has the whole text."""
+    def seam(self, seq: int = 0, *, has_lines: bool = True) -> str:
+        """What stands in their place.
+
+        seq        the message under which recall has the whole text
+        has_lines  the lines are those of the whole text, so that recall can be asked for them
+        """
         lines = self.last_line - self.first_line + 1
         what = f"{lines:,} lines" if lines > 1 else f"{self.bytes:,} bytes"
-        pointer = f"; recall expand={seq} lines={self.first_line}-{self.last_line}" if seq else ""
+        asked = f" lines={self.first_line}-{self.last_line}" if has_lines else ""
+        pointer = f"; recall expand={seq}{asked}" if seq else ""
         return f"[… {what} left out{pointer} …]"
 
 

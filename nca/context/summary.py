@@ -132,14 +132,19 @@ def clean_prose(text: str) -> str:
     return text
 
 
-def cut_text(text: str, max_tokens: int) -> str:
-    """At most `max_tokens` raw tokens of text, cut at a paragraph's or line's end where one is near, visibly."""
+def cut_text(text: str, max_tokens: int, rest: str = "") -> str:
+    """At most `max_tokens` raw tokens of text, cut at a paragraph's or line's end where one is near, visibly.
+
+    rest  how to get what is cut off, such as `recall expand=57`
+    """
     if text_tokens(text) <= max_tokens:
         return text
+    end_mark = f" [… {rest} …]" if rest else " […]"
+    room = max_tokens - max(2, text_tokens(end_mark))
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if text_tokens(text[:middle]) + 2 <= max_tokens:
+        if text_tokens(text[:middle]) <= room:
             low = middle
         else:
             high = middle - 1
@@ -149,7 +154,7 @@ def cut_text(text: str, max_tokens: int) -> str:
         if place > 0:
             cut = cut[:place]
             break
-    return cut.rstrip() + " […]"
+    return cut.rstrip() + end_mark
 
 
 def is_summary(message: Message) -> bool:

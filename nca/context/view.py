@@ -107,6 +107,13 @@ def without_ranges(ranges: Iterable[Range], gone: Iterable[Range]) -> tuple[Rang
     return tuple(left)
 
 
+def how_to_recall(ranges: Iterable[Range]) -> str:
+    """The call that shows these messages again, as every placeholder, marker and cut names it: `recall expand=3-57`."""
+    merged = merge_ranges(ranges)
+    first, last = merged[0][0], merged[-1][1]
+    return f"recall expand={first}" + (f"-{last}" if last > first else "")
+
+
 def seqs(ranges: Iterable[Range]) -> Iterator[int]:
     for first, last in ranges:
         yield from range(first, last + 1)

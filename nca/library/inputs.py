@@ -57,7 +57,7 @@ def history_of(messages: Sequence[Message]) -> History:
 
 def _is_left_behind(message: Message) -> bool:
     """A summary, or the line that stands for what was left out: else it could pass for the newest user message."""
-    return is_summary(message) or (message.role == "user" and message.content == TRUNCATED)
+    return is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
 
 
 def read_text(value: Any, name: str) -> str:

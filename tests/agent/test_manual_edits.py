@@ -56,12 +56,12 @@ async def test_collapse_shows_results_in_short_and_both_ways_back_work(read_twic
     assert record is not None
     assert (record.trigger, record.stages) == ("manual", (COLLAPSE,))
     assert record.tokens_after == read_twice.context.stats().used_tokens < record.tokens_before
-    assert shown(read_twice)[6] == "[Tool result cleared]"
+    assert shown(read_twice)[6] == "[cleared: recall expand=7]"
     assert read_twice.context.collapse([7]) is None
     read_twice.context.expand("7")
     assert read_twice.context.effective_history() == before
     read_twice.context.undo()
-    assert shown(read_twice)[6] == "[Tool result cleared]"
+    assert shown(read_twice)[6] == "[cleared: recall expand=7]"
     read_twice.context.undo()
     assert read_twice.context.effective_history() == before
 
@@ -81,7 +81,7 @@ async def test_words_are_cut_to_their_beginning_and_the_answered_question_too(re
     stubs = [item for item in read_twice.context.view.items if isinstance(item, Stub)]
     assert [stub.seq for stub in stubs] == [8, 9]
     assert shown(read_twice)[7].startswith("Two. The parser")
-    assert shown(read_twice)[8].endswith(" […]")
+    assert shown(read_twice)[8].endswith(" [… recall expand=9 …]")
     assert len(shown(read_twice)[8]) < 200
 
 
@@ -169,11 +169,11 @@ async def test_what_expand_says_is_what_is_shown_where_the_provider_has_counted_
 
 async def test_no_pointer_is_left_to_a_read_that_is_shown_in_short_too(read_twice: Conversation) -> None:
     read_twice.context.collapse([3, 7])
-    assert shown(read_twice)[2] == shown(read_twice)[6] == "[Tool result cleared]"
+    assert shown(read_twice)[2::4][:2] == ["[cleared: recall expand=3]", "[cleared: recall expand=7]"]
     read_twice.context.undo()
     read_twice.context.collapse([3])
     read_twice.context.collapse([7])
-    assert shown(read_twice)[2] == "[Tool result cleared]"
+    assert shown(read_twice)[2] == "[cleared: recall expand=3]"
 
 
 async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_compaction(tmp_path: Path) -> None:

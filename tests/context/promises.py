@@ -5,6 +5,7 @@ The engine is held against these. What returns a list returns what is wrong, one
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -26,7 +27,7 @@ from nca.wire import content_text, content_to_wire
 
 PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
-CUT = "[…]"
+CUT = re.compile(r" ?\[… recall expand=[\d-]+ …\]\Z")
 REPLACEABLE = ("### State of the work", "### Answers so far", "### Where things are")
 """Sections of a record that say what can be had again."""
 THRESHOLD = 0.8
@@ -180,7 +181,7 @@ def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
     sent = [row["content"] for row in rows if row["role"] == "user"]
     if isinstance(item, Stub):
         whole = content_text(log[seq - 1].content)
-        is_visible = item.text.endswith(CUT) and whole.startswith(item.text.removesuffix(CUT).rstrip())
+        is_visible = bool(CUT.search(item.text)) and whole.startswith(CUT.sub("", item.text).rstrip())
         return "" if is_visible and item.text in sent else f"message {seq} is cut where nobody sees it"
     is_whole = isinstance(item, Verbatim | None) and content_to_wire(content) in sent
     return "" if is_whole else f"message {seq}, the newest, is not sent whole"

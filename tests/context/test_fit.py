@@ -23,7 +23,7 @@ def test_a_summary_that_was_written_for_a_larger_window_is_cut_in_a_smaller_one(
     proposal = compacted(history, 1_000, stages=["truncate"], meter=meter)
     assert meter.used(history) == proposal.tokens_after <= proposal.budget_tokens
     (cut,) = [item for item in history.view.items if isinstance(item, Summary)]
-    assert cut.text.endswith(" […]")
+    assert cut.text.endswith(f" [… recall expand=1-{summary.ranges[-1][1]} …]")
     assert (cut.prose, cut.ledger) == (summary.prose, summary.ledger)
     assert contents(history)[-1] == "Go on."
 
@@ -37,7 +37,7 @@ def test_a_file_a_little_too_large_is_cut_and_not_stubbed_whole(text: str, chars
         history = history_of([*talk(2), Message("user", (TextPart(text), file)), result("nobody's", "x")])
         compacted(history, 16_000, meter=Meter(provider="mistral"))
         stubs = [item.text for item in history.view.items if isinstance(item, Stub) and item.seq == 5]
-        assert all(stub.endswith(" […]") for stub in stubs)
+        assert all(stub.endswith(" [… recall expand=5 …]") for stub in stubs)
 
 
 @pytest.mark.parametrize("stage", STAGES)

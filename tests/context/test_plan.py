@@ -172,8 +172,9 @@ def test_a_newest_message_that_alone_is_too_large_is_cut_visibly(
     proposal = compacted(history, window, stages=stages, meter=meter)
     newest = sent(history)[-1]["content"]
     assert meter.used(history) <= proposal.budget_tokens
-    assert newest.endswith(" […]")
-    assert text.startswith(newest.removesuffix(" […]"))
+    end = f" [… recall expand={history.head} …]"
+    assert newest.endswith(end)
+    assert text.startswith(newest.removesuffix(end))
     assert len(newest) > window // 8
 
 
@@ -183,7 +184,7 @@ def test_an_attachment_that_alone_is_too_large_is_cut_visibly() -> None:
     compacted(history, 4_000)
     newest = sent(history)[-1]["content"]
     assert newest.startswith('Look at this.\n\n<file path="a.txt">\ndata line\n')
-    assert newest.endswith(" […]")
+    assert newest.endswith(" [… recall expand=7 …]")
 
 
 @given(
@@ -247,7 +248,7 @@ def test_markers_have_the_seed_s_text_and_ids() -> None:
     history = history_of(talk(40))
     compacted(history, 4_000, stages=["truncate"])
     (marker,) = [item for item in history.view.items if isinstance(item, Marker)]
-    assert marker.text == TRUNCATED
+    assert marker.text == f"{TRUNCATED} [recall expand={marker.ranges[0][0]}-{marker.ranges[-1][1]}]"
     assert marker.id
     assert marker.ranges
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from nca.config.schema import DeduplicateSettings
 from nca.context.draft import Block, Draft
 from nca.context.file_reads import FileUse, file_uses
-from nca.context.stages.prune import CLEARED
+from nca.context.stages.prune import CLEARED, stub_text
 from nca.messages import Entry
 
 STAGE = "deduplicate"
 POINTER = "[File {path} - refer to latest read below]"
 """NeuroLink's placeholder."""
-CHANGED = "[File {path} - refer to latest read below; the file changed in between]"
+CHANGED = "[File {path} - refer to latest read below; the file changed in between: recall expand={seq}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def superseded(draft: Draft) -> list[Superseded]:
     return _looked_for(draft)[0]
 
 
-def fix_pointers(draft: Draft) -> None:
+def fix_pointers(draft: Draft, placeholder: str = CLEARED) -> None:
     """Clear the pointers whose later read is no longer shown."""
     pointing = [
         (block, stub) for block in draft.recent_blocks() for stub in block.stubs.values() if stub.stage == STAGE
@@ -56,7 +56,7 @@ def fix_pointers(draft: Draft) -> None:
     for block, stub in pointing:
         path = stub.text.removeprefix("[File ").partition(" - refer to latest read below")[0]
         if shown.get(path, 0) < stub.seq:
-            draft.put_stub(block, stub.seq, CLEARED, STAGE)
+            draft.put_stub(block, stub.seq, stub_text(draft.history.message(stub.seq), stub.seq, placeholder), STAGE)
 
 
 def _shown_entries(draft: Draft) -> Iterator[Entry]:
@@ -90,7 +90,7 @@ def _looked_for(draft: Draft) -> tuple[list[Superseded], list[FileUse]]:
             if later is None or block.is_locked:
                 continue
             changed = any(use.seq < seq < later.seq for seq in writes.get(path, ()))
-            text = (CHANGED if changed else POINTER).format(path=path)
+            text = (CHANGED if changed else POINTER).format(path=path, seq=use.seq)
             saved = draft.saving(block, use.seq, text)
             if saved > 0:
                 found.append(Superseded(block, use.seq, path, text, saved))

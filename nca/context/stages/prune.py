@@ -7,8 +7,10 @@ from nca.context.admission import admit_output
 from nca.context.draft import Block, Draft
 from nca.messages import Message
 
-CLEARED = "[Tool result cleared]"
-"""NeuroLink's placeholder, the default of context.prune.placeholder."""
+CLEARED = "[cleared: recall expand={seq}]"
+"""The default of context.prune.placeholder. NeuroLink's says `[Tool result cleared]`."""
+SEQ = "{seq}"
+"""Stands for the message's number in a placeholder."""
 SHORTENED = "shorten"
 """The stage that such a stub names: it may still be cleared later."""
 MAX_ERROR_CHARS = 200
@@ -51,19 +53,26 @@ def _shorten(draft: Draft, history_chars: int) -> None:
             if message.role != "tool" or seq in block.stubs or len(message.text) <= history_chars:
                 continue
             # Bytes are at least as many as characters, so the limit holds for both.
-            text = admit_output(message.text, max_bytes=history_chars, max_lines=len(message.text)).text
+            cut = admit_output(message.text, max_bytes=history_chars, max_lines=len(message.text))
+            text = cut.text
+            if cut.left_out is not None:
+                # Of an output that was cut when it came, the lines of the whole are others.
+                is_whole = f"recall expand={seq} lines=" not in message.text
+                text = text.replace(cut.left_out.seam(), cut.left_out.seam(seq, has_lines=is_whole), 1)
             if draft.saving(block, seq, text) > 0:
                 draft.put_stub(block, seq, text, SHORTENED)
 
 
-def stub_text(message: Message, placeholder: str = CLEARED) -> str:
-    """The placeholder; an error keeps its first line, which is what a model needs of it."""
-    if not message.is_error:
-        return placeholder
+def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
+    """What is shown of message `seq`: the placeholder; of an error the first line too, as a model needs it.
+
+    A message that came with such a placeholder, from an earlier compaction, stays as it is.
+    """
+    if message.text.startswith(placeholder.partition(SEQ)[0]):
+        return message.text
+    text = placeholder.replace(SEQ, str(seq))
     first_line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    if first_line and not first_line.startswith(placeholder):
-        return f"{placeholder} {first_line[:MAX_ERROR_CHARS]}"
-    return placeholder
+    return f"{text} {first_line[:MAX_ERROR_CHARS]}" if message.is_error and first_line else text
 
 
 def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str, int]]:
@@ -87,7 +96,7 @@ def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> li
             is_cleared = seq in block.stubs and block.stubs[seq].stage != SHORTENED
             if is_recent or block.is_locked or block.settled_turns or is_cleared or name in settings.protected_tools:
                 continue
-            text = stub_text(message, settings.placeholder)
+            text = stub_text(message, seq, settings.placeholder)
             saved = draft.saving(block, seq, text)
             if saved > 0:
                 found.append((block, seq, text, saved))

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from nca.context.draft import Block, Draft, Part, covered
+from nca.context.draft import Block, Draft, Part
 from nca.context.record.allocation import allocate
 from nca.context.record.ledger import extract
 from nca.context.record.pieces import pieces_of
 from nca.context.record.recording import SummaryJob
 from nca.context.record.text import sections_text
 from nca.context.stages.summarize import summarize
-from nca.context.stages.truncate import TRUNCATED
+from nca.context.stages.truncate import truncated
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
 from nca.context.tokens import message_tokens
 from nca.context.turns import complete_turns
@@ -73,7 +73,8 @@ def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:
 
 def _leave_out(draft: Draft, older: list[Block], marker_id: str) -> None:
     """Turns smaller than any summary of them: behind a marker, with its text where that is well below them."""
-    cost = message_tokens(Message("user", TRUNCATED))
-    text = TRUNCATED if sum(block.raw for block in older) > 2 * cost else ""
     leaving: list[Part] = list(older)
-    draft.replace(leaving, Marker(marker_id, covered(leaving), text))
+    marker = truncated(marker_id, leaving)
+    if sum(block.raw for block in older) <= 2 * message_tokens(Message("user", marker.text)):
+        marker = Marker(marker_id, marker.ranges, "")
+    draft.replace(leaving, marker)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 import msgspec
@@ -10,12 +11,12 @@ from nca.config.schema import TruncateSettings
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.summary import cut_text
 from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, message_tokens, text_tokens
-from nca.context.view import Marker, Summary
+from nca.context.view import Marker, Summary, how_to_recall
 from nca.messages import Message
 from nca.wire import content_text
 
 TRUNCATED = "[Earlier conversation history was truncated to fit within context limits]"
-"""NeuroLink's marker."""
+"""NeuroLink's marker; how to recall what it stands for follows it."""
 FIRST_EXCHANGE_SHARE = 10
 """The first exchange stays only while it costs at most a tenth of the budget."""
 SMALLEST_CONTENT_TOKENS = 24
@@ -68,7 +69,13 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
     if gone and sum(block.raw for block in gone) > marker_raw:
         markers = [part for part in draft.parts if isinstance(part, Marker) and part.text]
         leaving_parts: list[Part] = [*markers, *gone]
-        draft.replace(leaving_parts, Marker(marker_id, covered(leaving_parts), TRUNCATED))
+        draft.replace(leaving_parts, truncated(marker_id, leaving_parts))
+
+
+def truncated(marker_id: str, gone: Sequence[Part]) -> Marker:
+    """The marker that stands for these parts, with the call that shows them again."""
+    ranges = covered(gone)
+    return Marker(marker_id, ranges, f"{TRUNCATED} [{how_to_recall(ranges)}]")
 
 
 def _turns(group: list[Block]) -> int:
@@ -81,7 +88,7 @@ def _drop_old_summaries(draft: Draft, target_tokens: int, marker_id: str) -> Non
         if draft.tokens <= target_tokens:
             return
         markers = [other for other in draft.parts if isinstance(other, Marker) and other.text]
-        draft.replace([*markers, part], Marker(marker_id, covered([*markers, part]), TRUNCATED))
+        draft.replace([*markers, part], truncated(marker_id, [*markers, part]))
 
 
 def cut_contents(draft: Draft, target_tokens: int) -> None:
@@ -110,7 +117,8 @@ def cut_summaries(draft: Draft, limit_tokens: int) -> None:
         excess = ceil((draft.tokens - limit_tokens) / draft.meter.calibration.ratio)
         if excess <= 0:
             return
-        text = cut_text(part.text, max(SMALLEST_CONTENT_TOKENS, text_tokens(part.text) - excess))
+        most = max(SMALLEST_CONTENT_TOKENS, text_tokens(part.text) - excess)
+        text = cut_text(part.text, most, how_to_recall(part.ranges))
         if len(text) < len(part.text):
             draft.replace([part], msgspec.structs.replace(part, text=text))
 
@@ -128,7 +136,8 @@ def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: s
     ending = _ending(whole) if now.role == "tool" else ""
     if text_tokens(ending) > keep_tokens // 2:
         ending = ""
-    text = cut_text(whole.removesuffix(ending), keep_tokens - text_tokens(ending)) + ending
+    rest = how_to_recall([(seq, seq)])
+    text = cut_text(whole.removesuffix(ending), keep_tokens - text_tokens(ending), rest) + ending
     if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False
     draft.put_stub(block, seq, text, stage)

@@ -71,15 +71,15 @@ def test_only_where_the_later_range_covers_the_earlier(
 
 def test_an_edit_in_between_is_said() -> None:
     log = [user(), *read("a"), *edit("b"), *read("c"), user()]
-    assert stubs(log) == {3: "[File a.py - refer to latest read below; the file changed in between]"}
-    assert CHANGED.format(path="a.py") == stubs(log)[3]
+    assert stubs(log) == {3: "[File a.py - refer to latest read below; the file changed in between: recall expand=3]"}
+    assert CHANGED.format(path="a.py", seq=3) == stubs(log)[3]
     elsewhere = [user(), *read("a"), *edit("b", path="z.py"), *read("c"), *edit("d"), user()]
     assert stubs(elsewhere) == {3: POINTER.format(path="a.py")}
 
 
 def test_an_edit_before_the_latest_read_is_said_to_all_that_point_to_it() -> None:
     log = [user(), *read("a"), *read("b"), *edit("c"), *read("d"), user()]
-    assert stubs(log) == dict.fromkeys((3, 5), CHANGED.format(path="a.py"))
+    assert stubs(log) == {seq: CHANGED.format(path="a.py", seq=seq) for seq in (3, 5)}
 
 
 def test_the_view_command_of_an_editor_is_a_read_and_its_others_are_edits() -> None:
@@ -88,7 +88,7 @@ def test_the_view_command_of_an_editor_is_a_read_and_its_others_are_edits() -> N
 
     replaced = step("b", "ok", "str_replace_editor", command="str_replace", path="a.py", old_str="x", new_str="y")
     log = [user(), *viewed("a", view_range=[1, 20]), *replaced, *viewed("c"), user()]
-    assert stubs(log) == {3: CHANGED.format(path="a.py")}
+    assert stubs(log) == {3: CHANGED.format(path="a.py", seq=3)}
 
 
 def test_a_failed_later_read_does_not_count_and_a_failed_earlier_one_stays() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.schema import ContextSettings, PruneSettings
+from nca.context.admission import admit_output
 from nca.context.draft import Draft
 from nca.context.request import resolve
 from nca.context.stages.prune import CLEARED, prune, stub_text
@@ -45,7 +47,7 @@ def stubs(draft: Draft) -> dict[int, str]:
 
 
 def test_the_texts_and_numbers_of_the_spec() -> None:
-    assert CLEARED == "[Tool result cleared]"
+    assert CLEARED == "[cleared: recall expand={seq}]"
     settings = ContextSettings().prune
     assert (settings.protect_tokens, settings.keep_results, settings.minimum_savings_tokens) == (40_000, 2, 20_000)
     assert settings.protected_tools == ("skill",)
@@ -55,7 +57,7 @@ def test_results_become_placeholders_oldest_first_until_the_target_is_met() -> N
     log = [*agent_turn(6, 100), user()]
     everything = pruned(log)
     assert list(stubs(everything)) == [3, 5, 7, 9, 11, 13]
-    assert set(stubs(everything).values()) == {CLEARED}
+    assert list(stubs(everything).values()) == [f"[cleared: recall expand={seq}]" for seq in stubs(everything)]
     whole = draft_of(log).tokens
     some = pruned(log, target=whole - 200)
     assert list(stubs(some)) == [3, 5]
@@ -139,13 +141,18 @@ def test_protected_tools_stay_by_the_result_s_name_or_the_call_s() -> None:
 
 def test_an_error_keeps_its_first_line_and_its_mark() -> None:
     failed = result("a", "\n  Error: no such file  \n" + "trace\n" * 100, is_error=True)
-    assert stub_text(failed) == f"{CLEARED} Error: no such file"
-    assert stub_text(result("a", "x" * 900, is_error=True)) == f"{CLEARED} " + "x" * 200
-    assert stub_text(result("a", "fine")) == CLEARED
-    assert stub_text(result("a", "", is_error=True)) == CLEARED
+    cleared = "[cleared: recall expand=3]"
+    assert stub_text(failed, 3) == f"{cleared} Error: no such file"
+    assert stub_text(result("a", "x" * 900, is_error=True), 3) == f"{cleared} " + "x" * 200
+    assert stub_text(result("a", "fine"), 3) == cleared
+    assert stub_text(result("a", "", is_error=True), 3) == cleared
+    assert (
+        stub_text(result("a", f"{cleared} Error: no such file", is_error=True), 9) == f"{cleared} Error: no such file"
+    )
+    assert stub_text(result("a", "fine"), 3, "[Tool result cleared]") == "[Tool result cleared]"
     draft = pruned([user(), calling(call("a")), failed, user()])
     assert draft.shown(draft.blocks()[1])[1] == Message(
-        "tool", f"{CLEARED} Error: no such file", tool_call_id="a", is_error=True
+        "tool", f"{cleared} Error: no such file", tool_call_id="a", is_error=True
     )
 
 
@@ -153,6 +160,30 @@ def test_only_where_the_stub_is_smaller_and_never_an_open_step() -> None:
     assert stubs(pruned([user(), *step("a", "ok"), *step("b", "x" * 16), user()])) == {}
     waiting = [user(), calling(call("a"), call("b")), result("a", "long " * 100)]
     assert stubs(pruned(waiting)) == {}
+
+
+def test_a_long_result_of_an_earlier_turn_says_which_of_its_lines_are_left_out() -> None:
+    whole = "".join(f"line {number}\n" for number in range(1, 4_001))
+    cut = admit_output(whole, max_bytes=30_000, max_lines=9_000)
+    assert cut.left_out is not None
+    log = [
+        user(),
+        *step("a", whole, "shell"),
+        *step("b", cut.text.replace("out …]", "out; recall expand=5 lines=1-2 …]")),
+        user(),
+    ]
+    draft = pruned([*log, assistant(), user()], replace(FREELY, keep_results=2), target=100)
+    shortened = stubs(draft)
+    assert list(shortened) == [3, 5]
+    assert all(len(text) <= 20_200 for text in shortened.values())
+    found = re.search(r"\n\[… ([\d,]+) lines left out; recall expand=3 lines=(\d+)-(\d+) …\]\n", shortened[3])
+    assert found is not None
+    first, last = int(found[2]), int(found[3])
+    assert found[1] == f"{last - first + 1:,}"
+    assert shortened[3].startswith("line 1\n")
+    assert f"line {last + 1}\n" in shortened[3]
+    # The lines of an output that came cut are not those of the whole, which is what recall shows.
+    assert re.search(r"lines left out; recall expand=5 …\]", shortened[5])
 
 
 def test_a_pinned_result_stays() -> None:

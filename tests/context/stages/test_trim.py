@@ -55,7 +55,7 @@ def test_it_is_due_above_the_limit_and_halves_until_it_is_met(count: int, kept: 
     assert len(complete_turns(history.visible())) == kept
 
 
-@pytest.mark.parametrize(("words", "text"), [(0, ""), (1, TRUNCATED)])
+@pytest.mark.parametrize(("words", "text"), [(0, ""), (4, f"{TRUNCATED} [recall expand=1-6]")])
 def test_turns_smaller_than_a_summary_leave_behind_a_marker(words: int, text: str) -> None:
     log = talk(6, words)
     history = history_of(log)
