@@ -16,11 +16,20 @@ HEADER = "## Conversation Summary (Earlier Context)"
 """NeuroLink's header, and that of nca's first design."""
 FOREIGN_HEADERS = (
     HEADER,
+    "Previous conversation summary:",
     "[Summary of earlier conversation]",
+    "[System: Previous conversation summary",
+    "[Earlier conversation compacted for context management. Continuing from summary.]",
+    "[Session history compacted due to context limits. Please refer to recent context below.]",
     "# Context Checkpoint",
     "[Previous conversation summary]",
 )
-"""How nca, NeuroLink, Neuron and others begin a summary: such a text is never summarized as talk."""
+"""How nca, NeuroLink (by its documentation and by its code), Neuron, CowAgent, Nexora and others begin a summary, or the
+line that stands for one: such a text is never summarized as talk."""
+_HEADER = re.compile(rf"(?:{'|'.join(map(re.escape, FOREIGN_HEADERS))})(?: — [^\]\n]*\])?")
+"""A header with the rest of its line: CowAgent's says how many turns it stands for."""
+_TALK_FOLLOWS = "The recent conversation continues below.\n\n---"
+"""CowAgent writes its summary into the person's next message; this stands before what the person said."""
 ECHO_CHARS = 40
 """A sentence of an instruction that is at least so long does not come by chance."""
 MINIMUM_CHARS = 40
@@ -126,9 +135,8 @@ def clean_prose(text: str) -> str:
     text = _STILL_THINKING.sub("", _THINKING.sub("", clean_text(text))).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text.strip("`").partition("\n")[2].strip()
-    for header in FOREIGN_HEADERS:
-        if text.startswith(header):
-            text = text[len(header) :].strip()
+    if header := _HEADER.match(text):
+        text = text[header.end() :].partition(_TALK_FOLLOWS)[0].strip()
     return text
 
 
@@ -158,5 +166,7 @@ def cut_text(text: str, max_tokens: int, rest: str = "") -> str:
 
 
 def is_summary(message: Message) -> bool:
-    """Whether a message is a summary of this or another tool."""
-    return message.role in ("user", "system") and message.text.lstrip().startswith(FOREIGN_HEADERS)
+    """Whether a message is a summary of this or another tool, and nothing but that."""
+    if message.role not in ("user", "system") or not message.text.lstrip().startswith(FOREIGN_HEADERS):
+        return False
+    return not message.text.partition(_TALK_FOLLOWS)[2].strip()

@@ -82,6 +82,15 @@ def test_summaries_of_other_tools_are_recognised(header: str) -> None:
     assert not is_summary(Message("user", f"What does {header} mean?"))
 
 
+def test_a_summary_inside_of_what_the_person_said_next_is_no_summary_alone() -> None:
+    text = f"[System: Previous conversation summary — 7 turns were compacted]\n\n{PROSE}\n\n" + (
+        "The recent conversation continues below.\n\n---\n\n"
+    )
+    assert is_summary(Message("user", text))
+    assert clean_prose(text) == PROSE
+    assert not is_summary(Message("user", f"{text}And now the lexer."))
+
+
 def test_a_reply_that_says_its_instruction_again_is_no_summary() -> None:
     """A small model tells what it was asked to do instead of doing it."""
     said = prompt("detailed").splitlines()[0].split(". ")[1]
