@@ -202,8 +202,17 @@ def test_nexora_keeps_the_newest_five_turns() -> None:
     result = nca.compact(log, context_window=20_000, settings={"profile": "nexora"}, summarizer=Summarizer())
     assert result.stages_used == ("summarize",)
     assert result.messages[1:] == log[-10:]
-    settings = defaults().with_value("profile", "nexora", "test").settings
-    assert settings.context.compact_threshold == settings.context.idle_threshold == 0.8
+
+
+@pytest.mark.parametrize("window", [10_000, 128_000, 1_000_000])
+def test_nexora_acts_at_eighty_percent_of_the_window(window: int) -> None:
+    """Its document divides by the window, and nca by the budget, which is less by the room for the answer."""
+    for share, is_due in ((0.79, False), (0.81, True)):
+        text = "x" * int(share * window / 1.15 * 4)
+        log = [{"role": "user", "content": text}]
+        check = nca.check_context_budget(log, context_window=window, settings={"profile": "nexora"})
+        assert check.estimated_input_tokens == pytest.approx(share * window, rel=0.01)
+        assert check.should_compact == is_due
 
 
 def test_a_foreign_provider_counts_as_it_is_told() -> None:

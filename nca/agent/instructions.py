@@ -78,7 +78,7 @@ class FixedPrompt:
 
 def _built(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills: bool) -> SystemPrompt:
     window = settings.model.context_window or facts.window_tokens
-    budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
+    budget = Budget.in_window(window, settings)
     project = project_instructions(directory, budget.budget_tokens)
     skills, problems = list[SkillFile](), list[str]()
     if has_skills and facts.can_use_tools:

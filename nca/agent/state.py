@@ -39,7 +39,7 @@ class SessionState:
         settings = loaded.for_model(facts.name).settings
         limits = [facts.window_tokens, self.store.learned(facts.name).window_tokens]
         window = settings.model.context_window or min(limit for limit in limits if limit)
-        self.budget = Budget.of(window, settings.model.max_output_tokens, settings.context.max_tokens)
+        self.budget = Budget.in_window(window, settings)
         self.loaded, self.settings, self.facts = loaded, settings, facts
 
     def take_origins(self, loaded: LoadedSettings) -> None:
@@ -68,7 +68,7 @@ class SessionState:
         learned = self.store.learned(self.facts.name)
         self.store.save_learned(self.facts.name, Learned(learned.ratio, window_tokens, learned.samples))
         try:
-            self.budget = Budget.of(window_tokens, self.settings.model.max_output_tokens, self.context.max_tokens)
+            self.budget = Budget.in_window(window_tokens, self.settings)
         except ConfigError:
             self.budget = Budget.of(window_tokens, 0, self.context.max_tokens)
         return True

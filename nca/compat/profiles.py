@@ -90,12 +90,14 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "context.summarize.header": "[Summary of earlier conversation]",
         "context.summarize.form": "bullets",
     },
-    # Nexora: at 80 % after a turn everything but the newest five turns becomes a summary.
+    # Nexora: at 80 % of the window, not of a budget in it, everything but the newest five turns becomes a summary. The
+    # fifth that remains is the room for the answer.
     "nexora": {
         **_SUMMARY,
+        "model.output_ratio": 0.20,
         "context.stages": ("summarize",),
-        "context.idle_threshold": 0.80,
-        "context.compact_threshold": 0.80,
+        "context.idle_threshold": 1.0,
+        "context.compact_threshold": 1.0,
         "context.preserve_turns": 5,
         "context.keep_recent_ratio": 0.01,
     },

@@ -48,6 +48,9 @@ class ModelSettings:
     max_output_tokens: int = setting(
         0, whole(), "Tokens reserved for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
     )
+    output_ratio: float = setting(
+        0.0, ratio(zero=True), "The same as a share of the window, if max_output_tokens is 0. 0: off."
+    )
     images: str = setting(
         "auto",
         choice("auto", "yes", "no", aliases={True: "yes", False: "no"}),

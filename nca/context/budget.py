@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
+from nca.config.schema import Settings
 from nca.errors import ConfigError
 
 DEFAULT_WINDOW_TOKENS = 128_000
@@ -26,6 +27,13 @@ class Budget:
     window_tokens: int
     reserve_tokens: int
     budget_tokens: int
+
+    @classmethod
+    def in_window(cls, window_tokens: int, settings: Settings) -> Budget:
+        """The budget that the settings leave of a window. Raises ConfigError where they make none."""
+        model = settings.model
+        reserve = model.max_output_tokens or round(model.output_ratio * window_tokens)
+        return cls.of(window_tokens, reserve, settings.context.max_tokens)
 
     @classmethod
     def of(cls, window_tokens: int, max_output_tokens: int = 0, max_tokens: int = 0) -> Budget:

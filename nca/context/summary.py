@@ -24,8 +24,8 @@ FOREIGN_HEADERS = (
     "# Context Checkpoint",
     "[Previous conversation summary]",
 )
-"""How nca, NeuroLink (by its documentation and by its code), Neuron, CowAgent, Nexora and others begin a summary, or the
-line that stands for one: such a text is never summarized as talk."""
+"""How nca, NeuroLink (its documentation and its code), Neuron, CowAgent, Nexora and others begin a summary, or the line
+that stands for one: such a text is never summarized as talk."""
 _HEADER = re.compile(rf"(?:{'|'.join(map(re.escape, FOREIGN_HEADERS))})(?: — [^\]\n]*\])?")
 """A header with the rest of its line: CowAgent's says how many turns it stands for."""
 _TALK_FOLLOWS = "The recent conversation continues below.\n\n---"

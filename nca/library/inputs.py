@@ -149,8 +149,7 @@ def facts_of(model: Any, loaded: LoadedSettings) -> ModelFacts:
 
 def budget_of(facts: ModelFacts, loaded: LoadedSettings) -> Budget:
     """Raises ConfigError where the reserve leaves no budget."""
-    settings = loaded.settings
-    return Budget.of(facts.window_tokens, settings.model.max_output_tokens, settings.context.max_tokens)
+    return Budget.in_window(facts.window_tokens, loaded.settings)
 
 
 def is_list(value: Any) -> bool:
