@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
 
 import apsw
 import msgspec
@@ -337,13 +336,13 @@ def _go_to(connection: apsw.Connection, session: int, view: int) -> None:
 
 def _as_record(row: Row, *, undone: bool) -> CompactionRecord:
     values = dict(zip((*_STORED, "view_before", "view_after"), row, strict=True))
-    decoders: tuple[tuple[str, msgspec.json.Decoder[Any], Any], ...]
-    decoders = ("stages", _stages_decoder, ()), ("kept", _kept_decoder, {})
-    for name, decoder, nothing in decoders:
-        try:
-            values[name] = decode(values[name], decoder, f"a compaction's {name}")
-        except StoreDamaged:
-            values[name] = nothing
+    stages: tuple[str, ...] = ()
+    kept: dict[str, tuple[int, int]] = {}
+    with suppress(StoreDamaged):
+        stages = decode(values["stages"], _stages_decoder, "a compaction's stages")
+    with suppress(StoreDamaged):
+        kept = decode(values["kept"], _kept_decoder, "what a compaction kept")
+    values |= {"stages": stages, "kept": kept}
     return CompactionRecord(**values, id=_record_id(values["view_after"]), undone=undone)
 
 
