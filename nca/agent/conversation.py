@@ -224,6 +224,10 @@ class Conversation:
             if finishes and self._window.history.head:
                 with contextlib.suppress(NcaError):
                     await self._compactor.compact("manual")
+                try:
+                    self.memory.note_session()
+                except ConfigError as error:
+                    self._emit(Notice(str(error)))
         finally:
             await self._parts.models.close(keeps_first=keeps_model)
             session_id, is_empty = self.session.info.id, self._window.history.head == 0

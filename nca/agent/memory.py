@@ -18,6 +18,9 @@ import msgspec
 from nca.agent.state import SessionState
 from nca.atomic_write import write_atomically
 from nca.config.schema import MemorySettings
+from nca.context.record.ledger import extract, merge
+from nca.context.record.text import plain_record
+from nca.context.view import Summary
 from nca.errors import ConfigError
 from nca.messages import clean_text
 from nca.ordinary_files import open_ordinary
@@ -26,6 +29,8 @@ from nca.tools.files.workspace import shown
 MAX_FILE_BYTES = 8 << 20
 """Larger files are left alone."""
 MAX_NOTE_CHARS = 20_000
+NOTE_TOKENS = 2_000
+"""Raw tokens of the note on a session, beside what a model wrote of it."""
 MAX_DAYS = 60
 """How many daily files a search reads, newest first."""
 _ENTRY = re.compile(r"^## ", re.MULTILINE)
@@ -61,6 +66,16 @@ class Memory:
     def note(self, text: str) -> list[Note]:
         """Add a note and keep the newest `memory.max_notes`. Returns what is kept. Raises ConfigError."""
         return add_note(self.file, text, at=time.time(), max_notes=self._state.settings.memory.max_notes)
+
+    def note_session(self) -> None:
+        """Add what holds at the end of this session as a note. Raises ConfigError."""
+        history = self._state.history
+        summaries = [item for item in history.view.items if isinstance(item, Summary)]
+        ledger = merge([*(one.ledger for one in summaries), extract(list(history.visible()), history.facts)])
+        prose = [one.prose for one in summaries]
+        self.note(
+            "\n\n".join(filter(None, [self._state.session.info.title, *prose, plain_record(ledger, NOTE_TOKENS)]))
+        )
 
     def keep_trimmed(self, text: str, heading: str) -> str:
         """Add trimmed turns to today's file. Returns what went wrong, as one line, or ""."""

@@ -24,10 +24,8 @@ from typing import Any
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.driver import drive
 from nca.context.meter import Meter
-from nca.context.record.allocation import allocate
 from nca.context.record.ledger import extract
-from nca.context.record.pieces import pieces_of
-from nca.context.record.text import sections_text
+from nca.context.record.text import plain_record
 from nca.context.request import repair, request_messages
 from nca.context.stages.custom import Strategy
 from nca.context.summary import Written
@@ -213,7 +211,7 @@ class Summarization(_Counting):
         written = drive(writing, asking(self.summarizer))
         if written.prose:
             return written
-        record = sections_text(allocate(pieces_of(extract(entries, draft.history.facts)), room, room).lines)
+        record = plain_record(extract(entries, draft.history.facts), room)
         return Written("\n\n".join(text for text in (*earlier, record) if text), BY_CODE, written.failures)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nca.events import ContextCompaction
+from nca.events import ContextCompaction, Notice
 from tests.agent.test_conversation import LONG_ANSWER, Room, summary_or
 
 
@@ -23,7 +23,7 @@ async def test_the_oldest_half_goes_to_a_summary_and_the_days_memory(tmp_path: P
     assert "Question 0" in str(conversation.context.effective_history())
 
 
-async def test_auto_compact_on_finish_leaves_a_small_view(tmp_path: Path) -> None:
+async def test_auto_compact_on_finish_leaves_a_small_view_and_a_note_on_the_session(tmp_path: Path) -> None:
     room = Room(tmp_path)
     settings = {"memory.auto_compact_on_finish": True}
     conversation = room.open([summary_or(LONG_ANSWER)] * 20, settings=settings)
@@ -31,4 +31,12 @@ async def test_auto_compact_on_finish_leaves_a_small_view(tmp_path: Path) -> Non
         await conversation.send(f"Question {number}")
     used, session = conversation.context.stats().used_tokens, conversation.session.info.id
     await conversation.close()
-    assert room.open([], session=session).context.stats().used_tokens < used
+    resumed = room.open([summary_or(LONG_ANSWER)] * 4, session=session, settings=settings)
+    assert resumed.context.stats().used_tokens < used
+    (note,) = resumed.memory.notes()
+    assert note.text.startswith("Question 0\n")
+    assert all(f"- Question {number}" in note.text for number in range(6))
+    assert "recall expand" not in note.text
+    resumed.set("memory.file_path", "/proc/none/memory.json")
+    await resumed.close()
+    assert any("/proc/none" in notice.message for notice in room.of(Notice))

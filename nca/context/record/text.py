@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Literal
 
-from nca.context.record.allocation import Piece
-from nca.context.record.ledger import FAILING, FILES, FIXED, NAMES, OUTCOMES, Ledger
+from nca.context.record.allocation import Piece, allocate
+from nca.context.record.ledger import FAILING, FILES, FIXED, NAMES, OUTCOMES, Ledger, texts
 from nca.context.record.outcomes import kind_of_command
-from nca.context.record.pieces import BETWEEN, CATEGORIES, FAILS, HEADINGS, LISTS, Section
+from nca.context.record.pieces import BETWEEN, CATEGORIES, FAILS, HEADINGS, LISTS, Section, pieces_of
 from nca.context.summary import clean_prose
 from nca.context.view import Summary
 from nca.messages import Message
@@ -38,6 +38,12 @@ def sections_text(lines: Iterable[tuple[Piece, str]]) -> str:
     for piece, text in lines:
         sections.setdefault(piece.section, []).append(text)
     return "\n\n".join(f"{HEADINGS[section]}\n" + "\n".join(rows) for section, rows in sorted(sections.items()))
+
+
+def plain_record(ledger: Ledger, room: int) -> str:
+    """What holds, in at most `room` raw tokens, for a reader who has not this log: no line names its message."""
+    unnumbered = {category: [f"0\t{text}" for _, text in texts(ledger, category)] for category in ledger}
+    return sections_text(allocate(pieces_of(unnumbered), room, room).lines)
 
 
 def read_again(text: str) -> tuple[str, Ledger]:

@@ -10,11 +10,9 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from nca.context.draft import Block, Draft, Part
-from nca.context.record.allocation import allocate
 from nca.context.record.ledger import extract
-from nca.context.record.pieces import pieces_of
 from nca.context.record.recording import SummaryJob
-from nca.context.record.text import sections_text
+from nca.context.record.text import plain_record
 from nca.context.stages.summarize import summarize
 from nca.context.stages.truncate import truncated
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest, Written
@@ -48,7 +46,7 @@ def trim(
         return None
     trimmed = [draft.history.entries[seq - 1] for block in older for seq in block.seqs]
     room = min(sum(block.raw for block in older), MEMORY_TOKENS)
-    note = sections_text(allocate(pieces_of(extract(trimmed, draft.history.facts)), room, room).lines)
+    note = plain_record(extract(trimmed, draft.history.facts), room)
     # Room is not the point of trimming: the summary may be as long as its settings allow.
     written = yield from summarize(
         draft, job, target_tokens=job.budget_tokens, ceiling_tokens=job.budget_tokens, older=older

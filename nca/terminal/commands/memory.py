@@ -9,6 +9,9 @@ from nca.terminal.render.humanize import local_time
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.sessions import place
 
+MAX_SHOWN_CHARS = 300
+"""Of one note; one on a whole session is longer."""
+
 
 class MemoryCommand(Command):
     name = "memory"
@@ -25,7 +28,7 @@ class MemoryCommand(Command):
         if not notes:
             app.output.show("No notes yet; /memory TEXT adds one.")
             return
-        lines = (f"{local_time(note.at)}  {one_line(note.text)}" for note in notes)
+        lines = (f"{local_time(note.at)}  {one_line(note.text, MAX_SHOWN_CHARS)}" for note in notes)
         app.output.show(Text("\n".join(lines)))
 
 
