@@ -146,7 +146,7 @@ class Approvals:
         async with self._one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
             allowing = () if is_unclear else self._allowing()
-            if matching(allowing, call.name, _about(approval), self._directory):
+            if matching(allowing, call.name, _about(approval), self._place(approval)):
                 return Allowed()
             return await self._ask(call, needed, approval, summary)
 
@@ -194,8 +194,12 @@ class Approvals:
         self.session_rules.append(rule)
 
     def _rule(self, call: ToolCall, approval: Approval) -> PermissionRule:
-        """The narrowest rule that covers the call: its path or subject, in this directory."""
-        return PermissionRule(call.name, approval.path or approval.subject, str(self._directory))
+        """The narrowest rule that covers the call: its path or subject, where it acts."""
+        return PermissionRule(call.name, approval.path or approval.subject, str(self._place(approval)))
+
+    def _place(self, approval: Approval) -> Path:
+        """Where a rule holds: a command may run other code in another folder."""
+        return Path(approval.directory) if approval.directory else self._directory
 
     def _allowing(self) -> tuple[PermissionRule, ...]:
         return (*self._state.settings.permissions.allow, *self.session_rules)

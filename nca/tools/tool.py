@@ -47,9 +47,9 @@ class Approval:
     command    the command line that is run, or the address that is fetched, or ""
     diff       the change as a unified diff, or ""
     warning    what is unusual about it, such as a path behind a link, or ""
-    subject    what a rule for the next time would match: the path, the program's name, the host
+    subject    what a rule for the next time would match: the path, the command, the host
     directory  where the command is run, or ""
-    names      what else an allow rule may match: the first words of a command, exactly
+    names      what else an allow rule may match (nca.tools.shell.command_rules)
     parts      what else a deny rule may match: all programs and paths in a command
     """
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nca.agent.approvals import Allowed, Approvals, Nobody
+from nca.agent.approvals import Allowed, Answer, Approvals, Nobody
 from nca.agent.permission_rules import SavedRules
 from nca.config.loaded import defaults
 from nca.config.schema import AdmissionSettings, ToolSettings
 from nca.config.tables import PermissionRule
-from nca.events import Listeners
+from nca.events import ApprovalAsked, Listeners
 from nca.messages import ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -55,10 +55,11 @@ async def test_without_rules_only_what_reads_runs(tmp_path: Path) -> None:
     assert await runs(tmp_path, "make", mode="auto")
 
 
-@pytest.mark.parametrize("rule", ["pytest", "pytest -q"])
-async def test_a_rule_allows_the_first_words_of_one_command(tmp_path: Path, rule: str) -> None:
+@pytest.mark.parametrize("rule", ["pytest", "pytest *", "pytest -q *"])
+async def test_a_rule_allows_one_command_and_what_is_plain(tmp_path: Path, rule: str) -> None:
     assert await runs(tmp_path, "pytest -q tests", allow=(rule,))
     assert await runs(tmp_path, "pytest  '-q'", allow=(rule,))
+    assert await runs(tmp_path, "pytest -q 2>&1 | tail -3", allow=(rule,))
     for command in (
         "pytest -q; rm x",
         "pytest -q && rm x",
@@ -101,3 +102,29 @@ async def test_a_denial_of_files_holds_for_commands_that_name_them(tmp_path: Pat
     for command in ("cat secrets/a", "cat ./secrets/../secrets/a", "cat link/a", "ls secrets"):
         assert await runs(tmp_path, command)
         assert not await runs(tmp_path, command, deny=("secrets/**",), tool="*"), command
+
+
+async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_path: Path) -> None:
+    """What is offered is what is covered: another argument is asked about, and so is the same command elsewhere."""
+
+    class Always(Nobody):
+        async def ask(self, asked: ApprovalAsked) -> Answer:
+            return Answer("session" if asked.command == "sed -n 1,5p a.txt" else "unanswered")
+
+    (tmp_path / "sub").mkdir()
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings)
+    tools = Toolbox([Shell(runner)])
+    with Store.open(None) as store, store.create(directory="", model="") as session:
+        window = window_of(store, session, defaults(), ModelFacts("scripted/model", "scripted", 8_000))
+        approvals = Approvals(window.state, tmp_path, SavedRules(window), Listeners().emit, Always())
+
+        async def allowed(command: str) -> bool:
+            call = ToolCall("1", "shell", json.dumps({"command": command}))
+            return await approvals.check(call, tools) == Allowed()
+
+        assert await allowed("sed -n 1,5p a.txt")
+        assert await allowed("sed -n 1,5p  a.txt 2>&1 | head -3")
+        assert not await allowed("sed -n '1e touch X'")
+        assert not await allowed("sed -n 1,5p a.txt -i")
+        runner.directory = tmp_path / "sub"
+        assert not await allowed("sed -n 1,5p  a.txt")

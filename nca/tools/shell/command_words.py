@@ -6,6 +6,7 @@ accept what must be refused here, and bashlex is GPL.
 
 from __future__ import annotations
 
+import re
 from string import ascii_letters, digits
 
 MOST_CHARS = 4_000
@@ -20,26 +21,9 @@ _BARE = frozenset(ascii_letters + digits + "-_./:=@%+,^~")
 _IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
 _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
 """In double quotes a shell expands after these characters."""
-
-_WRAPPERS = word_set(
-    # They run their arguments, so a rule for one would allow everything.
-    "bash busybox builtin chroot command coproc csh dash docker doas env eval exec fish flock ionice kubectl ksh nice"
-    " nohup npx nsenter parallel pipx pkexec podman rlwrap script setarch setsid sh source ssh stdbuf strace su sudo"
-    " taskset tclsh time timeout unshare uvx watch xargs zsh . [ [[ ! if for while until case select function"
-)
-_DESTROYERS = word_set(
-    # They destroy what they are given, so no rule allows them for any argument.
-    "chmod chown dd kill killall mkfs pkill poweroff reboot rm rmdir shred shutdown truncate unlink wipefs"
-)
-_LOSING = frozenset({("git", "clean"), ("git", "reset"), ("git", "restore"), ("git", "checkout")})
-"""Subcommands that discard uncommitted work."""
-_INTERPRETERS = word_set("awk deno gawk gdb lua node nodejs perl php pypy python python2 python3 ruby")
-_WITH_SUBCOMMANDS = word_set(
-    "apt apt-get brew bun bundle cargo conda composer dotnet gh git go gradle helm just make mvn npm nox pip pip3 pnpm"
-    " poetry rake swift systemctl terraform tox uv yarn"
-)
-_RUNNERS = frozenset({"run", "exec", "x", "dlx", "tool", "script"})
-"""Subcommands that run their argument."""
+_STAGE = re.compile(r"""(?:'[^']*'|"[^"]*"|[^|'"])+""")
+_VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
+_ERRORS = re.compile(r"(?: 2>(?:&1|/dev/null))+ *\Z")
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
@@ -64,25 +48,21 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     return tuple(words) or None
 
 
-def rule_words(command: str) -> tuple[str, ...]:
-    """The first words for a rule "always allow …"; empty if no rule should be offered.
+def pipeline(command: str) -> tuple[tuple[str, ...], ...] | None:
+    """The words of simple commands joined by `|`; None for anything else.
 
-    The program, with its subcommand if it has one (`git commit`, `npm run build`), or `python -m MODULE`. Empty for
-    anything but a simple command, and for programs that run or destroy what they are given.
+    Their errors may go to the output or nowhere (`2>&1`, `2>/dev/null`), which is left out.
     """
-    words = plain_words(command) or ("",)
-    program = words[0].rpartition("/")[2]
-    if not program or program in _WRAPPERS | _DESTROYERS or words[0].startswith("/") or words[:2] in _LOSING:
-        return ()
-    if program in _INTERPRETERS:
-        named = words[2] if len(words) > 2 and words[1] == "-m" else ""
-        return words[:3] if named and not named.startswith("-") else ()
-    if program not in _WITH_SUBCOMMANDS or len(words) == 1:
-        return words[:1]
-    if words[1] in _RUNNERS:
-        named = words[2] if len(words) > 2 else "-"
-        return words[:3] if not named.startswith("-") and named not in _WRAPPERS | _INTERPRETERS else ()
-    return () if words[1].startswith("-") else words[:2]
+    stages = _STAGE.findall(command[: MOST_CHARS + 1])
+    words = [plain_words(_ERRORS.sub("", stage)) for stage in stages]
+    if "|".join(stages) != command or None in words:
+        return None
+    return tuple(stage for stage in words if stage)
+
+
+def versionless(program: str) -> str:
+    """The name of a program without a version: `python3.11` and `python` are one program."""
+    return _VERSION.sub("", program)
 
 
 def _word(line: str, start: int) -> tuple[str, int, bool]:

@@ -22,8 +22,8 @@ from nca.tools.tool import ToolError
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """A program that only reads when used with these options.
+class Options:
+    """The options with which a program does nothing but what is known of it.
 
     flags       single letters, which may be combined
     values      single letters that take a value
@@ -56,28 +56,28 @@ class Reader:
 _LONGEST_WORD_CHARS = 500
 _COLOR = "--color=never --colour=never"
 _READERS = {
-    "cat": Reader("nbsAetTvE", words=word_set("--number --show-all")),
-    "head": Reader("qv", "nc", word_set("--lines= --bytes= --quiet"), is_counted=True),
-    "tail": Reader("qv", "nc", word_set("--lines= --bytes= --quiet"), is_counted=True),
-    "nl": Reader("", "bwsv"),
-    "wc": Reader("lwcmL", words=word_set("--lines --words --bytes --chars")),
-    "pwd": Reader("PL"),
-    "ls": Reader("aAlhrtSR1dFinspgGoUXk", words=word_set(f"--all --almost-all --recursive --full-time {_COLOR}")),
-    "tree": Reader("adfspuhDFirtn", "LIP", word_set("--dirsfirst --noreport --prune --du")),
-    "stat": Reader("t", "c", word_set("--format=")),
-    "file": Reader("bi", words=word_set("--brief --mime --mime-type --mime-encoding")),
-    "du": Reader("shackmbx", "d", word_set("--max-depth= --summarize --human-readable --apparent-size")),
-    "cmp": Reader("bls", only_files=True),
-    "diff": Reader(
+    "cat": Options("nbsAetTvE", words=word_set("--number --show-all")),
+    "head": Options("qv", "nc", word_set("--lines= --bytes= --quiet"), is_counted=True),
+    "tail": Options("qv", "nc", word_set("--lines= --bytes= --quiet"), is_counted=True),
+    "nl": Options("", "bwsv"),
+    "wc": Options("lwcmL", words=word_set("--lines --words --bytes --chars")),
+    "pwd": Options("PL"),
+    "ls": Options("aAlhrtSR1dFinspgGoUXk", words=word_set(f"--all --almost-all --recursive --full-time {_COLOR}")),
+    "tree": Options("adfspuhDFirtn", "LIP", word_set("--dirsfirst --noreport --prune --du")),
+    "stat": Options("t", "c", word_set("--format=")),
+    "file": Options("bi", words=word_set("--brief --mime --mime-type --mime-encoding")),
+    "du": Options("shackmbx", "d", word_set("--max-depth= --summarize --human-readable --apparent-size")),
+    "cmp": Options("bls", only_files=True),
+    "diff": Options(
         "uqyswbBNicadt", "U", word_set(f"--unified= --brief --side-by-side --no-dereference {_COLOR}"), False, True
     ),
-    "grep": Reader(
+    "grep": Options(
         "rnivwxclLoqshHEFPGaI",
         "ABCme",
         word_set(f"--include= --exclude= --exclude-dir= --line-number --ignore-case --fixed-strings --count {_COLOR}"),
         is_counted=True,
     ),
-    "rg": Reader(
+    "rg": Options(
         "niSswxlcovFPUHNu",
         "ABCmgetTM",
         word_set(
@@ -85,7 +85,7 @@ _READERS = {
             " --type= --files-with-matches --no-heading --heading --type-list --color=never --max-depth= --stats"
         ),
     ),
-    "find": Reader(
+    "find": Options(
         words=word_set(
             "-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -not -a -o -and -or -size"
             " -mtime -mmin -empty -print -print0 -ls -prune -perm -depth -daystart -mount -xdev -readable -executable"
@@ -99,11 +99,7 @@ def read_only_argv(
 ) -> tuple[str, ...] | None:
     """The arguments to run, without a shell, if the command only reads inside the project; None if it may do more."""
     words = plain_words(command)
-    if (
-        words is None
-        or max(map(len, words)) > _LONGEST_WORD_CHARS
-        or not _stays_inside(words[1:], workspace, directory)
-    ):
+    if words is None or max(map(len, words)) > _LONGEST_WORD_CHARS or not stays_inside(words[1:], workspace, directory):
         return None
     if words[0] == "git":
         rest = git_words(words[1:], root=workspace.root, directory=directory)
@@ -114,7 +110,7 @@ def read_only_argv(
     return (str(program), *rest) if rest is not None and program is not None else None
 
 
-def _only_reads(reader: Reader, words: tuple[str, ...], directory: Path) -> bool:
+def _only_reads(reader: Options, words: tuple[str, ...], directory: Path) -> bool:
     for word in words:
         if word.startswith("-"):
             if not reader.takes(word):
@@ -124,7 +120,7 @@ def _only_reads(reader: Reader, words: tuple[str, ...], directory: Path) -> bool
     return True
 
 
-def _stays_inside(words: tuple[str, ...], workspace: Workspace, directory: Path) -> bool:
+def stays_inside(words: tuple[str, ...], workspace: Workspace, directory: Path) -> bool:
     """Whether no word, and no value inside one, leads outside the project as a path."""
     try:
         workspace.resolve(str(directory))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.shell.command_text import mentioned_names, prefixes, remarks
-from nca.tools.shell.command_words import rule_words
+from nca.tools.shell.command_rules import rule_names
+from nca.tools.shell.command_text import mentioned_names, remarks
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Approval, Permission, ToolOutcome, TypedTool
@@ -52,12 +51,15 @@ class Shell(TypedTool):
         self._runner.check(command)
         directory: Path = self._runner.directory
         where = "" if directory == self._runner.root else f"It runs in {self._workspace.relative(directory)}."
+        names = rule_names(
+            command, workspace=self._workspace, directory=directory, environment=self._runner.environment()
+        )
         return Approval(
             command=unambiguous(command),
             directory=str(directory),
             warning=" ".join(filter(None, [where, *remarks(command)])),
-            subject=shlex.join(rule_words(command)),
-            names=prefixes(command),
+            subject=names[0] if names else "",
+            names=names,
             parts=mentioned_names(command, directory),
         )
 

@@ -8,7 +8,7 @@ import pytest
 
 from nca.config.schema import AdmissionSettings, ToolSettings
 from nca.messages import ToolCall
-from nca.tools.shell.command_text import mentioned_names, prefixes, remarks
+from nca.tools.shell.command_text import mentioned_names, remarks
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
 from nca.tools.tool import ToolError
@@ -93,7 +93,7 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
     approval = shell.approval({"command": "pytest -q 'tests/a b'"})
     assert approval.command == "pytest -q 'tests/a b'"
     assert (approval.path, approval.warning, approval.subject) == ("", "", "pytest")
-    assert approval.names == ("pytest", "pytest -q", "pytest -q 'tests/a b'")
+    assert approval.names == ("pytest", "pytest -q 'tests/a b'", "pytest *", "pytest -q *", "pytest -q 'tests/a b' *")
     approval = shell.approval({"command": "ls\nrm x"})
     assert approval.command == "ls\nrm x"
     assert approval.warning == "It has 2 lines."
@@ -122,13 +122,6 @@ def test_plain_commands_need_no_remark() -> None:
     assert not [command for command in HARMLESS if list(remarks(command)) or unambiguous(command) != command]
 
 
-def test_two_commands_never_have_the_same_name() -> None:
-    assert prefixes("git 'commit x'") == ("git", "git 'commit x'")
-    assert prefixes("git commit x") == ("git", "git commit", "git commit x")
-    for command in ("git commit; rm x", "git $(rm x)", "", "/bin/rm x", "X=1 git commit"):
-        assert prefixes(command) == ()
-
-
 CALLS_RM = [
     *("rm x", "ls; rm x", "ls && rm x", "ls|xargs rm", "$(rm x)", "`rm x`", "'rm' x", "r'm' x", 'r"m" x', "r\\m x"),
     *("/bin/rm x", "X=1 rm x", "sudo rm x", "ls\nrm x", "(rm x)", "{ rm x; }", "if rm x; then :; fi", "! rm x"),
@@ -147,4 +140,7 @@ def test_what_else_a_denial_may_name(tmp_path: Path) -> None:
     names = mentioned_names("cd /x && git push --force; cat ./secrets/a link/passwd", tmp_path)
     assert {"git push", "git push --force", f"{tmp_path}/secrets/a", "/etc/passwd", "/x"} <= set(names)
     assert "rm" not in names
+    assert {"python", "python3", "python3.11", "pip install"} <= set(
+        mentioned_names("python3.11 x; pip3 install y", tmp_path)
+    )
     assert mentioned_names("", tmp_path) == ()

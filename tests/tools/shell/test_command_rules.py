@@ -1,0 +1,84 @@
+"""A rule that allows a command covers nothing that can do more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nca.tools.files.workspace import Workspace
+from nca.tools.shell.command_rules import _KNOWN, rule_names
+from tests.tools.shell_pairs import COVERED, UNCOVERED
+from tests.tools.shell_strings import SLY
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("rules").resolve()
+    root = place / "root"
+    (root / "tests").mkdir(parents=True)
+    (place / "beside").mkdir()
+    (root / "outside").symlink_to(place / "beside")
+    return root
+
+
+def names(command: str, root: Path) -> tuple[str, ...]:
+    return rule_names(command, workspace=Workspace(root), directory=root, environment=ENVIRONMENT)
+
+
+def is_covered(allowed: str, later: str, root: Path) -> bool:
+    """Whether the rule that is offered for the first command covers the second."""
+    offered = names(allowed, root)[0]
+    return offered in names(later, root) or offered == later
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(set(UNCOVERED)) >= 800
+    assert len({later for _, later in UNCOVERED}) >= 400
+
+
+def test_no_rule_covers_what_can_do_more(root: Path) -> None:
+    assert [(allowed, later) for allowed, later in UNCOVERED if is_covered(allowed, later, root)] == []
+
+
+def test_a_rule_covers_what_is_meant(root: Path) -> None:
+    assert [(allowed, later) for allowed, later in COVERED if not is_covered(allowed, later, root)] == []
+
+
+def test_no_string_that_looks_harmless_is_covered_by_the_rule_for_another(root: Path) -> None:
+    offered = [names(command, root)[0] for command in ("ls", "cat notes.txt", "git status", "grep -n a notes.txt")]
+    covered = {
+        (rule, sly) for sly in SLY for rule in offered if rule in names(sly, root) and sly.split() != rule.split()
+    }
+    assert covered == {("ls", "ls 2>&1"), ("ls", "ls 2>/dev/null")}
+
+
+def test_every_listed_command_has_its_reason_and_is_offered(root: Path) -> None:
+    for known in _KNOWN:
+        assert known.why.endswith(".")
+        for command in known.commands:
+            assert names(command, root)[0] == command
+
+
+def test_a_person_may_write_a_rule_for_any_arguments(root: Path) -> None:
+    assert {"docker *", "docker compose *", "docker compose up *"} <= set(names("docker compose up", root))
+    assert "docker compose *" in names("docker compose up | tail -3", root)
+    assert "docker compose *" not in names("docker compose up; rm x", root)
+    assert names("docker compose *", root) == ()
+
+
+@pytest.mark.parametrize("command", ["git commit; rm x", "git $(rm x)", "", "/bin/rm x", "X=1 git commit", "a" * 5_000])
+def test_what_is_no_simple_command_has_no_rule(command: str, root: Path) -> None:
+    assert names(command, root) == ()
+
+
+def test_a_planted_filter_is_no_filter(root: Path) -> None:
+    planted = root / "bin"
+    planted.mkdir()
+    (planted / "head").write_text("#!/bin/sh\n")
+    (planted / "head").chmod(0o755)
+    path = {"PATH": f"{planted}:{ENVIRONMENT['PATH']}"}
+    assert rule_names("pytest | head", workspace=Workspace(root), directory=root, environment=path) == ()
