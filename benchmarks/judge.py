@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import nca
 from benchmarks.environments import tokenizers
+from benchmarks.extractors import ERROR_CHARS, facts, readable
 from benchmarks.peers.side import calls_of, chars, pair_faults, text_of
-from benchmarks.replay import facts_in
 from nca.errors import NcaError
 
 Row = dict[str, Any]
 PROVIDERS = ("openai", "anthropic", "gemini", "mistral")
 SLACK = 1.02
 """The judge's count and a peer's differ; a target is missed by more than this."""
-_RULE = re.compile(r"(?i)\b(?:always|never|do not|don't|must not|from now on|please use)\b")
-_SENTENCE = re.compile(r"(?<=[.!?\n])\s+")
 
 
 @cache
@@ -41,22 +38,13 @@ def _text_tokens(text: str) -> int:
     return len(_encoding().encode(text, disallowed_special=()))
 
 
-def facts(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """The exact things a session holds, by kind: those of the replay, and what the user ordered."""
-    rules = {
-        sentence.strip(): None
-        for row in rows
-        if row["role"] == "user"
-        for sentence in _SENTENCE.split(text_of(row)[:20_000])
-        if len(sentence) <= 300 and _RULE.search(sentence)
-    }
-    return {**facts_in(list(rows)), "rules of the user": list(rules)}
-
-
 def kept(wanted: dict[str, list[str]], rows: Sequence[Row]) -> dict[str, list[int]]:
     """By kind: how many can be read in these messages, of how many."""
     text = "\n".join(text_of(row) for row in rows)
-    return {kind: [sum(fact in text for fact in found), len(found)] for kind, found in wanted.items()}
+    return {
+        kind: list(readable(found, text, most_chars=ERROR_CHARS if kind == "error lines" else 0))
+        for kind, found in wanted.items()
+    }
 
 
 def verdict(before: Sequence[Row], answer: Row, target_tokens: int) -> Row:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import nca
-from benchmarks import judge
+from benchmarks.extractors import facts
 from benchmarks.peers.side import plain_row, text_of
 from nca.sessions import Store
 from nca.wire import message_from_dict
@@ -17,7 +17,7 @@ SHOWN = 10
 
 def recalled(rows: Sequence[Row], window_tokens: int) -> Row:
     """Facts in view, and with search: a fact is found where one of the first ten hits holds it."""
-    wanted = [fact for kind, found in judge.facts(rows).items() if kind != "user turns" for fact in found]
+    wanted = [fact for kind, found in facts(rows).items() if kind != "user turns" for fact in found]
     view = nca.compact(list(rows), context_window=window_tokens).messages
     text = "\n".join(text_of(row) for row in view)
     lost = [fact for fact in wanted if fact not in text]

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import nca
+from benchmarks.extractors import facts, readable
 from nca.config.loaded import defaults
 from nca.context.calibration import Calibration
-from nca.context.file_reads import file_use
 from nca.context.history import History
 from nca.context.meter import Meter
-from nca.context.record.outcomes import error_lines
 from nca.context.view import Summary, View
 from nca.library.replay import replay
-from nca.messages import Entry, Message, Usage
+from nca.messages import Entry, Usage
 from nca.wire import message_from_dict
 
 MODEL, PROVIDER, WINDOW_TOKENS = "anthropic/claude-opus-4-5", "anthropic", 200_000
-_HASH = re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b")
 CACHE_READ, CACHE_WRITE = 0.1, 1.25
 """Prices of a prefix cache, as shares of an uncached token."""
 
@@ -73,7 +69,7 @@ def facts_at_compactions(rows: Rows) -> Iterator[str]:
 
         result = nca.compact(before, model=MODEL, context_window=WINDOW_TOKENS, summarizer=recorded)
         text = "\n".join(_shown(message) for message in result.messages)
-        kept = {name: f"{sum(fact in text for fact in facts)}/{len(facts)}" for name, facts in facts_in(before).items()}
+        kept = {name: "{}/{}".format(*readable(found, text)) for name, found in facts(before).items()}
         numbers = f"{result.tokens_before:,} → {result.tokens_after:,} (target {result.target_tokens:,})"
         yield f"compaction at message {index}: {numbers} · kept " + " · ".join(f"{k} {v}" for k, v in kept.items())
 
@@ -109,31 +105,6 @@ def _their_view(rows: Rows, row: dict[str, Any]) -> View:
     notes = sum(one["role"].startswith("_") for one in rows[:kept])
     hidden = kept - notes
     return View((Summary("theirs", ((1, hidden),), row["summary"]),), hidden + 1)
-
-
-def facts_in(rows: Rows) -> dict[str, list[str]]:
-    """The exact things that these messages hold, by kind."""
-    touched: dict[str, None] = {}
-    read: dict[str, None] = {}
-    errors: dict[str, None] = {}
-    seen: Counter[str] = Counter()
-    words = [row["content"] for row in rows if row["role"] == "user"]
-    for row in rows:
-        message: Message = message_from_dict(row)
-        for call in message.tool_calls:
-            use = file_use(call)
-            if use is not None:
-                (touched if use.is_write else read)[use.path] = None
-        if message.role == "tool":
-            errors.update(dict.fromkeys(error_lines(message.text) if message.is_error else ()))
-        seen.update(set(_HASH.findall(message.text)))
-    return {
-        "paths touched": list(touched),
-        "files read": list(read),
-        "error lines": list(errors),
-        "hashes": [name for name, count in seen.items() if count > 1],
-        "user turns": words,
-    }
 
 
 def _shown(message: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import pytest
 import nca
 from benchmarks import judge
 from benchmarks.comparison import limits, materials
+from benchmarks.extractors import facts
 from benchmarks.in_the_loop import KINDS, planted
 from benchmarks.material import coding_session
 from benchmarks.peers.side import chars, pair_faults, plain_row, text_of
@@ -31,7 +32,7 @@ def test_a_session_is_valid_and_as_long_as_asked(length: int) -> None:
 
 def test_a_session_holds_what_can_be_lost() -> None:
     rows = coding_session(1_000)
-    found = judge.facts(rows)
+    found = facts(rows)
     assert all(found[kind] for kind in ("paths touched", "files read", "error lines", "rules of the user"))
     reads = [text_of(row) for row in rows if "read_file" in text_of(row) and row["role"] == "assistant"]
     assert len(set(reads)) < len(reads)
