@@ -15,7 +15,6 @@ from nca.agent.manual_edits import (
     check_shown,
     cleared,
     collapsed,
-    expanded,
     named_ranges,
     text_only,
 )
@@ -24,7 +23,7 @@ from nca.agent.stats import ContextStats, stats_of
 from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
-from nca.context.restore import block_of
+from nca.context.restore import block_of, restored
 from nca.context.view import Range, Summary, View
 from nca.errors import StoreError, UsageError
 from nca.messages import Entry, Message
@@ -211,7 +210,7 @@ class Context:
         return ModelRequest(self._window.next_messages(), self._window.tools)
 
     def _show(self, ranges: Sequence[Range], cause: str) -> CompactionRecord | None:
-        view = expanded(self._window, ranges)
+        view = restored(self._window.history, ranges)
         after = self._window.meter.used_again(self._window.history, view)
         if view != self.view and after > self._window.budget.budget_tokens:
             raise UsageError(

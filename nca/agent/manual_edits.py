@@ -9,7 +9,7 @@ from nca.compat.stages import keep_text
 from nca.context.draft import Draft
 from nca.context.history import History
 from nca.context.plan import is_answered
-from nca.context.restore import block_of, hidden_item, restored
+from nca.context.restore import block_of, hidden_item
 from nca.context.rules.untouchable import unseen, untouchable
 from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
 from nca.context.stages.deduplicate import fix_pointers, superseded
@@ -40,11 +40,6 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
         listed = ", ".join(ids) or "none is in the context"
         raise UsageError(f"There is no summary, marker or message {wanted!r}.", advice=f"Summaries, markers: {listed}.")
     return ranges_of(item)
-
-
-def expanded(window: Window, ranges: Sequence[Range]) -> View:
-    """The view with the originals of these messages."""
-    return restored(window.history, ranges)
 
 
 def collapsed(window: Window, seqs: Sequence[int]) -> View:

@@ -162,7 +162,7 @@ def append_day(notes: Path, summary: str, day: date, *, heading: str = "") -> Pa
     return path
 
 
-def day_entries(notes: Path, newest: int = MAX_DAYS) -> list[tuple[date, int, str]]:
+def day_entries(notes: Path) -> list[tuple[date, int, str]]:
     """The entries of the newest daily files, oldest first: day, place in the file from 1, text with its heading.
 
     A file that cannot be used is skipped. Raises nothing.
@@ -175,7 +175,7 @@ def day_entries(notes: Path, newest: int = MAX_DAYS) -> list[tuple[date, int, st
         return []
     days = sorted(day for path in paths if (day := _day_of(path)) is not None)
     found = []
-    for day in days[-newest:]:
+    for day in days[-MAX_DAYS:]:
         with contextlib.suppress(ConfigError):
             text = clean_text((_read(day_file(notes, day)) or b"").decode("utf-8", "replace"))
             parts = [part.strip() for part in _ENTRY.split(text) if part.strip()]

@@ -79,10 +79,9 @@ def main_argument(call: ToolCall) -> str:
     return path_of(arguments) or next((value for value in arguments.values() if isinstance(value, str)), "")
 
 
-def file_use(call: ToolCall, seq: int = 0) -> FileUse | None:
-    """What a call does to a file, None where it does nothing to one."""
-    use = _use_of(call.name, call.arguments)
-    return replace(use, seq=seq) if use is not None and seq else use
+def file_use(call: ToolCall) -> FileUse | None:
+    """What a call does to a file, None where it does nothing to one. The call's `seq` is not known here: 0."""
+    return _use_of(call.name, call.arguments)
 
 
 @lru_cache(maxsize=CALLS_REMEMBERED)

@@ -61,11 +61,11 @@ def _is_closed(messages: Sequence[Message]) -> bool:
     return calls == sorted(message.tool_call_id for message in messages if message.role == "tool")
 
 
-def restored(history: History, ranges: Sequence[Range], *, record_tokens: int = RECORD_TOKENS) -> View:
+def restored(history: History, ranges: Sequence[Range]) -> View:
     """The view with these messages as they are, in the order of the log; every other item stays.
 
     A summary or marker stands for what is left of its messages, and goes where nothing is. What its ledger held of
-    other summaries is handed to the newest of those, within `record_tokens` (raw).
+    other summaries is handed to the newest of those, within RECORD_TOKENS.
     """
     wanted = merge_ranges(ranges)
     items: list[Item] = []
@@ -87,7 +87,7 @@ def restored(history: History, ranges: Sequence[Range], *, record_tokens: int = 
             elif isinstance(item, Summary) and item.ledger:
                 orphaned.append(item)
     if orphaned:
-        items = _with_ledger(history, items, record_tokens)
+        items = _with_ledger(history, items)
     items += [Verbatim(first, last) for first, last in merge_ranges(shown)]
     return _ordered(items, history.view.tail)
 
@@ -103,7 +103,7 @@ def _ordered(items: list[Item], tail: int) -> View:
     return view
 
 
-def _with_ledger(history: History, items: list[Item], record_tokens: int) -> list[Item]:
+def _with_ledger(history: History, items: list[Item]) -> list[Item]:
     """The newest summary that is left keeps the facts of all that are left."""
     left = [item for item in items if isinstance(item, Summary)]
     if not left or any(item.ledger for item in left):
@@ -116,7 +116,7 @@ def _with_ledger(history: History, items: list[Item], record_tokens: int) -> lis
         newest.ranges,
         Written(newest.prose, newest.made_by),
         known,
-        allocate(pieces_of(known), record_tokens, record_tokens),
+        allocate(pieces_of(known), RECORD_TOKENS, RECORD_TOKENS),
         rank=newest.rank,
         role=newest.role,
         header=header,

@@ -22,15 +22,13 @@ from nca.shapes.shaped import ShapedMessages
 from nca.wire import messages_from_list
 
 
-def read_messages(messages: Any, *, may_be_empty: bool = False) -> list[Message]:
+def read_messages(messages: Any) -> list[Message]:
     """A list or tuple of OpenAI-shaped dicts, at least one. Raises InvalidMessages.
 
     A generator is refused: reading it would use up what was handed in.
     """
     if not is_list(messages):
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_of(messages)}.")
-    if may_be_empty and not messages:
-        return []
     shape = shape_of(messages)
     if shape != "openai":
         raise InvalidMessages(f"messages: are of the shape {shape}; valid here: openai (nca.compact takes the others).")

@@ -52,12 +52,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """`own`: the score of the message by itself, 0 if it is only next to a candidate. `place`: its best passage."""
+    """`terms`: what the message holds by itself, empty if it is only next to a candidate. `place`: its best passage."""
 
     session: int
     seq: int
     score: float
-    own: float = 0.0
     terms: tuple[float, ...] = ()
     place: int = 0
 
@@ -93,7 +92,7 @@ def rank(found: Sequence[Candidate], idfs: Sequence[float], mean_words: float, w
         around = _around(place, own, weights)
         turn_score = sum(turns[turn_of[place]]) if place in turn_of else 0.0
         total = score.get(place, 0.0) + weights.around * around + weights.turn * turn_score
-        ranked.append(Ranked(*place, total, score.get(place, 0.0), own.get(place, ()), passage.get(place, 0)))
+        ranked.append(Ranked(*place, total, own.get(place, ()), passage.get(place, 0)))
     return sorted(ranked, key=lambda one: (-one.score, one.session, -one.seq))
 
 

@@ -15,12 +15,12 @@ from tests.context.samples import assistant, call, calling, result, some, step, 
 
 
 def use(name: str, **arguments: Any) -> FileUse | None:
-    return file_use(call("a", name, **arguments), 7)
+    return file_use(call("a", name, **arguments))
 
 
 @pytest.mark.parametrize("key", PATH_KEYS)
 def test_the_path_comes_from_any_of_the_usual_arguments(key: str) -> None:
-    assert use("read_file", **{key: " ./src//a/../b.py "}) == FileUse(7, "src/b.py", is_write=False)
+    assert use("read_file", **{key: " ./src//a/../b.py "}) == FileUse(0, "src/b.py", is_write=False)
 
 
 @pytest.mark.parametrize(("path", "normal"), [("a\\b.py", "a/b.py"), ("/x/./y", "/x/y"), ("", ""), ("  ", "")])

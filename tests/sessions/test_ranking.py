@@ -46,6 +46,6 @@ def test_the_best_passage_is_named() -> None:
 
 
 def test_a_session_counts_by_its_best_message_and_by_all_that_it_holds() -> None:
-    together = [Ranked(1, 1, 2.0, 2.0, (2.0, 0.0)), Ranked(1, 9, 2.0, 2.0, (0.0, 2.0))]
-    alone = [Ranked(2, 1, 2.1, 2.1, (2.1, 0.0))]
+    together = [Ranked(1, 1, 2.0, (2.0, 0.0)), Ranked(1, 9, 2.0, (0.0, 2.0))]
+    alone = [Ranked(2, 1, 2.1, (2.1, 0.0))]
     assert [messages[0].session for _, messages in rank_sessions([*alone, *together])] == [1, 2]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from nca.config.schema import TerminalSettings
 from nca.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -88,7 +89,9 @@ def on_screen(typed: Typed | None = None) -> tuple[Draw, io.StringIO]:
     written = io.StringIO()
     screen = Screen(written)
     screen.console.size = (100, 40)
-    return Draw(screen, typed, show_reasoning=True), written
+    draw = Draw(screen, typed)
+    draw.apply(TerminalSettings(show_reasoning=True))
+    return draw, written
 
 
 def test_there_are_enough_of_them() -> None:
@@ -114,7 +117,8 @@ async def test_an_event_on_a_screen(sink: str) -> None:
 @pytest.mark.parametrize("sink", EVENTS)
 async def test_an_event_as_plain_lines(sink: str) -> None:
     answers, asides = io.StringIO(), io.StringIO()
-    draw = PlainDraw(answers, asides, {}, show_reasoning=True)
+    draw = PlainDraw(answers, asides, {})
+    draw.apply(TerminalSettings(show_reasoning=True))
     async with draw.at_work("Thinking"):
         for payload in PAYLOADS:
             for event in EVENTS[sink](payload):

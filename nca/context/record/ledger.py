@@ -33,8 +33,6 @@ RULES, WORDS, DECISIONS, FILES, OUTCOMES, FAILING, ANSWERS, STEPS, READ, URLS, N
 )
 SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once."""
-MAX_WORDS_CHARS = 6_000
-"""Of one message of the person as the ledger keeps it: the log has all of it."""
 MAX_FACT_CHARS = 160
 HINT_CHARS = 60
 COMMAND_CHARS = 100

@@ -37,12 +37,12 @@ class ToolbarStatus:
     is_high: bool = False
 
 
-def gauge(ratio: float, cells: int = GAUGE_CELLS) -> str:
+def gauge(ratio: float) -> str:
     """▓▓▓▓░░ — at least one cell is filled for any usage above zero, and all only at 100 %."""
-    filled = min(cells, max(round(ratio * cells), 1 if ratio > 0 else 0))
-    if filled == cells and ratio < 1:
-        filled = cells - 1
-    return "▓" * filled + "░" * (cells - filled)
+    filled = min(GAUGE_CELLS, max(round(ratio * GAUGE_CELLS), 1 if ratio > 0 else 0))
+    if filled == GAUGE_CELLS and ratio < 1:
+        filled -= 1
+    return "▓" * filled + "░" * (GAUGE_CELLS - filled)
 
 
 def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:

@@ -63,14 +63,12 @@ class Draw:
         self,
         screen: Screen,
         typed_ahead: TypedAhead | None = None,
-        *,
-        show_reasoning: bool = False,
     ) -> None:
         self.screen = screen
         self.recent = RecentCalls()
         self._typed_ahead = typed_ahead
         self._question: Text | None = None
-        self._show_reasoning = show_reasoning
+        self._show_reasoning = False
         self._theme = "auto"
         self._notifier = Notifier(lambda message: screen.send_codes(codes(message, os.environ)))
         self._answer: MarkdownStream | None = None

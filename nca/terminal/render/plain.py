@@ -44,11 +44,9 @@ SIGN_OF_LIFE_SECONDS = 15.0
 class PlainDraw:
     """Writes a conversation's events as lines. Never raises; after a failed write it is silent."""
 
-    def __init__(
-        self, answers: TextIO, asides: TextIO, environment: Mapping[str, str], *, show_reasoning: bool = False
-    ) -> None:
+    def __init__(self, answers: TextIO, asides: TextIO, environment: Mapping[str, str]) -> None:
         self.recent = RecentCalls()
-        self._show_reasoning = show_reasoning
+        self._show_reasoning = False
         self._is_terminal = answers.isatty()
         self._notifier = Notifier(self._ring)
         self._answers = StreamWriter(answers)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from nca.config.schema import TerminalSettings
 from nca.events import (
     ApprovalAsked,
     ContextCompaction,
@@ -36,7 +37,8 @@ class Seen:
         self.glass = Glass(columns, rows)
         screen = Screen(self.glass)
         screen.console.size = (columns, rows)
-        self.draw = Draw(screen, Typed(typed), show_reasoning=show_reasoning)
+        self.draw = Draw(screen, Typed(typed))
+        self.draw.apply(TerminalSettings(show_reasoning=show_reasoning))
 
     def lines(self, *events: Event) -> list[str]:
         for event in events:
