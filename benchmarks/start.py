@@ -100,8 +100,9 @@ class Start:
     def help(self, runs: int) -> Ratio:
         from nca.cli.commands import build
 
-        app = build()
-        source = BARE_TYPER.format(groups=len(app.registered_groups), commands=len(app.registered_commands))
+        commands = build().commands.values()
+        groups = sum(hasattr(command, "commands") for command in commands)
+        source = BARE_TYPER.format(groups=groups, commands=len(commands) - groups)
         bare = (sys.executable, "-P", "-c", textwrap.dedent(source), "--help")
         return alternating(lambda: self._whole((*NCA, "--help")), lambda: self._whole(bare), runs=runs, limit=1.2)
 

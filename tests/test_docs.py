@@ -15,7 +15,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import typer
 
 from nca.cli.app import HELP_FLAGS, VERSION_FLAGS, run
 from nca.cli.commands import build
@@ -52,7 +51,7 @@ def _command_lines() -> list[str]:
 
 def _resolve(words: list[str]) -> tuple[list[str], Any]:
     """The command that the words name, and its path; `nca` alone and `nca -m` are `nca loop`."""
-    command: Any = typer.main.get_command(build())
+    command: Any = build()
     if not words or (words[0].startswith("-") and words[0] not in HELP_FLAGS):
         return ["loop"], command.commands["loop"]
     path: list[str] = []
@@ -93,7 +92,7 @@ def test_a_command_in_the_docs_exists(line: str, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_flags_and_chat_commands_in_the_docs_exist(page: Path) -> None:
     in_the_chat = {flag for command in all_commands() for flag in re.findall(r"--[a-z-]+", command.usage)}
-    known = _all_flags(typer.main.get_command(build())) | set(VERSION_FLAGS) | in_the_chat
+    known = _all_flags(build()) | set(VERSION_FLAGS) | in_the_chat
     for code in _codes(page):
         first = code.split()[0] if code.split() else ""
         if re.fullmatch(r"--[a-z-]+", first):
@@ -122,7 +121,7 @@ def _all_codes() -> set[str]:
     return {code for page in PAGES if page.name != "CHANGELOG.md" for code in _codes(page)}
 
 
-@pytest.mark.parametrize("path", sorted(_paths(typer.main.get_command(build()))))
+@pytest.mark.parametrize("path", sorted(_paths(build())))
 def test_every_command_is_documented(path: str) -> None:
     assert any(code == path or code.startswith(f"{path} ") for code in _all_codes()), f"no page has {path}"
 

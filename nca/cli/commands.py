@@ -1,13 +1,19 @@
-"""The Typer app with all commands. Their modules import only what Typer needs to parse arguments."""
+"""All commands, as Typer parses them. Their modules import only what that needs."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from nca.cli import bench, compact, config, doctor, loop, models, run, sessions
 
 
-def build() -> typer.Typer:
+@cache
+def build() -> TyperGroup:
+    """Built once in a process, because that takes far longer than parsing."""
     app = typer.Typer(
         name="nca",
         help="A chat agent for the terminal. Its context never overflows and nothing is lost.",
@@ -25,4 +31,4 @@ def build() -> typer.Typer:
     app.add_typer(sessions.app, name="sessions")
     app.add_typer(config.app, name="config")
     app.add_typer(models.app, name="models")
-    return app
+    return get_group(app)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import typer
-from typer.main import get_command
 
 from nca.cli.commands import build
 from nca.cli.loop import loop
@@ -17,7 +16,7 @@ from nca.cli.loop_arguments import SWITCHES, VALUES, LoopArguments, parse
 
 
 def parameters() -> list[Any]:
-    command: Any = get_command(build())
+    command: Any = build()
     assert isinstance(command, typer.core.TyperGroup)
     return [parameter for parameter in command.commands["loop"].params if parameter.name != "help"]
 
