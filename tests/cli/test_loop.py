@@ -207,10 +207,8 @@ def test_a_home_that_cannot_be_written(start: Callable[..., Tty], tmp_path: Path
 
 
 def test_lines_through_a_pipe(provider: Provider, tmp_path: Path) -> None:
-    done = nca(
-        "loop",
-        "-m",
-        "openai/test-model",
+    done = forked(
+        *("loop", "-m", "openai/test-model"),
         home=tmp_path,
         stdin="hello\n/cost\n",
         OPENAI_API_BASE=provider.url,

