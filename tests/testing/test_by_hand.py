@@ -18,7 +18,8 @@ import pytest
 from nca.testing.by_hand import ByHand, InvalidAnswer, read_answer
 from nca.testing.script import Answer
 from nca.testing.tokens import count_request_tokens
-from tests.cli.command import environment, nca
+from tests.cli.command import environment
+from tests.testing.forks import forked
 
 WAIT_SECONDS = 60.0
 """Only a test that fails waits this long."""
@@ -54,7 +55,7 @@ def talk(
     provider: ByHand, home: Path, *arguments: str, stdin: str = "", **more: str
 ) -> subprocess.CompletedProcess[str]:
     extra: dict[str, Any] = provider.environment() | more
-    return nca(*arguments, home=home, stdin=stdin, **extra)
+    return forked(*arguments, home=home, stdin=stdin, **extra)
 
 
 def test_a_run_with_a_tool_is_played_with_files(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_the_command_prints_what_to_set_and_each_request(tmp_path: Path) -> None
         chosen: dict[str, Any] = dict(re.findall(r"export (\w+)=(\S+)\n", "".join(head)))
         assert chosen["NCA_MODEL__CONTEXT_WINDOW"] == "12000"
         playing = play(folder, "Hola.")
-        done = nca("run", "Hola", home=tmp_path, **chosen)
+        done = forked("run", "Hola", home=tmp_path, **chosen)
         playing.join()
         assert server.stdout.readline() == "0001.request.json\n"
         os.kill(server.pid, signal.SIGINT)
