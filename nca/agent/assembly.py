@@ -9,7 +9,6 @@ from pathlib import Path
 from nca.agent.approvals import Approvals, Person
 from nca.agent.archive import Archive
 from nca.agent.background import Background
-from nca.agent.compactor import Compactor
 from nca.agent.context import Context
 from nca.agent.fallbacks import Fallbacks, ModelOpener
 from nca.agent.instructions import ProjectPrompts
@@ -74,8 +73,7 @@ def assemble(
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
-    compactor = Compactor(window, models, emit, memory)
-    background = Background(window, compactor, is_on=prepares)
+    compactor = Background(window, models, emit, memory, is_on=prepares)
     redactor = Redactor(known_secrets(os.environ))
     servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person)
@@ -97,8 +95,8 @@ def assemble(
     return ConversationParts(
         turn_parts=parts,
         user_input=user_input,
-        context=Context(window, compactor, background, archive),
+        context=Context(window, compactor, archive),
         memory=memory,
         servers=servers,
-        background=background,
+        background=compactor,
     )

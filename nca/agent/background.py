@@ -1,7 +1,7 @@
-"""Prepare a compaction while the person reads and types, and apply it between two turns.
+"""Prepare a compaction while the person reads and types, and apply it before a request.
 
-Nobody waits for it, and until it is applied only the plan exists. It is dropped if the conversation has changed, or if
-the next turn begins before it is ready.
+Nobody waits for it, and until it is applied only the plan exists. The log only grows, so a plan stays good whatever is
+said meanwhile: that is shown behind it. It is dropped if the view or the pins have changed.
 """
 
 from __future__ import annotations
@@ -9,24 +9,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
 
-from nca.agent.compactor import Compactor
+from nca.agent.compactor import CompactionOutcome, Compactor, Trigger
+from nca.agent.fallbacks import Fallbacks
+from nca.agent.memory import Memory
+from nca.agent.preview import Preview
 from nca.agent.window import Window
 from nca.context.plan import Proposal
 from nca.context.policy import is_worth_it
+from nca.context.view import Range
 from nca.errors import NcaError
+from nca.events import Listener
 
-MOVED_ON = "The conversation moved on before it was ready."
+MOVED_ON = "The context has changed since the preparation began."
 
 
-class Background:
-    """At most one preparation at a time. Each one that begins ends with exactly one event."""
+class Background(Compactor):
+    """A compactor that also prepares, one compaction at a time. Each one that begins ends with exactly one event."""
 
-    def __init__(self, window: Window, compactor: Compactor, *, is_on: bool) -> None:
+    def __init__(
+        self, window: Window, models: Fallbacks, emit: Listener, memory: Memory | None, *, is_on: bool
+    ) -> None:
         """is_on: False never prepares anything."""
+        super().__init__(window, models, emit, memory)
         self.is_on = is_on
-        self._window = window
-        self._compactor = compactor
         self._task: asyncio.Task[tuple[Proposal, float]] | None = None
         self._planned_on: tuple[object, ...] = ()
 
@@ -36,57 +43,82 @@ class Background:
 
     @property
     def is_ready(self) -> bool:
-        """A preparation has finished, and the conversation has not moved on since it began."""
-        is_current = self._planned_on == self._now()
-        return self._task is not None and self._task.done() and is_current
+        """A preparation has finished, and it is still good."""
+        return self._task is not None and self._task.done() and self._is_good()
 
     def consider(self) -> None:
         """Begin a preparation after a turn, where the policy says so."""
-        if not self.is_on or self._task is not None or self._window.decide("idle").action != "prepare":
+        if not self.is_on or self._task is not None or self.window.decide("idle").action != "prepare":
             return
         self._planned_on = self._now()
-        self._compactor.say_starting("idle")
+        self.say_starting("idle")
         self._task = asyncio.ensure_future(self._prepare())
 
+    async def before_request(self) -> None:
+        """Apply what is prepared, waiting for it if a compaction is due; then do what the policy decides."""
+        if self.is_running and self._is_good() and self.window.due() == "compact" and self._task is not None:
+            await asyncio.wait([self._task])
+        await self.swap_in()
+        await super().before_request()
+
+    async def compact(
+        self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
+    ) -> CompactionOutcome:
+        await self.close()
+        return await super().compact(trigger, focus=focus, target_tokens=target_tokens, only=only)
+
+    async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
+        await self.close()
+        return await super().preview(focus, only)
+
     async def swap_in(self) -> None:
-        """Put a finished preparation in force, or drop it. Call it between two turns."""
-        task, self._task = self._task, None
-        if task is None:
+        """Put a finished preparation in force, or drop one that is no longer good. One that runs goes on."""
+        task = self._task
+        if task is None or (not task.done() and self._is_good()):
             return
-        if not task.done() or self._planned_on != self._now():
-            await self._drop(task)
+        if not self._is_good():
+            await self.close(MOVED_ON)
             return
-        error = task.exception() if not task.cancelled() else None
-        if task.cancelled() or error is not None:
-            self._compactor.say_failed("idle", str(error) if isinstance(error, NcaError) else MOVED_ON)
-            if error is not None and not isinstance(error, NcaError):
+        self._task = None
+        error = task.exception()
+        if error is not None:
+            self.say_failed("idle", str(error) if isinstance(error, NcaError) else "interrupted")
+            if not isinstance(error, NcaError):
                 raise error
             return
         proposal, seconds = task.result()
-        if proposal.compacted and not is_worth_it(proposal.tokens_saved, self._window.budget):
+        if proposal.compacted:
+            proposal = self._as_it_is_now(proposal)
+        if proposal.compacted and not is_worth_it(proposal.tokens_saved, self.window.budget):
             # Most of the window may not be touched yet. The compaction threshold decides later.
-            self._compactor.say_skipped("idle", "")
-            self._window.rearm()
+            self.say_skipped("idle", "")
+            self.window.rearm()
             return
-        self._compactor.finish(proposal, "idle", seconds)
+        self.finish(proposal, "idle", seconds)
 
-    async def close(self) -> None:
-        """Drop the preparation without telling the person."""
+    async def close(self, reason: str = "") -> None:
+        """Drop the preparation; without a reason, the person is not told."""
         task, self._task = self._task, None
-        if task is not None:
-            await self._drop(task, "")
-
-    def _now(self) -> tuple[object, ...]:
-        """What a plan depends on."""
-        history = self._window.history
-        return history.view, history.head, history.pins
-
-    async def _prepare(self) -> tuple[Proposal, float]:
-        started = time.monotonic()
-        return await self._compactor.plan("idle"), time.monotonic() - started
-
-    async def _drop(self, task: asyncio.Task[tuple[Proposal, float]], reason: str = MOVED_ON) -> None:
+        if task is None:
+            return
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError, NcaError):
             await task
-        self._compactor.say_skipped("idle", reason)
+        self.say_skipped("idle", reason)
+
+    def _is_good(self) -> bool:
+        return self._planned_on == self._now()
+
+    def _now(self) -> tuple[object, ...]:
+        """What a plan depends on."""
+        return self.window.history.view, self.window.history.pins
+
+    def _as_it_is_now(self, proposal: Proposal) -> Proposal:
+        """The plan with the sizes of the request that has grown since."""
+        window = self.window
+        after = window.meter.used_with(window.history, proposal.view)
+        return replace(proposal, tokens_before=window.measure().used_tokens, tokens_after=after)
+
+    async def _prepare(self) -> tuple[Proposal, float]:
+        started = time.monotonic()
+        return await self.plan("idle"), time.monotonic() - started

@@ -147,10 +147,13 @@ class Compactor:
     async def plan(
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None
     ) -> Proposal:
-        """A proposal, with its summary. All questions to the summarizer share one deadline."""
+        """A proposal for the conversation as it is now, with its summary. The log may grow meanwhile.
+
+        All questions to the summarizer share one deadline.
+        """
         self.summarizer.start()
         planning = compact(
-            self.window.history,
+            self.window.history.so_far(),
             self.window.meter,
             self.window.budget,
             self.window.context,

@@ -8,7 +8,7 @@ from typing import Any
 
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
-from nca.agent.compactor import CompactionOutcome, Compactor
+from nca.agent.compactor import CompactionOutcome
 from nca.agent.manual_edits import (
     COLLAPSE,
     check_exists,
@@ -50,21 +50,19 @@ class Context:
     def __init__(
         self,
         window: Window,
-        compactor: Compactor,
-        background: Background,
+        compactor: Background,
         archive: Archive,
     ) -> None:
         self._window = window
         self._views = window.session.views
         self._compactor = compactor
-        self._background = background
         self.archive = archive
 
     # How full it is
 
     def stats(self, *, with_details: bool = True) -> ContextStats:
         """`with_details=False` leaves out the parts and the largest items, which cost a look at every shown message."""
-        return stats_of(self._window, self._background, with_details=with_details)
+        return stats_of(self._window, self._compactor, with_details=with_details)
 
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
@@ -75,12 +73,10 @@ class Context:
     async def compact(self, focus: str = "", only: Range | None = None) -> CompactionOutcome:
         """Compact now, or `only` these messages. Raises ContextDoesNotFit; StoreError for a reader."""
         self._window.session.refuse_reader()
-        await self._background.close()
         return await self._compactor.compact("manual", focus=focus, only=only)
 
     async def preview(self, focus: str = "", only: Range | None = None) -> Preview:
         """What `compact` would do; nothing changes (a model may be asked for the summary)."""
-        await self._background.close()
         return await self._compactor.preview(focus, only)
 
     def accept(self, preview: Preview) -> CompactionOutcome:
@@ -90,7 +86,7 @@ class Context:
     @property
     def is_preparing(self) -> bool:
         """A compaction is being prepared in the background."""
-        return self._background.is_running
+        return self._compactor.is_running
 
     # Going back and forth
 

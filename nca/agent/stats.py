@@ -146,9 +146,10 @@ def _next_rung(window: Window, background: Background) -> str:
         return f"nothing by itself (auto-compaction is off); above {budget.budget_tokens:,} tokens nothing more is sent"
     if window.provider_compacts_at and window.measure().fits:
         return f"compaction by the provider at {window.provider_compacts_at:,} tokens"
-    if background.is_running or background.is_ready:
-        how = "is ready and is put in force" if background.is_ready else "is being prepared; where it is ready it comes"
-        return f"a compaction {how} before the next request"
+    if background.is_ready:
+        return "a compaction is ready and is put in force before the next request"
+    if background.is_running:
+        return "a compaction is being prepared and is put in force before the first request after that"
     return ", ".join(_in_words(rung, context.auto) for rung in window.rungs_ahead(prepares=background.is_on))
 
 

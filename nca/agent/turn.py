@@ -137,13 +137,23 @@ class Turn:
             stops = stops + 1 if self._has_gone else MOST_STOPS
 
     async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
-        """Whether the next request is smaller. share: the part of the limit to aim for; None after the last round."""
-        before = self.window.budget.window_tokens
-        is_smaller = await self._asks_less(failure, share)
+        """Whether the next request asks for less. The person is told what was refused.
+
+        share  the part of the limit to aim for; None after the last round
+        """
+        before, name = self.window.budget.window_tokens, self.model.facts.name
+        asks_less = await self._asks_less(failure, share)
         if (tokens := self.window.budget.window_tokens) < before:
-            name = self.model.facts.name
-            self.emit(Notice(f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} were assumed."))
-        return is_smaller
+            refused = f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} were assumed."
+        elif failure.is_overflow:
+            refused = f"{name} refused the request as too large."
+        else:
+            refused = f"{name} allows only shorter answers than it was asked for."
+        if asks_less:
+            self.emit(Notice(f"{refused} The request is sent again."))
+        elif tokens < before:
+            self.emit(Notice(refused))
+        return asks_less
 
     async def _asks_less(self, failure: ProviderFailure, share: float | None) -> bool:
         if failure.action == "lower_max_tokens" and share is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from itertools import accumulate
 from typing import Any
 
 import msgspec
 
-from nca.context.log import Log
+from nca.context.log import Log, LogSoFar
 from nca.context.log_index import LogIndex
 from nca.context.record.ledger import Known
 from nca.context.tokens import message_tokens
@@ -61,6 +62,13 @@ class History:
         self._list.append(entry)
         self._sums.append(self._sums[-1] + message_tokens(entry.message))
         self._calls.append(self._calls[-1] + len(entry.message.tool_calls))
+
+    def so_far(self) -> History:
+        """The log and the view as they are now, to be read only: what is appended later is no part of it."""
+        now = copy(self)
+        now.entries = LogSoFar(self.entries)
+        now._index = self._index.so_far(now.entries)
+        return now
 
     @property
     def head(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from nca.context.log import Log
@@ -26,6 +27,13 @@ class LogIndex:
         self._list: TodoList | None = None
         self._list_seen: int | None = None
         """Up to where the newest list is known; None: it was never looked for."""
+
+    def so_far(self, entries: Sequence[Entry]) -> LogIndex:
+        """The answers about `entries`, the log as it is now."""
+        self._counted()
+        now = copy(self)
+        now._entries, now._list, now._list_seen = entries, self.newest_list, len(entries)
+        return now
 
     @property
     def turns(self) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 from nca.agent.archive import Archive
 from nca.agent.background import Background
-from nca.agent.compactor import Compactor
 from nca.agent.context import Context
 from nca.agent.fallbacks import Fallbacks, Opener
 from nca.agent.instructions import FixedPrompt
@@ -59,12 +58,14 @@ def window_of(
     return Window(SessionState(store, session, loaded, facts), FixedTools(tools), FixedPrompt(prompt))
 
 
-def compactor_of(window: Window, model: Model, emit: Listener | None = None, opener: Opener | None = None) -> Compactor:
+def compactor_of(
+    window: Window, model: Model, emit: Listener | None = None, opener: Opener | None = None
+) -> Background:
     emit = emit or Listeners().emit
-    return Compactor(window, Fallbacks(model, opener or OnlyModel(), window, emit), emit, None)
+    return Background(window, Fallbacks(model, opener or OnlyModel(), window, emit), emit, None, is_on=False)
 
 
-def context_of(window: Window, compactor: Compactor | None = None) -> Context:
+def context_of(window: Window, compactor: Background | None = None) -> Context:
     compactor = compactor or compactor_of(window, ScriptedModel([], facts=window.facts))
     archive = Archive(window.state, Memory(window.state, Path("/nowhere")))
-    return Context(window, compactor, Background(window, compactor, is_on=False), archive)
+    return Context(window, compactor, archive)

@@ -6,32 +6,32 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from nca.agent.conversation import Conversation
 from nca.config.loaded import defaults
 from nca.events import ContextCompaction, ContextWarning, Event
 from nca.models.catalog import ModelFacts
-from nca.models.client import ModelRequest
+from nca.models.model import ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 from nca.tools.toolbox import Toolbox
 from tests.agent.test_conversation import LONG_ANSWER, SMALL, summary_or
 
 MIDDLE = ModelFacts(name="scripted/middle", provider="scripted", window_tokens=12_000)
+EARLY = {"context.idle_threshold": 0.5, "context.target_ratio": 0.3}
 
 
 def opened(
     path: Path,
     events: list[Event],
-    reply: ScriptedReply,
+    reply: ScriptedReply = "",
     settings: dict[str, Any] | None = None,
     facts: ModelFacts = SMALL,
+    model: ScriptedModel | None = None,
 ) -> Conversation:
     return Conversation.open(
         defaults().with_values(settings or {}, "the test"),
         store=Store.open(path / "sessions.db"),
-        model=ScriptedModel([reply] * 60, facts=facts),
+        model=model or ScriptedModel([reply] * 60, facts=facts),
         directory=path,
         listener=events.append,
         prepares=True,
@@ -53,6 +53,11 @@ async def until_prepared(conversation: Conversation, events: list[Event]) -> int
     raise AssertionError("nothing was ever prepared")
 
 
+async def until_ready(conversation: Conversation) -> None:
+    while conversation.context.is_preparing:
+        await asyncio.sleep(0.01)
+
+
 async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
     events: list[Event] = []
     # A turn takes less than lies between the two thresholds.
@@ -61,8 +66,7 @@ async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
     before = conversation.context.effective_history()
     used = conversation.context.stats().used_tokens
     assert 0.75 <= conversation.context.stats().usage_ratio < 0.8
-    while conversation.context.is_preparing:
-        await asyncio.sleep(0.01)
+    await until_ready(conversation)
     assert conversation.context.effective_history() == before
     await conversation.send("Next")
     starting, completed = compactions(events)
@@ -73,22 +77,65 @@ async def test_it_is_swapped_in_before_the_next_request(tmp_path: Path) -> None:
     await conversation.close()
 
 
-@pytest.mark.parametrize("moves", ["clear", "send"])
-async def test_it_is_dropped_when_the_conversation_moved_on(tmp_path: Path, moves: str) -> None:
+async def test_it_is_dropped_when_the_view_has_changed(tmp_path: Path) -> None:
     events: list[Event] = []
-
-    def reply(request: ModelRequest) -> str:
-        return summary_or(LONG_ANSWER)(request)
-
-    conversation = opened(tmp_path, events, reply)
+    conversation = opened(tmp_path, events, summary_or(LONG_ANSWER[:300]))
     await until_prepared(conversation, events)
-    if moves == "clear":
-        while conversation.context.is_preparing:
-            await asyncio.sleep(0.01)
-        conversation.context.clear()
+    conversation.context.clear()
     await conversation.send("Next")
-    phases = [event.phase for event in compactions(events)][:2]
-    assert phases == ["starting", "skipped"]
+    assert [event.phase for event in compactions(events)] == ["starting", "skipped"]
+    await conversation.close()
+
+
+class SlowToSummarize(ScriptedModel):
+    """Gives a summary once it is let go, and every other answer at once."""
+
+    def __init__(self, reply: ScriptedReply, facts: ModelFacts) -> None:
+        super().__init__([reply] * 60, facts=facts)
+        self.is_let_go = asyncio.Event()
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        if "<transcript>" in str(request.messages[-1]["content"]):
+            await self.is_let_go.wait()
+        return await super().ask(request, on_delta)
+
+
+async def test_what_is_said_meanwhile_stands_behind_it(tmp_path: Path) -> None:
+    events: list[Event] = []
+    model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
+    conversation = opened(tmp_path, events, settings=EARLY, model=model)
+    await until_prepared(conversation, events)
+    await conversation.send("Typed before it was ready")
+    assert conversation.context.is_preparing
+    model.is_let_go.set()
+    await until_ready(conversation)
+    used = conversation.context.stats().used_tokens
+    await conversation.send("Typed when it was ready")
+    starting, completed = compactions(events)
+    assert (starting.phase, completed.phase, completed.trigger) == ("starting", "completed", "idle")
+    assert (completed.tokens_before, completed.tokens_after < used) == (used, True)
+    shown = [message["content"] for message in conversation.context.effective_history()]
+    assert "wants short answers" in str(shown[1])
+    assert shown[-4:] == [
+        "Typed before it was ready", LONG_ANSWER, "Typed when it was ready", LONG_ANSWER,
+    ]  # fmt: skip
+    await conversation.close()
+
+
+async def test_a_compaction_that_is_due_waits_for_it(tmp_path: Path) -> None:
+    events: list[Event] = []
+    model = SlowToSummarize(summary_or(LONG_ANSWER), MIDDLE)
+    conversation = opened(tmp_path, events, settings=EARLY, model=model)
+    await until_prepared(conversation, events)
+    turn = asyncio.create_task(conversation.send(LONG_ANSWER * 24))
+    await asyncio.sleep(0.05)
+    assert not turn.done()
+    model.is_let_go.set()
+    assert (await turn).reason == "answered"
+    assert [(event.phase, event.trigger) for event in compactions(events)] == [
+        ("starting", "idle"), ("completed", "idle"),
+    ]  # fmt: skip
+    assert conversation.context.effective_history()[-2]["content"] == LONG_ANSWER * 24
     await conversation.close()
 
 
@@ -102,8 +149,7 @@ async def test_the_warning_and_the_next_rung_tell_of_the_preparation(tmp_path: P
     (warning,) = [event for event in events if isinstance(event, ContextWarning)]
     assert warning.message.endswith("tokens). A compaction is being prepared.")
     assert conversation.context.stats().next_rung.startswith("a compaction is being prepared")
-    while conversation.context.is_preparing:
-        await asyncio.sleep(0.01)
+    await until_ready(conversation)
     assert conversation.context.stats().next_rung == "a compaction is ready and is put in force before the next request"
     await conversation.send("Next")
     assert [event.phase for event in compactions(events)] == ["starting", "completed"]

@@ -221,7 +221,21 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
     assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
     assert room.store.learned("scripted/unknown").window_tokens == 3_000
     said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
-    assert said == ["The window of scripted/unknown is 3,000 tokens, its provider says; 128,000 were assumed."]
+    window = "The window of scripted/unknown is 3,000 tokens, its provider says; 128,000 were assumed."
+    assert said == [f"{window} The request is sent again."]
+
+
+async def test_a_refused_request_that_is_sent_again_is_said(room: Room) -> None:
+    too_large = ProviderError("too long", failure=ProviderFailure("compact", is_overflow=True))
+    too_long = ProviderError("too many", failure=ProviderFailure("lower_max_tokens", is_overflow=False))
+    conversation = room.open([*[LONG_ANSWER] * 6, too_large, too_long, "Done."])
+    for number in range(6):
+        await conversation.send(f"Question {number}")
+    assert (await conversation.send("One more")).reason == "answered"
+    assert [event.message for event in room.of(Notice) if "again" in event.message] == [
+        "scripted/small refused the request as too large. The request is sent again.",
+        "scripted/small allows only shorter answers than it was asked for. The request is sent again.",
+    ]
 
 
 async def test_a_failed_turn_keeps_the_text_and_sends_it_once(room: Room) -> None:

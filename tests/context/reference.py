@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nca.agent.compactor import Compactor
+from nca.agent.background import Background
 from nca.agent.fallbacks import Fallbacks
 from nca.config.loaded import LoadedSettings
 from nca.context.draft import Draft
@@ -83,7 +83,7 @@ class Reference(RuleBasedStateMachine):
         facts = self.summarizer.facts
         self.window = window_of(self.store, self.session, self.loaded, facts, SYSTEM, TOOLS)
         self.models = Fallbacks(self.summarizer, OnlyModel(), self.window, self.events.append)
-        self.compactor = Compactor(self.window, self.models, self.events.append, None)
+        self.compactor = Background(self.window, self.models, self.events.append, None, is_on=False)
         self.context = context_of(self.window, self.compactor)
 
     def append(self, *messages: Message) -> None:

@@ -145,14 +145,15 @@ def test_a_log_that_is_not_whole_is_refused() -> None:
         log[0]
 
 
-def test_the_list_of_what_is_to_be_done_is_found_far_back_and_anew() -> None:
-    def wrote(number: int, **arguments: object) -> list[Message]:
-        call = ToolCall(f"t{number}", "todo", json.dumps(arguments))
-        return [
-            Message("assistant", None, (call,)),
-            Message("tool", "ok", tool_call_id=call.id, name="todo"),
-        ]
+def wrote(number: int, **arguments: object) -> list[Message]:
+    call = ToolCall(f"t{number}", "todo", json.dumps(arguments))
+    return [
+        Message("assistant", None, (call,)),
+        Message("tool", "ok", tool_call_id=call.id, name="todo"),
+    ]
 
+
+def test_the_list_of_what_is_to_be_done_is_found_far_back_and_anew() -> None:
     messages = [user(), *wrote(1, open=["a"]), *wrote(2), *long_talk(2 * PAGE)]
     history = History(Log(Kept(messages)), hidden_but(len(messages), len(messages)))
     assert history.newest_list == newest_list(history.entries) == (2, {"open": ["a"]})
@@ -172,6 +173,20 @@ def test_a_log_so_far_does_not_grow() -> None:
     assert before != history.entries
     assert LogSoFar(()) == ()
     assert before != 5
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_history_so_far_does_not_grow(is_stored: bool) -> None:
+    messages = [user(), *wrote(1, open=["a"]), *wrote(2), *long_talk(2 * PAGE)]
+    history = History(Log(Kept(messages))) if is_stored else history_of(messages)
+    history.view = hidden_but(len(messages), len(messages))
+    now, meter = history.so_far(), Meter()
+    before = now.head, now.turns, now.newest_user, now.newest_list, now.view_tokens, meter.used(now)
+    shown = request_messages(now)
+    for message in [user("More."), *wrote(3, open=["b"])]:
+        history.append(Entry(history.head + 1, message))
+    assert (now.head, now.turns, now.newest_user, now.newest_list, now.view_tokens, meter.used(now)) == before
+    assert request_messages(now) == shown == request_messages(history)[: len(shown)]
 
 
 @some

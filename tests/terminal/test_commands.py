@@ -99,6 +99,9 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
             await stage.command("/context show nothing")
         with pytest.raises(UsageError, match="nothing to redo"):
             await stage.command("/context redo")
+        stage.conversation.set("context.compact_threshold", 0.05)
+        said = (await stage.command("/context undo")).replace("\n", " ")
+        assert f"Next: {stage.conversation.context.stats().next_rung}." in said
 
 
 async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) -> None:

@@ -73,8 +73,10 @@ def _change(app: App, wanted: str, change: Callable[[int], bool], done: str, sam
 
 
 def usage_line(app: App) -> str:
+    """How full the context is, and where that is above the compaction threshold, what follows."""
     stats = app.conversation.context.stats(with_details=False)
-    return f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
+    used = f"Context: {percent(stats.usage_ratio)} used ({stats.used_tokens:,} / {stats.budget_tokens:,} tokens)."
+    return f"{used} Next: {stats.next_rung}." if stats.is_high else used
 
 
 def _seq(app: App, wanted: str) -> int:
