@@ -100,11 +100,14 @@ class Context:
 
     def clear(self) -> CompactionRecord | None:
         """An empty view; the log keeps everything, and `undo` brings it back. None where it is empty already."""
-        return self._put_in_force(cleared(self._window), "clear") if self._window.history.view_tokens else None
+        window = self._window
+        return window.put_in_force(cleared(window), "clear") if window.history.view_tokens else None
 
     def restore_text(self) -> CompactionRecord | None:
         """Show only the text of the newest turns of a resumed session; None if that saves nothing."""
-        return self._put_in_force(text_only(self._window), "restore", must_save=True)
+        window, view = self._window, text_only(self._window)
+        saves = window.meter.used_again(window.history, view) < window.measure().used_tokens
+        return window.put_in_force(view, "restore") if saves else None
 
     def history(self) -> list[CompactionRecord]:
         """Every compaction of the session, oldest first, undone ones too."""
@@ -125,7 +128,7 @@ class Context:
 
         Raises UsageError, and nothing has changed, where one of them is not shown or may not be touched.
         """
-        return self._put_in_force(collapsed(self._window, seqs), COLLAPSE)
+        return self._window.put_in_force(collapsed(self._window, seqs), COLLAPSE)
 
     def part(self, seq: int, *, is_later: bool) -> Range:
         """The messages from `seq` on, or those before it, for a compaction of only these.
@@ -213,18 +216,7 @@ class Context:
                 f"There is no room for that: {after:,} tokens would be used of {self._window.budget.budget_tokens:,}.",
                 advice="Compact first, or take a single message by its number.",
             )
-        return self._put_in_force(view, cause)
-
-    def _put_in_force(self, view: View, cause: str, *, must_save: bool = False) -> CompactionRecord | None:
-        """Commit a view that the person asked for; None if it is the one in force, or saves nothing but must."""
-        window = self._window
-        before, after = window.measure().used_tokens, window.meter.used_again(window.history, view)
-        if view == self.view or (must_save and after >= before):
-            return None
-        record = CompactionRecord(trigger="manual", stages=(cause,), tokens_before=before, tokens_after=after)
-        committed = self._views.commit(view, record, expected_head=window.history.head)
-        window.show(view)
-        return committed
+        return self._window.put_in_force(view, cause)
 
     def _show_moved(
         self, record: CompactionRecord | None, back: Callable[[], CompactionRecord | None]

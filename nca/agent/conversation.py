@@ -175,6 +175,10 @@ class Conversation:
         """The chat's own model; while its provider is down another one may answer (`model.fallbacks`)."""
         return self._parts.models.first
 
+    def take_back(self) -> None:
+        """The turn failed, and its text went back to the person: what is sent next stands in its place in the view."""
+        self._user_input.take_back()
+
     def share(self, name: str, text: str) -> None:
         """Attach a text, such as a command's output, to the next message. Raises StoreError for a reader."""
         self.session.refuse_reader()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nca.agent.window import Window
 from nca.compat.stages import keep_text
-from nca.context.draft import Draft
+from nca.context.draft import Draft, Part, covered
 from nca.context.history import History
 from nca.context.plan import is_answered
 from nca.context.restore import block_of, hidden_item
@@ -20,6 +20,8 @@ from nca.errors import UsageError
 
 COLLAPSE = "collapse"
 """The stage that is recorded for a message which a person shortened."""
+SECOND_TRY = "retry"
+"""The stage that is recorded where a message that failed gives way to what the person sent in its place."""
 FEWEST_RESTORED_TURNS = 3
 """CowAgent restores max(3, max_context_turns / 6) turns."""
 COLLAPSED_TOKENS = 32
@@ -61,6 +63,14 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
         if draft.saving(block, seq, text) > 0:
             draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
     fix_pointers(draft, window.context.prune.placeholder)
+    return draft.view()
+
+
+def without_newest(window: Window, first: int) -> View:
+    """The view without the messages from `first` on."""
+    draft = Draft(window.history, window.meter)
+    gone: list[Part] = [block for block in draft.blocks() if block.first >= first]
+    draft.replace(gone, Marker(f"retry{first}", covered(gone), ""))
     return draft.view()
 
 

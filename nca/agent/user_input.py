@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.approvals import Person
+from nca.agent.manual_edits import SECOND_TRY, without_newest
 from nca.agent.mentions import cut_notices, mentioned, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
@@ -57,10 +58,16 @@ class UserInput:
         self._reminders = Reminders(shown_injections(window.context.inject, shown))
         self._newest_view = window.session.views.current_id
         """Of the views that were looked at for reminders."""
+        self._taken_back = 0
+        """The message whose turn failed and whose text stands in the prompt again."""
 
     def share(self, name: str, text: str) -> None:
         """Attach a text to the next message, as a file of this name would be."""
         self._shared.append((self._redactor.text(clean_text(name)), clean_text(text)))
+
+    def take_back(self) -> None:
+        """The newest message failed, and the person has its text again: what is sent next takes its place."""
+        self._taken_back = self._window.history.newest_user or 0
 
     def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
         """Append a turn's message, unless a failed turn left the same one unanswered.
@@ -68,6 +75,8 @@ class UserInput:
         is_own  the person wrote it, so the files that it names are attached
         Raises UsageError for a file that cannot be attached; then nothing is stored.
         """
+        if self._goes_on(clean_text(text)) and not attachments and not self._shared:
+            return
         measured = self._window.measure()
         named = mentioned(text, self._directory, self._servers.names) if is_own else []
         message = self._with_files(text, [*named, *(path.resolve() for path in attachments)], measured)
@@ -80,6 +89,26 @@ class UserInput:
         self._window.append(with_reminders(message, self._due_reminders(measured)))
         self._shared.clear()
         self._say_cuts(message)
+
+    def _goes_on(self, text: str) -> bool:
+        """Leave out what the text was typed anew for; True where the steps of its first try go on with it."""
+        window, history = self._window, self._window.history
+        first, self._taken_back = self._taken_back, 0
+        if not first or first != history.newest_user or first in history.pins:
+            return False
+        since = [entry.message for entry in history.entries[first:]]
+        is_partial = bool(since) and since[-1].is_interrupted
+        steps = since[: len(since) - is_partial]
+        is_same = history.message(first).text == text
+        if not steps:
+            if is_partial or not is_same:
+                window.put_in_force(without_newest(window, first), SECOND_TRY)
+            return False
+        if not is_same or steps[-1].role != "tool":
+            return False
+        if is_partial:
+            window.put_in_force(without_newest(window, history.head), SECOND_TRY)
+        return True
 
     def enter_typed_ahead(self) -> None:
         """Append what the person typed while the turn runs, as one message, if anything.

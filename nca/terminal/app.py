@@ -174,6 +174,8 @@ class ChatApp:
         """The line stands in the next prompt, so that Enter sends it again."""
         self.reader.hold_typed_lines()
         self.put_in_prompt(line)
+        if self.reader.is_interactive:
+            self.conversation.take_back()
         self._leave_with(exit_code)
 
     def _leave_with(self, exit_code: int) -> None:

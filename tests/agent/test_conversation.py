@@ -308,6 +308,65 @@ async def test_what_was_cleared_unanswered_can_be_sent_again(room: Room) -> None
     assert [row["content"] for row in sent[1:]] == ["Hello"]
 
 
+@pytest.mark.parametrize("second", ["Hello", "Hello again"])
+async def test_a_message_that_went_back_to_the_prompt_gives_way_to_its_second_try(room: Room, second: str) -> None:
+    conversation = room.open([ProviderError("down"), "Now.", "Yes."])
+    used = conversation.context.stats().used_tokens
+    await conversation.send("Hello")
+    conversation.take_back()
+    assert (await conversation.send(second)).text == "Now."
+    assert sent_by(conversation)[1:] == [second]
+    assert len(conversation.context.entries) == (2 if second == "Hello" else 3)
+    # It is said once: what is sent without a failure before it takes nothing's place.
+    await conversation.send("And more")
+    assert sent_by(conversation)[1:] == [second, "Now.", "And more"]
+    assert conversation.context.stats().used_tokens > used
+
+
+async def test_a_message_that_did_not_fit_leaves_its_room_to_a_shorter_one(room: Room) -> None:
+    conversation = room.open(["Fine."], settings={"context.auto": "off"})
+    assert (await conversation.send("word " * 20_000)).reason == "failed"
+    conversation.take_back()
+    assert (await conversation.send("A short one")).text == "Fine."
+    assert sent_by(conversation)[1:] == ["A short one"]
+
+
+async def test_the_steps_of_a_failed_turn_go_on_where_its_text_is_sent_again(room: Room) -> None:
+    look = call("list_directory", "{}")
+    conversation = room.open([look, ProviderError("down"), "Seen.", ProviderError("down"), "Other."])
+    assert (await conversation.send("Look around")).reason == "failed"
+    conversation.take_back()
+    assert (await conversation.send("Look around")).text == "Seen."
+    roles = [row["role"] for row in conversation.model.requests[-1].messages]  # type: ignore[attr-defined]
+    assert roles == ["system", "user", "assistant", "tool"]
+    # Without its text back in the prompt, a message that failed stays: nobody types it again.
+    await conversation.send("One")
+    await conversation.send("Two")
+    assert sent_by(conversation)[-2:] == ["One", "Two"]
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+async def test_what_was_seen_of_an_answer_that_broke_off_gives_way_too(room: Room, steps: int) -> None:
+    looks = [call("list_directory", "{}")] * steps
+    conversation = room.open([*looks, LONG_ANSWER * 50, "Fine."])
+    enough = asyncio.Event()
+    conversation.subscribe(lambda event: enough.set() if isinstance(event, TextDelta) else None)
+    sending = asyncio.ensure_future(conversation.send("Tell me all"))
+    await enough.wait()
+    sending.cancel()
+    await sending
+    conversation.take_back()
+    assert (await conversation.send("Tell me all")).text == "Fine."
+    roles = [row["role"] for row in conversation.model.requests[-1].messages]  # type: ignore[attr-defined]
+    assert roles == ["system", "user", *["assistant", "tool"] * steps]
+    assert conversation.context.undo() is not None
+
+
+def sent_by(conversation: Conversation) -> list[str]:
+    """The contents of the last request."""
+    return [row["content"] for row in conversation.model.requests[-1].messages]  # type: ignore[attr-defined]
+
+
 async def test_an_interrupted_answer_is_kept_and_marked(room: Room) -> None:
     conversation = room.open([LONG_ANSWER * 50, "Fine."])
     enough = asyncio.Event()

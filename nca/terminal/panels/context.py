@@ -34,7 +34,7 @@ LISTED = 10
 """Rows of a list: on one screen, and with `/context all`."""
 _REASONS_FROM_WIDTH = 48
 
-BY_HAND = {"clear", "expand", "pin", "collapse", "restore"}
+BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry"}
 """Changes of the view that are recorded as compactions but are not compactions."""
 _COMMANDS = {
     "/context collapse N…": "replace these messages with placeholders",
