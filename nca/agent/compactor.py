@@ -13,10 +13,12 @@ from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
 from nca.agent.window import Window
 from nca.compat.stages import MORE_STAGES
+from nca.context.draft import Draft
 from nca.context.driver import drive_async
 from nca.context.plan import Proposal, Question, compact
 from nca.context.policy import aim_ratio, has_too_many_turns
 from nca.context.provider_side import ProviderSummary, adopt
+from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
 from nca.context.view import Range
 from nca.errors import NcaError, ProviderFailure, UsageError
@@ -67,8 +69,14 @@ class Compactor:
             self._emit(context_warning(self.window, notice, follows))
 
     async def before_turn(self) -> None:
-        """Trim if there are more complete turns than `context.max_turns`."""
-        context = self.window.context
+        """Shorten results of earlier turns and trim these turns, where the settings ask for it."""
+        window, context = self.window, self.window.context
+        if context.auto == "on" and context.admission.shorten_each_turn:
+            draft = Draft(window.history, window.meter)
+            before = draft.raw
+            shorten_earlier(draft, context.admission.history_chars)
+            if draft.raw < before:
+                window.put_in_force(draft.view(), SHORTENED, trigger="turns")
         if context.auto != "off" and has_too_many_turns(self.window.history, context.max_turns):
             await self.compact("turns", target_tokens=self.window.budget.budget_tokens)
 

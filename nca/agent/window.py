@@ -261,12 +261,12 @@ class Window:
         self._policy = self._policy.compacted(self.measure())
         return committed
 
-    def put_in_force(self, view: View, cause: str) -> CompactionRecord | None:
+    def put_in_force(self, view: View, cause: str, *, trigger: str = "manual") -> CompactionRecord | None:
         """Commit a view that no plan made, such as one that the person asked for; None if it is the one in force."""
         if view == self.history.view:
             return None
         before, after = self.measure().used_tokens, self.meter.used_again(self.history, view)
-        record = CompactionRecord(trigger="manual", stages=(cause,), tokens_before=before, tokens_after=after)
+        record = CompactionRecord(trigger=trigger, stages=(cause,), tokens_before=before, tokens_after=after)
         committed = self.session.views.commit(view, record, expected_head=self.history.head)
         self.show(view)
         return committed

@@ -69,6 +69,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "context.idle_threshold": 1.0,
         "context.compact_threshold": 1.0,
         "context.truncate.fraction": 0.5,
+        "context.admission.history_chars": 20_000,
+        "context.admission.shorten_each_turn": True,
         "agent.max_steps": 15,
         "session.restore": "text",
         "session.retention_days": 30,

@@ -144,6 +144,9 @@ class AdmissionSettings:
         "Longer tool results of earlier turns are cut to their beginning and end.",
         unit="characters",
     )
+    shorten_each_turn: bool = setting(
+        False, boolean(), "Cut such results at the beginning of every turn, not only when the context is compacted."
+    )
     file_ratio: float = setting(0.6, ratio(), "Share of the free window that attached files may use.")
 
 

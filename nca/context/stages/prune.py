@@ -27,7 +27,7 @@ def prune(
 
     history_chars  longer results of earlier turns are cut to their beginning and end in any case, as CowAgent does
     """
-    _shorten(draft, history_chars)
+    shorten_earlier(draft, history_chars)
     candidates = _candidates(draft, settings, budget_tokens)
     possible_raw = sum(saved for *_, saved in candidates)
     possible = draft.meter.scaled(possible_raw)
@@ -45,7 +45,8 @@ def prune(
         draft.put_stub(block, seq, text, "prune", saved)
 
 
-def _shorten(draft: Draft, history_chars: int) -> None:
+def shorten_earlier(draft: Draft, history_chars: int) -> None:
+    """Show only the beginning and the end of the longer results of earlier turns."""
     turns = draft.turns()
     for block in (block for turn in turns[:-1] for block in turn if not block.is_locked and not block.settled_turns):
         for seq in block.seqs:
