@@ -249,9 +249,9 @@ class Conversation:
             self._emit(ErrorRaised(error.message, error.advice))
 
     def _notify(self) -> None:
-        """Show the notices about the store, the settings, the prompt and the window that the person has not had."""
+        """Show the notices about the settings, the prompt and the window that the person has not had."""
         window = self._window
-        for text in (*self.store.notes, *self.loaded.notes, *window.prompt.notices, *window.notices()):
+        for text in (*self.loaded.notes, *window.prompt.notices, *window.notices()):
             if text not in self.notified:
                 self.notified.add(text)
                 self._emit(Notice(text))

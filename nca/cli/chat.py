@@ -125,7 +125,7 @@ async def _opened(
 
     output, reader = open_terminal(loaded.settings.terminal, first, interrupts)
     gate = _Gate(output.on_event)
-    with open_store(loaded, gate) as store:
+    with gate, open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
         try:
             earlier, read_only = await wanted.find(store, output)
@@ -162,7 +162,7 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
 
 
 class _Gate:
-    """Holds events back until the banner is on the screen."""
+    """Holds events back until the banner is on the screen, or there will be none."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -173,6 +173,12 @@ class _Gate:
             self._held.append(event)
         else:
             self._listener(event)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
 
     def open(self) -> None:
         held, self._held = self._held or [], None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,10 +56,17 @@ def store_path() -> Path:
 
 
 def open_session_store(*, read_only: bool) -> Store:
-    """The store on disk. Reading takes no lock and creates no file: a missing store reads as empty."""
-    from nca.sessions.store import Store
+    """The store on disk. Reading takes no lock and creates no file: a missing store reads as empty.
 
-    return Store.open(store_path(), read_only=read_only)
+    Prints what opening it did, such as setting a damaged file aside.
+    """
+    from nca.sessions.store import Store
+    from nca.terminal.render.sanitize import one_line
+
+    store = Store.open(store_path(), read_only=read_only)
+    for note in store.notes:
+        print(f"nca: {one_line(note)}", file=sys.stderr)
+    return store
 
 
 def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
@@ -81,6 +89,8 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
         reason = error.message[:1].upper() + error.message[1:].rstrip(".")
         listener(Notice(f"{reason}. This session is kept in memory only and will be lost when you leave."))
         return Store.open(None)
+    for note in store.notes:  # at once: whatever comes next may fail
+        listener(Notice(note))
     if removed := store.expire(settings.retention_days, settings.max_sessions):
         days, most = settings.retention_days, settings.max_sessions
         listener(Notice(f"Removed {removed} old sessions (session.retention_days {days}, max_sessions {most})."))

@@ -1,29 +1,26 @@
 """Recover what is readable from a corrupt database into a new one.
 
-The corrupt file itself is never opened, because SQLite would replay its log into it. A copy is read table by table,
-from both ends up to the damage. A session with all its messages keeps its views. A session with a gap keeps the
-remaining messages in order and shows all of them.
+The corrupt file itself is never opened, because SQLite would replay its log into it. A copy with a sound header is read
+table by table, from both ends up to the damage, and between damaged pages. A session with all its messages keeps its
+views. A session with a gap keeps the remaining messages in order and shows all of them.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
-import msgspec
 
 from nca.errors import StoreError
-from nca.messages import Message
 from nca.sessions import store_errors as faults
 from nca.sessions import views
-from nca.sessions.access import SessionAccess
-from nca.sessions.database import Database, Row, size_of
-from nca.sessions.views import SessionViews
+from nca.sessions.database import Database, Row, mended_rows, size_of
+from nca.sessions.file_header import HEADER_BYTES, PAGE_SIZE, for_reading
 
 _COLUMNS = {
     "sessions": "number, id, name, directory, model, title, is_pinned, created_at, updated_at, touched, head_view",
@@ -39,9 +36,17 @@ _COLUMNS = {
 _KEYED = {"pins": "session, seq", "learned": "model, ratio, window_tokens, samples, at"}
 """Tables without a rowid, which are read from one end only."""
 
+Tables = dict[str, list[Row]]
+
+_LEAST_ROW_BYTES = 16
+"""No row takes less of a file, so no rowid is larger than the file's size by this."""
+_MOST_STRETCHES = 20_000
+"""Reads that one table is worth: with its first page gone each of them fails, at some 50 microseconds."""
 _FOLDER = ".recovery-"
 _SESSION_PLACES = ", ".join("?" * 11)
+_TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
 _KINDS, _KEPT = "kinds", "kept"
+_ADDED = {_KINDS: ("sessions", "number, kind"), _KEPT: ("compactions", "session, view, kept")}
 """Each session's kind; what each compaction kept. Read separately, because files of older schemas have no such columns.
 """
 
@@ -67,44 +72,94 @@ def recover_readable(damaged: Path, target: Database) -> Recovered:
         shutil.copyfile(damaged, copy)
         with suppress(FileNotFoundError):
             shutil.copyfile(damaged.with_name(damaged.name + "-wal"), copy.with_name("copy.db-wal"))
-        tables = _read_tables(copy)
+        tables = _read_mended(copy, target.connection.serialize("main"))
     return _Rebuild(tables, target).run()
 
 
-def _read_tables(path: Path) -> dict[str, list[Row]]:
-    tables: dict[str, list[Row]] = {}
+def _read_mended(copy: Path, sound: bytes) -> Tables:
+    """What can be read behind the header of a sound store; if that is nothing, behind its whole first page."""
+    with copy.open("rb") as file:
+        own_size = file.read(HEADER_BYTES)[PAGE_SIZE]
+    usual_size = sound[PAGE_SIZE]
+    first_page = sound[HEADER_BYTES : int.from_bytes(usual_size)]
+    tables: Tables = {}
+    for page_size, rest in ((own_size, b""), (usual_size, b""), (usual_size, first_page)):
+        with copy.open("r+b") as file:
+            file.write(for_reading(sound, page_size) + rest)
+        tables = _read_tables(copy)
+        if tables.get("messages"):
+            break
+    return tables
+
+
+def _read_tables(path: Path) -> Tables:
+    tables: Tables = {}
+    most_rows = path.stat().st_size // _LEAST_ROW_BYTES
     try:
         connection = apsw.Connection(str(path))
+        # What cannot be read of the schema must not hide the rest.
+        connection.pragma("writable_schema", "ON")
     except apsw.Error:
         return tables
     try:
         for table, columns in _COLUMNS.items():
-            found = dict(_until_damage(connection, f"SELECT rowid, {columns} FROM {table} ORDER BY rowid"))  # noqa: S608
-            found |= dict(_until_damage(connection, f"SELECT rowid, {columns} FROM {table} ORDER BY rowid DESC"))  # noqa: S608
-            tables[table] = [found[rowid] for rowid in sorted(found)]
+            tables[table] = _rows_around_damage(connection, f"SELECT rowid, {columns} FROM {table}", most_rows)  # noqa: S608
         for table, columns in _KEYED.items():
-            tables[table] = [row for _, row in _until_damage(connection, f"SELECT 0, {columns} FROM {table}")]  # noqa: S608
-        tables[_KINDS] = [row for _, row in _until_damage(connection, "SELECT 0, number, kind FROM sessions")]
-        tables[_KEPT] = [row for _, row in _until_damage(connection, "SELECT 0, session, view, kept FROM compactions")]
+            key = columns.partition(",")[0]
+            up, _ = _until_damage(connection, f"SELECT {columns} FROM {table} ORDER BY {key}")  # noqa: S608
+            down, _ = _until_damage(connection, f"SELECT {columns} FROM {table} ORDER BY {key} DESC")  # noqa: S608
+            tables[table] = list(dict.fromkeys(up + down))
+        for name, (table, columns) in _ADDED.items():
+            tables[name], _ = _until_damage(connection, f"SELECT {columns} FROM {table}")  # noqa: S608
     finally:
         with suppress(apsw.Error):
             connection.close()
     return tables
 
 
-def _until_damage(connection: apsw.Connection, sql: str) -> Iterator[tuple[int, Row]]:
+def _rows_around_damage(connection: apsw.Connection, select: str, most_rows: int) -> list[Row]:
+    """The rows that can be read, by rowid, which is their first column and is left out.
+
+    Both ends are read up to the damage. What lies between is halved until a half can be read.
+    """
+    up, is_whole = _until_damage(connection, f"{select} ORDER BY rowid")
+    down, _ = ([], True) if is_whole else _until_damage(connection, f"{select} ORDER BY rowid DESC")
+    found = {row[0]: row[1:] for row in up + down}
+    stretches = deque() if is_whole else deque([(_after(up, 0), down[-1][0] - 1 if down else most_rows)])
+    for _ in range(_MOST_STRETCHES):
+        if not stretches:
+            break
+        first, last = stretches.popleft()
+        read, is_whole = _until_damage(connection, f"{select} WHERE rowid BETWEEN {first} AND {last} ORDER BY rowid")
+        found |= {row[0]: row[1:] for row in read}
+        first = _after(read, first - 1)
+        if first < last and not is_whole:
+            middle = (first + last) // 2
+            stretches += ((first, middle), (middle + 1, last))
+    return [found[rowid] for rowid in sorted(found)]
+
+
+def _after(rows: list[Row], before: int) -> int:
+    """The rowid behind these rows, or behind `before`."""
+    return int(rows[-1][0] if rows else before) + 1
+
+
+def _until_damage(connection: apsw.Connection, sql: str) -> tuple[list[Row], bool]:
+    """The rows of a query as far as they can be read, and whether these are all."""
+    rows: list[Row] = []
     try:
-        for rowid, *row in connection.execute(sql):
-            yield rowid, tuple(row)
-    except (apsw.Error, UnicodeDecodeError):
-        return
+        for row in mended_rows(connection, sql):
+            rows.append(row)  # what was read before an error counts
+    except apsw.Error:
+        return rows, False
+    return rows, True
 
 
 class _Rebuild:
     """Writes the recovered rows into a new database, one session at a time."""
 
-    def __init__(self, tables: dict[str, list[Row]], target: Database) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, target: Database) -> None:
+        self._tables = {table: _well_typed(table, rows, target) for table, rows in tables.items()}
         self._target = target
 
     def run(self) -> Recovered:
@@ -113,9 +168,12 @@ class _Rebuild:
         known |= {number: _unknown_session(number) for number in lost}
         sessions = messages = 0
         for row in sorted(known.values(), key=lambda row: row[9]):
-            with suppress(StoreError):  # skip a session whose rows contradict each other
-                messages += self._session(row)
-                sessions += 1
+            # Under a name of its own if what is known of it contradicts another session.
+            for described in (row, _unknown_session(row[0])):
+                with suppress(StoreError):
+                    messages += self._session(described)
+                    sessions += 1
+                    break
         with suppress(StoreError), self._target.transaction() as connection:
             connection.executemany("INSERT INTO learned VALUES (?, ?, ?, ?, ?)", self._of("learned"))
         return Recovered(sessions, messages)
@@ -126,7 +184,7 @@ class _Rebuild:
 
     def _session(self, row: Row) -> int:
         number, head_view = row[0], row[10]
-        log = sorted((message for message in self._of("messages", number) if _is_whole(message)), key=lambda m: m[1])
+        log = sorted(self._of("messages", number), key=lambda message: message[1])
         is_gapless = all(message[1] == place for place, message in enumerate(log, 1))
         with self._target.transaction() as connection:
             connection.execute(
@@ -139,43 +197,48 @@ class _Rebuild:
                 "INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)",
                 [(number, place, *message[2:]) for place, message in enumerate(log, 1)],
             )
-            if not (is_gapless and self._views(connection, number, head_view, len(log))):
-                views.create_first(connection, number)
+            views.create_first(connection, number)
+            if is_gapless:
+                self._views(connection, number, head_view, len(log))
             connection.executemany("INSERT INTO partials VALUES (?, ?)", self._of("partials", number))
         return len(log)
 
-    def _views(self, connection: apsw.Connection, number: int, head_view: int, head: int) -> bool:
-        """Write everything that refers to views, or nothing. Returns whether it was written."""
-        try:
-            with connection:
-                connection.executemany("INSERT INTO views VALUES (?, ?, ?, ?)", self._of("views", number))
-                connection.executemany(
-                    "INSERT INTO summaries (number, session, body) VALUES (?, ?, ?)", self._of("summaries", number, 1)
-                )
-                for table in ("compactions", "usage", "pins"):
-                    columns = (_COLUMNS | _KEYED)[table]
-                    places = ", ".join("?" * len(columns.split(",")))
-                    connection.executemany(
-                        f"INSERT INTO {table} ({columns}) VALUES ({places})",  # noqa: S608
-                        self._of(table, number),
-                    )
-                for _, view, kept in self._of(_KEPT, number):
-                    update = "UPDATE compactions SET kept = ? WHERE session = ? AND view = ?"
-                    connection.execute(update, (kept, number, view))
-                connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (head_view, number))
-                SessionViews(SessionAccess(Database(connection, None), number)).check(head)
-        except (apsw.Error, StoreError):
-            return False
-        return True
+    def _views(self, connection: apsw.Connection, number: int, head_view: int, head: int) -> None:
+        """Write the views, and what refers to them, as far as it refers to something that is there."""
+        kept = {0}
+        for view in sorted(self._of("views", number), key=lambda row: row[1]):
+            if view[2] in kept and view[1] not in kept:
+                kept.add(view[1])
+                connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", view)
+        records = {row[1]: row for row in self._of("compactions", number) if row[1] in kept - {0}}
+        _insert(connection, "summaries", self._of("summaries", number, 1))
+        _insert(connection, "compactions", list(records.values()))
+        _insert(connection, "usage", [row for row in self._of("usage", number) if row[2] in kept])
+        _insert(connection, "pins", [row for row in self._of("pins", number) if 1 <= row[1] <= head])
+        for _, view, what in self._of(_KEPT, number):
+            connection.execute("UPDATE compactions SET kept = ? WHERE session = ? AND view = ?", (what, number, view))
+        head_view = max(view for view in kept if view <= max(0, head_view))
+        connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (head_view, number))
+
+
+def _insert(connection: apsw.Connection, table: str, rows: list[Row]) -> None:
+    columns = (_COLUMNS | _KEYED)[table]
+    places = ", ".join("?" * len(columns.split(",")))
+    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)  # noqa: S608
+
+
+def _well_typed(table: str, rows: list[Row], target: Database) -> list[Row]:
+    """The rows whose values are of their columns' types. Damage makes others, which cannot be written."""
+    name, columns = _ADDED.get(table) or (table, (_COLUMNS | _KEYED)[table])
+    declared = target.rows(f"PRAGMA table_info({name})")
+    # The key of a row is never NULL, though only SQLite knows it.
+    types = {
+        name: _TYPES[kind] + (() if is_filled or key else (type(None),))
+        for _, name, kind, is_filled, _, key in declared
+    }
+    wanted = [types[column] for column in columns.split(", ")]
+    return [row for row in rows if all(isinstance(value, kind) for value, kind in zip(row, wanted, strict=True))]
 
 
 def _unknown_session(number: int) -> Row:
     return (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number, 0)
-
-
-def _is_whole(message: Row) -> bool:
-    try:
-        msgspec.json.decode(message[4], type=Message)
-    except (msgspec.DecodeError, UnicodeError):
-        return False
-    return True

@@ -30,7 +30,7 @@ def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
     """Decode JSON text. Raises StoreDamaged, which names `what` was read."""
     try:
         return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError) as error:  # TypeError: damage made it no text
         raise StoreDamaged(f"{what} cannot be read: {error}") from error
 
 

@@ -9,7 +9,7 @@ import gc
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast, get_args
+from typing import cast
 
 import apsw
 import msgspec
@@ -26,6 +26,7 @@ OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 _TITLE_CHARS = 120
 _MANY_ROWS = 1_000
 _MOST = 2**62
+_SPEAKERS = ("system", "user", "assistant")
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -57,8 +58,8 @@ class SessionLog:
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
         """The messages first … last, or all from `first` on. A damaged one is replaced by a text that says so."""
         rows = self._access.rows(
-            "SELECT seq, body, at, role, octet_length(body) FROM messages WHERE session = ? AND seq BETWEEN ? AND ?"
-            " ORDER BY seq",
+            "SELECT seq, body, at, role, coalesce(octet_length(body), 0) FROM messages"
+            " WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
             first,
             _MOST if last is None else last,
         )
@@ -158,12 +159,12 @@ class SessionLog:
 
 
 def _message(seq: int, body: str, role: str, size_bytes: int) -> Message:
-    """A stored message. What cannot be read is no reason to keep the rest from the person."""
+    """A stored message, or in place of a damaged one a text. It is no tool's result: it would be one of no call."""
     try:
         return decode_message(body, f"message {seq}")
     except StoreDamaged:
         text = f"[message {seq} is damaged; {size_bytes:,} bytes]"
-        return Message(cast(Role, role) if role in get_args(Role) else "user", text, is_synthetic=True)
+        return Message(cast(Role, role) if role in _SPEAKERS else "user", text, is_synthetic=True)
 
 
 def head(connection: apsw.Connection, session: int) -> int:

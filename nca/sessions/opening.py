@@ -25,6 +25,7 @@ from nca.sessions import store_errors as faults
 from nca.sessions.corruption import recover_readable
 from nca.sessions.database import (
     Database,
+    Row,
     connect,
     connect_for_reading,
     log_of,
@@ -34,11 +35,12 @@ from nca.sessions.database import (
     suspicion_of,
     unused,
 )
+from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_of, is_sound
 from nca.sessions.lock import FileLock
 
-_MAGIC = b"SQLite format 3\0"
-_HEADER_BYTES = 100
 _OPENING_SECONDS = 30.0
+_NEWER_VERSIONS = 16
+"""A version further ahead than this, in front of the very schema that we know, is a damaged number."""
 _ENDINGS = ("", "-wal", "-shm")
 """A database is up to three files."""
 
@@ -190,14 +192,13 @@ def _make_private_file(path: Path) -> None:
 def _check_header(path: Path) -> None:
     """Refuse a file that is no database or is truncated (SQLite 3.40 opened the latter without an error)."""
     with faults.explained(path, "read"), path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+        header = file.read(HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
         raise faults.damaged(path, "not a database")
-    page_size = int.from_bytes(header[16:18]) or 0
-    page_size = 65_536 if page_size == 1 else page_size
-    is_count_valid = header[24:28] == header[92:96]
-    if is_count_valid and size_of(log_of(path)) == 0 and size < int.from_bytes(header[28:32]) * page_size:
+    if is_of(header, schema.APPLICATION_ID) and not is_sound(header):
+        raise faults.damaged(path, "a wrong header")
+    if size_of(log_of(path)) == 0 and size < bytes_expected(header):
         raise faults.damaged(path, "cut short")
 
 
@@ -207,16 +208,29 @@ def _check(database: Database) -> int:
         application_id = database.connection.pragma("application_id")
         version = int(database.connection.pragma("user_version"))
         tables = database.connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if application_id != schema.APPLICATION_ID and (application_id or version or tables):
+    is_ours, newest = application_id == schema.APPLICATION_ID, len(schema.MIGRATIONS)
+    is_likely = is_ours and newest <= version <= newest + _NEWER_VERSIONS
+    if not is_likely and tables and _schema_of(database) == _newest_schema():
+        raise faults.damaged(database.path, "a wrong header")
+    if not is_ours and (application_id or version or tables):
         raise StoreError(
             f"{database.path} is another program's database; it was left alone", advice="Move it away, or set NCA_HOME."
         )
-    if version > len(schema.MIGRATIONS):
+    if version > newest:
         raise StoreTooNew(
-            f"{database.path} was written by a newer nca (schema {version}; this one knows {len(schema.MIGRATIONS)})",
+            f"{database.path} was written by a newer nca (schema {version}; this one knows {newest})",
             advice="Upgrade nca, or set NCA_HOME to keep a separate store.",
         )
     return version
+
+
+def _schema_of(database: Database) -> list[Row]:
+    return database.rows("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+
+
+def _newest_schema() -> list[Row]:
+    with closing(open_in_memory().database) as database:
+        return _schema_of(database)
 
 
 def _check_pages(database: Database, path: Path) -> None:

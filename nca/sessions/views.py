@@ -229,12 +229,6 @@ class SessionViews:
             if self.is_sound(number)
         ]
 
-    def check(self, head: int) -> None:
-        """Raise StoreError unless every view can be shown over a log of `head` messages."""
-        for (number,) in self._access.rows("SELECT number FROM views WHERE session = ?"):
-            self._check(number, head)
-        self.current()
-
     def pins(self) -> frozenset[int]:
         """The seqs of the pinned messages."""
         return frozenset(seq for (seq,) in self._access.rows("SELECT seq FROM pins WHERE session = ?"))

@@ -168,3 +168,26 @@ def test_a_disk_without_room_fails_the_turn_in_one_line_and_loses_nothing(
         assert store.notes == ()
         assert {id: store.copy_of(id) for id in ids} == before
     assert asked(provider, tmp_path, "run").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sessions", "rename", "nobody", "x"),
+        ("sessions", "pin", "nobody"),
+        ("sessions", "rename", "number 1", "x"),
+        ("run", "Hello", "--session", "nobody"),
+        ("run", "Hello", "--json", "-m", "openai/m"),
+        ("loop", "--resume", "nobody"),
+        ("loop", "--plain", "-m", "openai/m"),
+    ],
+    ids=" ".join,
+)
+def test_that_a_store_was_set_aside_is_said_whatever_the_command_then_does(
+    tmp_path: Path, path: Path, words: tuple[str, ...]
+) -> None:
+    filled(path)
+    _truncated(path)
+    done = forked(*words, home=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE="http://127.0.0.1:9/v1")
+    [aside] = path.parent.glob("*.corrupt-*")
+    assert (done.stdout + done.stderr).count(aside.name) == 1

@@ -108,3 +108,67 @@ def test_messages_of_a_lost_session_are_kept_under_a_new_name(path: Path) -> Non
             assert session.views.current() == View()
             session.views.redo()
             assert session.views.current() == hiding(4)
+
+
+HEADER_FIELDS = (0, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 28, 31, 32, 40, 47, 52, 59, 63, 64, 68, 71, 72, 91, 92, 96)
+"""Where each field of a database's header begins, or the byte of it that is not 0."""
+
+
+@pytest.mark.parametrize("place", HEADER_FIELDS)
+def test_a_wrong_byte_in_the_header_costs_nothing(path: Path, place: int) -> None:
+    ids = filled(path)
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+    with Store.open(path) as store:
+        assert [info.id for info in store.list()] == ids[::-1]
+        for id in ids:
+            with store.open_session(id) as session:
+                assert len(session.log.entries()) == 40
+                assert session.views.current() == hiding(4)
+
+
+def test_a_lost_first_page_costs_nothing(path: Path) -> None:
+    ids = filled(path)
+    break_pages(path, [0])
+    with Store.open(path) as store:
+        assert "2 sessions with 80 messages could be read" in store.notes[0]
+        assert store.find(ids[0]).messages == 40
+
+
+def test_a_store_cut_short_keeps_what_lies_before_the_cut(path: Path) -> None:
+    filled(path, sessions=1, messages=400)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size * 49 // 50)
+    with Store.open(path) as store:
+        assert "cut short" in store.notes[0]
+        [info] = store.list()
+        assert info.messages > 380
+
+
+def test_what_lies_between_damaged_pages_is_kept(path: Path) -> None:
+    filled(path, sessions=1, messages=300)
+    connection = apsw.Connection(str(path))
+    sql = "SELECT pageno FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf' ORDER BY path"
+    leaves = [int(page) for (page,) in connection.execute(sql)]
+    connection.close()
+    break_pages(path, [leaves[place] - 1 for place in (3, len(leaves) // 2, len(leaves) - 4)])
+    suspect(path)
+    with Store.open(path) as store:
+        [info] = store.list()
+        assert info.messages > 300 * (len(leaves) - 4) // len(leaves)
+
+
+def test_two_sessions_that_claim_one_id_are_both_kept(path: Path) -> None:
+    ids = filled(path)
+    connection = apsw.Connection(str(path))
+    connection.pragma("writable_schema", True)
+    connection.execute("DELETE FROM sqlite_schema WHERE name = 'sqlite_autoindex_sessions_1'")
+    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ' UNIQUE', '') WHERE name = 'sessions'")
+    connection.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE sessions SET id = ?", (ids[0],))
+    connection.execute("DROP TABLE learned")
+    connection.close()
+    with Store.open(path) as store:
+        assert sorted(info.messages for info in store.list()) == [40, 40]

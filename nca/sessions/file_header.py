@@ -1,0 +1,55 @@
+"""The first 100 bytes of a database file, nearly all of which are the same in every store.
+
+Offsets and values are those of https://www.sqlite.org/fileformat2.html#the_database_header.
+"""
+
+from __future__ import annotations
+
+HEADER_BYTES = 100
+MAGIC = b"SQLite format 3\0"
+PAGE_SIZE = slice(16, 18)
+
+_PAGE_SIZES = frozenset(2**power for power in range(9, 17))
+_CHANGES = slice(24, 28)
+_PAGES = slice(28, 32)
+_APPLICATION_ID = slice(68, 72)
+_PAGES_VALID_FOR = slice(92, 96)
+_FORMAT_VERSIONS = slice(18, 20)
+_FIXED = {20: b"\0\x40\x20\x20", 52: bytes(4), 64: bytes(4), 72: bytes(20)}
+"""Reserved space and payload fractions; no auto-vacuum, in two places; room for expansion."""
+_FIXED_WITH_TABLES = {44: b"\0\0\0\4", 56: b"\0\0\0\1"}
+"""Schema format; UTF-8. SQLite sets both with the first table and reads 0 as these."""
+
+
+def is_of(header: bytes, application_id: int) -> bool:
+    return header[_APPLICATION_ID] == application_id.to_bytes(4)
+
+
+def is_sound(header: bytes) -> bool:
+    """Whether the bytes that no store changes are what they are in each."""
+    return (
+        header.startswith(MAGIC)
+        and _page_bytes(header) in _PAGE_SIZES
+        and header[_FORMAT_VERSIONS] in (b"\1\1", b"\2\2")
+        and all(header[place : place + len(value)] == value for place, value in _FIXED.items())
+        and all(header[place : place + 4] in (value, bytes(4)) for place, value in _FIXED_WITH_TABLES.items())
+    )
+
+
+def bytes_expected(header: bytes) -> int:
+    """The file's size by its header; 0 if SQLite does not go by that."""
+    is_valid = header[_CHANGES] == header[_PAGES_VALID_FOR]
+    return int.from_bytes(header[_PAGES]) * _page_bytes(header) if is_valid else 0
+
+
+def for_reading(sound: bytes, page_size: bytes) -> bytes:
+    """The header of a sound store, with which SQLite reads as many pages as a damaged file has."""
+    header = bytearray(sound[:HEADER_BYTES])
+    header[PAGE_SIZE] = page_size
+    header[_CHANGES], header[_PAGES_VALID_FOR] = b"\0\0\0\1", b"\0\0\0\2"
+    return bytes(header)
+
+
+def _page_bytes(header: bytes) -> int:
+    size = int.from_bytes(header[PAGE_SIZE])
+    return 65_536 if size == 1 else size

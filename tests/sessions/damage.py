@@ -1,0 +1,134 @@
+"""Random damage to a store, and what SQLite can still read of it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from nca.messages import Message, Usage
+from nca.sessions import Learned, Store
+from nca.sessions.database import log_of
+from nca.sessions.file_header import for_reading
+from tests.sessions.samples import MANUAL, calling, hiding, result, said
+
+PAGE_BYTES = 4096
+_ROWS = "SELECT CAST(body AS BLOB) FROM messages"
+
+
+def busy_store(folder: Path) -> None:
+    """Two stores of the same sessions: `closed`, and `killed` as a killed process leaves it, with its log."""
+    path = folder / "open" / "sessions.db"
+    with Store.open(path) as store:
+        _fill(store, range(2))
+        store.save_learned("m", Learned(1.5, 1000, 2, 1.0))
+        (folder / "closed").mkdir()
+        store.back_up(folder / "closed" / "sessions.db")
+        _fill(store, range(2, 4))
+        shutil.copytree(path.parent, folder / "killed")
+
+
+def _fill(store: Store, numbers: range) -> None:
+    for number in numbers:
+        with store.create(directory="/work", model="m", name=f"number {number}") as session:
+            for turn in range(40):
+                asked, answered = said(f"{number}/{turn} " + "word " * turn * 5, f"answer {number}/{turn}")
+                call = f"{number}-{turn}"
+                session.log.append([asked, calling(call), result(call, f"result {call} " * 40), answered])
+                if turn % 15 == 14:
+                    session.views.commit(hiding(turn * 4, f"s{number}-{turn}"), MANUAL)
+                session.usage.record((turn + 1) * 4, "m", Usage(100, 10, cost=0.01), session.views.current_id)
+            session.views.pin(5)
+            session.log.save_partial("half")
+
+
+def _flips(path: Path, chance: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    places = [chance.randrange(len(content)) for _ in range(chance.choice((1, 1, 2, 8, 64)))]
+    for place in places:
+        content[place] ^= 1 << chance.randrange(8)
+    path.write_bytes(content)
+    return f"bits flipped at {places}"
+
+
+def _bytes(path: Path, chance: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    place, length = chance.randrange(len(content)), chance.choice((1, 16, 512, 3000))
+    content[place : place + length] = chance.randbytes(len(content[place : place + length]))
+    path.write_bytes(content)
+    return f"{length} bytes at {place}"
+
+
+def _cut(path: Path, chance: random.Random) -> str:
+    size = int(path.stat().st_size * chance.choice((chance.random(), 0.98, 0.999)))
+    with path.open("r+b") as file:
+        file.truncate(size)
+    return f"cut to {size}"
+
+
+def _zeroed(path: Path, chance: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    pages = [chance.randrange(len(content) // PAGE_BYTES + 1) for _ in range(chance.choice((1, 1, 2, 5)))]
+    for page in pages:
+        content[page * PAGE_BYTES : (page + 1) * PAGE_BYTES] = bytes(len(content[page * PAGE_BYTES :][:PAGE_BYTES]))
+    path.write_bytes(content)
+    return f"pages {pages} zeroed"
+
+
+def _header(path: Path, chance: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    place = chance.randrange(100)
+    content[place] ^= chance.randrange(1, 256)
+    path.write_bytes(content)
+    return f"header byte {place} is {content[place]}"
+
+
+DAMAGES: tuple[Callable[[Path, random.Random], str], ...] = (_flips, _bytes, _cut, _zeroed, _header)
+
+
+def damage(path: Path, chance: random.Random) -> str:
+    """Damage the file or its log in one way; gives what was done."""
+    target = log_of(path) if log_of(path).exists() and chance.random() < 0.5 else path
+    return f"{target.name}: {chance.choice(DAMAGES)(target, chance)}"
+
+
+def readable(path: Path, sound: bytes, folder: Path) -> set[str]:
+    """The texts of all messages that SQLite can read: of the file as it is, padded, and with a sound header."""
+    found: set[str] = set()
+    for number, mend in enumerate((None, _padded, _with_header)):
+        copy = folder / f"readable-{number}.db"
+        for ending in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+        if mend:
+            mend(copy, sound)
+        with suppress(apsw.Error), closing(apsw.Connection(str(copy))) as connection:
+            for sql in (f"{_ROWS} ORDER BY rowid", f"{_ROWS} ORDER BY rowid DESC"):
+                _read(connection, sql, found)
+            for first in range(0, 700, 10):
+                _read(connection, f"{_ROWS} WHERE rowid BETWEEN {first} AND {first + 9}", found)
+    return found
+
+
+def _read(connection: apsw.Connection, sql: str, found: set[str]) -> None:
+    with suppress(apsw.Error):
+        for (body,) in connection.execute(sql):
+            with suppress(msgspec.DecodeError):
+                text = body.decode("utf-8", "replace") if isinstance(body, bytes) else ""
+                found.add(msgspec.json.decode(text, type=Message).text)
+
+
+def _padded(path: Path, sound: bytes) -> None:
+    if path.stat().st_size < len(sound):
+        with path.open("r+b") as file:
+            file.truncate(len(sound))
+
+
+def _with_header(path: Path, sound: bytes) -> None:
+    with path.open("r+b") as file:
+        file.write(for_reading(sound, sound[16:18]))

@@ -1,0 +1,107 @@
+"""Whatever is done to the file: no traceback, nothing lost that SQLite can read, and what was done about it is said.
+
+`make soak` tries a thousand.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nca.agent.conversation import Conversation
+from nca.config.loaded import defaults
+from nca.errors import StoreDamaged, StoreError
+from nca.events import ErrorRaised, Event
+from nca.models.catalog import ModelFacts
+from nca.sessions import Store
+from nca.testing.scripted import ScriptedModel
+from nca.transcripts.formats import rendered
+from tests.sessions.damage import busy_store, damage, readable
+
+DAMAGES = int(os.environ.get("NCA_DAMAGES", "30"))
+OPENINGS = 3
+"""Damage that an opening does not look for is met on the way, and mended by the next one."""
+FACTS = ModelFacts(name="scripted/m", provider="scripted", window_tokens=200_000)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stores")
+    busy_store(folder)
+    return folder
+
+
+async def everything(store: Store, folder: Path) -> set[str]:
+    """Go every way into the store; gives the texts of all messages."""
+    texts: set[str] = set()
+    store.search_sessions("answer")
+    for info in store.list(None):
+        store.preview(info.id)
+        store.search(info.title)
+        with store.open_session(info.id, read_only=store.is_read_only) as session:
+            texts |= {entry.message.text for entry in session.log.entries()}
+            session.views.current()
+            session.views.compactions()
+            session.usage.totals()
+        rendered(store.copy_of(info.id), "html")
+        await talk_on(store, folder, info.id)
+    return texts
+
+
+async def talk_on(store: Store, folder: Path, session: str) -> None:
+    model, events = ScriptedModel(["Yes."], facts=FACTS), list[Event]()
+    conversation = Conversation.open(
+        defaults(),
+        store=store,
+        model=model,
+        directory=folder,
+        session=session,
+        listener=events.append,
+        read_only=store.is_read_only,
+    )
+    if not store.is_read_only:
+        finished = await conversation.send("And now?")
+        for event in events:
+            if isinstance(event, ErrorRaised):
+                raise StoreDamaged(event.message)
+        assert finished.reason == "answered"
+        conversation.context.undo()
+        conversation.context.redo()
+    await conversation.close()
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", range(DAMAGES))
+async def test_no_damage_is_met_without_a_word_or_with_a_traceback(stores: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    path = tmp_path / "data" / "sessions.db"
+    shutil.copytree(stores / chance.choice(("closed", "killed")), path.parent)
+    sound = path.read_bytes()
+    what = damage(path, chance)
+    wanted = readable(path, sound, tmp_path)
+    said: list[str] = []
+    notes: list[str] = []
+    try:
+        with Store.open(path, read_only=True) as store:
+            await everything(store, tmp_path)
+    except StoreError as error:
+        said.append(str(error))
+    for _ in range(OPENINGS):
+        try:
+            with Store.open(path) as store:
+                notes += store.notes
+                found = await everything(store, tmp_path)
+        except StoreDamaged as error:
+            said.append(str(error))
+            continue
+        break
+    else:
+        raise AssertionError(f"not mended: {what}: {said}")
+    assert not any("\n" in line for line in (*said, *notes)), what
+    assert wanted <= found, what
+    aside = [file for file in path.parent.iterdir() if ".corrupt-" in file.name]
+    assert sum(not file.name.endswith(("-wal", "-shm")) for file in aside) == len(notes), what
