@@ -23,6 +23,13 @@ def find_program(name: str, path: str, *, outside: Path) -> Path | None:
     return None if real.is_relative_to(outside) or Path(found).is_relative_to(outside) else Path(found)
 
 
+def path_outside(path: str, *, outside: Path) -> str:
+    """A PATH without relative entries and without folders of the project, for a program that starts others."""
+    entries = (entry for entry in path.split(os.pathsep) if Path(entry).is_absolute())
+    kept = [entry for entry in entries if not Path(os.path.realpath(entry)).is_relative_to(outside)]
+    return os.pathsep.join(kept) or os.defpath
+
+
 def find_shell(path: str, *, outside: Path) -> Path | None:
     """bash if there is one, else sh."""
     installed = (Path(shell) for shell in _SHELLS if os.access(shell, os.X_OK))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +15,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
+from nca.tools.programs import path_outside
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.read_only_git import only_harmless_keys
+from tests.tools.git_setups import CONFIGS, FILES, LINKS
 from tests.tools.shell_strings import HARMLESS, SLY
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -132,45 +135,122 @@ def test_no_program_of_the_project_passes_for_another(root: Path, tmp_path: Path
         evil.unlink()
 
 
-HOSTILE = {
-    "a file monitor": "[core]\n\tfsmonitor = touch pwned\n",
-    "a pager": "[core]\n\tpager = touch pwned\n",
-    "hooks": "[core]\n\thooksPath = .\n",
-    "another work tree": "[core]\n\tworktree = /\n",
-    "a filter": '[filter "x"]\n\tclean = touch pwned\n',
-    "a driver for diffs": '[diff "x"]\n\ttextconv = touch pwned\n',
-    "another diff": "[diff]\n\texternal = touch pwned\n",
-    "signatures": "[log]\n\tshowSignature = true\n[gpg]\n\tprogram = ./evil\n",
-    "an include": "[include]\n\tpath = ../evil\n",
-    "a condition": '[includeIf "gitdir:/"]\n\tpath = ../evil\n',
-    "lazy objects": '[remote "origin"]\n\tpromisor = true\n\turl = ext::touch pwned\n',
-    "an alias": "[alias]\n\tstatus = !touch pwned\n",
-    "a key behind its section": "[core] fsmonitor = touch pwned\n",
-    "a key behind its section, closed": "[core] fsmonitor = touch pwned #]\n",
-    "a key behind a part": '[remote "x"] uploadpack = "touch pwned"]\n',
-    "a part with a quote": '[remote "x\\"] a"]\n\turl = x\n',
-    "a line that goes on": "[core]\n\tbare = false \\\n\tfsmonitor = x\n",
-    "capitals": "[CORE]\n\tFsMonitor = touch pwned\n",
-    "no value": "[core]\n\tfsmonitor\n",
-    "carriage returns": "[core]\r\tfsmonitor = touch pwned\n",
-    "a mark of byte order": "\ufeff[core]\n\tfsmonitor = x\n",
-    "the old form": "[filter.x]\n\tclean = touch pwned\n",
-    "nothing known": "[nobody]\n\tknows = 1\n",
-    "a key before any section": "fsmonitor = x\n",
-    "other blanks": "[core]\n\u00a0fsmonitor = x\n",
-}
+GIT_READS = ("git status", "git log", "git show HEAD", "git diff", "git branch -a", "git blame a", "git ls-files")
 
 
-@pytest.mark.parametrize("trick", HOSTILE)
-def test_a_repository_that_names_programs_is_asked_about(trick: str, tmp_path: Path) -> None:
-    git(tmp_path, "init", "-q")
-    (tmp_path / "a").write_text("a")
-    assert argv("git status", tmp_path) is not None
-    config = tmp_path / ".git" / "config"
-    config.write_text(config.read_text() + HOSTILE[trick], newline="")
-    assert argv("git status", tmp_path) is None
-    assert argv("git log", tmp_path) is None
-    assert not only_harmless_keys(HOSTILE[trick].encode())
+@pytest.fixture(scope="module")
+def two_repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project, and another repository beside it."""
+    place = tmp_path_factory.mktemp("repositories").resolve()
+    for name in ("project", "other"):
+        (place / name).mkdir()
+        git(place / name, "init", "-q", "--template=")
+        (place / name / "a").write_text(name)
+        git(place / name, "add", "a")
+        git(place / name, "commit", "-q", "-m", name)
+        git(place / name, "tag", "v1")
+        (place / name / ".git" / "info").mkdir()
+    return place
+
+
+@pytest.fixture
+def project(two_repositories: Path, tmp_path: Path) -> Path:
+    place = tmp_path.resolve() / "place"
+    shutil.copytree(two_repositories, place)
+    assert all(argv(command, place / "project") is not None for command in GIT_READS)
+    return place / "project"
+
+
+def test_there_are_enough_tricks() -> None:
+    assert len(CONFIGS) + len(LINKS) + len(FILES) + 5 >= 140
+
+
+@pytest.mark.parametrize("trick", CONFIGS)
+def test_a_configuration_that_names_programs_is_asked_about(trick: str) -> None:
+    assert not only_harmless_keys(f"{CONFIG}{CONFIGS[trick]}".encode()) or trick == "too long"
+
+
+def test_no_git_command_runs_unasked_with_such_a_configuration(project: Path) -> None:
+    config = project / ".git" / "config"
+    usual = config.read_text()
+    for trick, text in CONFIGS.items():
+        config.write_text(usual + text, newline="")
+        assert [command for command in GIT_READS if argv(command, project) is not None] == [], trick
+
+
+def test_no_git_command_runs_unasked_where_a_link_or_a_file_leads_elsewhere(project: Path) -> None:
+    repository = project / ".git"
+    commit = next(path for path in sorted((repository / "objects").glob("??/*")))
+    known = {"objects/{a commit}": commit, "objects/{a folder}": commit.parent}
+    for name in LINKS:
+        path = known.get(name, repository / name)
+        there = project.parent / "other" / ".git" / path.relative_to(repository)
+        kept = path.with_name("kept")
+        if path.exists():
+            path.rename(kept)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(there)
+        assert [command for command in GIT_READS if argv(command, project) is not None] == [], name
+        path.unlink()
+        if kept.exists():
+            kept.rename(path)
+    for name, text in FILES.items():
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text(text)
+        assert [command for command in GIT_READS if argv(command, project) is not None] == [], name
+        (repository / name).unlink()
+    assert argv("git status", project) is not None
+
+
+def test_a_repository_of_other_things_than_files_or_too_large_to_look_at_is_asked_about(project: Path) -> None:
+    repository = project / ".git"
+    os.mkfifo(repository / "refs" / "pipe")
+    assert argv("git log", project) is None
+    (repository / "refs" / "pipe").unlink()
+    for name in ("hooks", "lfs", "modules"):
+        (repository / name).mkdir()
+        (repository / name / "link").symlink_to("/etc")
+    assert argv("git log", project) is not None, "git does not read these"
+    (repository / "objects" / "many").mkdir()
+    for number in range(20_000):
+        os.mknod(repository / "objects" / "many" / str(number))
+    assert argv("git log", project) is None
+
+
+def test_no_planted_program_runs_whatever_the_own_configuration_says(project: Path) -> None:
+    """Signatures, filters and pagers of the person's own settings, with a folder of the project on the PATH."""
+    planted = project / "bin"
+    planted.mkdir()
+    for name in ("gpg", "gpgsm", "ssh-keygen", "less", "pager", "ssh", "git-lfs", "textconv", "git-evil", "sh", "vi"):
+        (planted / name).write_text(f"#!/bin/bash\necho {name} >> {project}/pwned\n")
+        (planted / name).chmod(0o755)
+    signed = subprocess.run(("git", "cat-file", "commit", "HEAD"), cwd=project, capture_output=True, check=True).stdout
+    head, _, message = signed.partition(b"\n\n")
+    head += b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
+    write = ("git", "hash-object", "-t", "commit", "-w", "--stdin")
+    made = subprocess.run(write, cwd=project, input=head + b"\n\n" + message, capture_output=True, check=True).stdout
+    git(project, "update-ref", "HEAD", made.decode().strip())
+    home = project.parent / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text(
+        "[log]\n\tshowSignature = true\n[pretty]\n\tsigned = %G? %GK %h\n[format]\n\tpretty = signed\n"
+        '[core]\n\tpager = less\n[pager]\n\tlog = less\n[filter "lfs"]\n\tclean = git-lfs\n\tprocess = git-lfs x\n'
+        '[diff "x"]\n\ttextconv = textconv\n\tcommand = git-lfs\n'
+    )
+    (project / ".gitattributes").write_text("a filter=lfs diff=x\n")
+    os.utime(project / "a", (1, 1))
+    environment = {"PATH": f"{planted}:bin:.:{ENVIRONMENT['PATH']}", "HOME": str(home)}
+    subprocess.run(("git", "log", "-p"), cwd=project, env=environment, capture_output=True)
+    ran = project / "pwned"
+    assert set(ran.read_text().split()) >= {"gpg", "git-lfs"}, "without care they do"
+    ran.unlink()
+    os.utime(project / "a", (2, 2))
+    cleaned = {**environment, "PATH": path_outside(environment["PATH"], outside=project)}
+    for command in (*GIT_READS, "git log -p --pretty=signed", "git show --stat", "git log --pretty=fuller"):
+        words = argv(command, project, env=environment)
+        assert isinstance(words, tuple)
+        subprocess.run(words, cwd=project, env=cleaned, capture_output=True, stdin=subprocess.DEVNULL)
+        assert not ran.exists(), command
 
 
 def test_a_usual_configuration_is_no_reason_to_ask() -> None:

@@ -8,15 +8,22 @@ asked. The person's own configuration is trusted.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from nca.tools.shell.command_words import word_set
 
-_GLOBAL = (
-    *("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit"),
+_PROGRAMS = (
+    "core.hooksPath core.pager core.editor core.askPass core.sshCommand core.alternateRefsCommand credential.helper"
+    " diff.external gpg.program gpg.openpgp.program gpg.x509.program gpg.ssh.program gpg.ssh.defaultKeyCommand"
 )
+"""Keys that name what git may start, also in the person's own configuration. Reading needs none of it."""
+_SETTINGS = (
+    *("core.fsmonitor=false", "log.showSignature=false", "safe.bareRepository=explicit", "protocol.allow=never"),
+    *(f"{key}={os.devnull}" for key in _PROGRAMS.split()),
+)
+_GLOBAL = ("--no-pager", "--no-optional-locks", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _SHOWS = (
     "-p -u --patch -s --no-patch --stat --numstat --shortstat --summary --name-only --name-status --oneline --graph"
     " --all --decorate --no-decorate --no-merges --merges --reverse --follow --first-parent --abbrev-commit --no-color"
@@ -49,7 +56,7 @@ _READS: dict[str, frozenset[str]] = {
 }
 _WITHOUT_OPERANDS = frozenset({"branch", "tag", "remote"})
 """With an operand these create something."""
-_PLAIN_DIFF = frozenset({"log", "show", "diff"})
+_ADDED = dict.fromkeys(("log", "show", "diff"), ("--no-ext-diff", "--no-textconv")) | {"blame": ("--no-textconv",)}
 _LOOKS_INTO_MODULES = frozenset({"status", "diff"})
 _HARMLESS_KEYS = {
     "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol",
@@ -63,9 +70,16 @@ _HARMLESS_KEYS = {
     "commit": "gpgsign",
     "fetch": "prune",
 }
-_CHECKS_SIGNATURES = "%G"
-"""A format placeholder that makes git run the signature checker."""
+_PLAIN_FORMAT = re.compile(
+    r"(?:[^%]|%[-+ ]?(?:[HhTtPpdDSsfbBNnm%]|[ac][nNeElLdDrtisIh]|g[dDsnNeE]|x[0-9a-fA-F]{2}"
+    r"|C(?:red|green|blue|reset|\([a-z0-9#, ]*\))|[<>]{1,2}\|?\([a-z0-9, ]+\)))*"
+)
+"""A format without placeholders that start a program: %G?, %+GK and others check a signature, %(describe) runs git."""
 _LARGEST_CONFIG_BYTES = 262_144
+_MOST_ENTRIES = 20_000
+"""git packs loose objects from 6,700 on (gc.auto). Looking at this many takes 30 ms."""
+_NOT_READ = frozenset({"hooks", "lfs", "modules", "annex"})
+"""Folders of a repository that reading does not look into."""
 
 
 def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str, ...] | None:
@@ -74,17 +88,18 @@ def git_words(words: Sequence[str], *, root: Path, directory: Path) -> tuple[str
     if not words or words[0] not in _READS or not _is_harmless_repository(root, directory, words[0]):
         return None
     name, rest = words[0], words[1:]
-    if (name == "stash" and rest != ("list",)) or any(_CHECKS_SIGNATURES in word for word in rest):
+    if name == "stash" and rest != ("list",):
         return None
     for word in rest:
+        if not word.startswith("--date=") and not _PLAIN_FORMAT.fullmatch(word):
+            return None
         if word.startswith("-"):
             if not _takes(_READS[name], word):
                 return None
         elif name in _WITHOUT_OPERANDS:
             return None
-    added: tuple[str, ...] = ("--no-ext-diff", "--no-textconv") if name in _PLAIN_DIFF else ()
-    added += ("--ignore-submodules=all",) if name in _LOOKS_INTO_MODULES else ()
-    return (*_GLOBAL, name, *added, *rest)
+    modules = ("--ignore-submodules=all",) if name in _LOOKS_INTO_MODULES else ()
+    return (*_GLOBAL, name, *_ADDED.get(name, ()), *modules, *rest)
 
 
 def _takes(options: frozenset[str], word: str) -> bool:
@@ -118,7 +133,7 @@ def _is_plain(repository: Path) -> bool:
     if repository.is_symlink() or not repository.is_dir():
         return False
     try:
-        if any(entry.is_symlink() for entry in repository.iterdir()):
+        if not _holds_only_files(repository):
             return False
         elsewhere = ("commondir", "config.worktree", "objects/info/alternates", "info/grafts")
         if any((repository / name).exists() for name in elsewhere):
@@ -127,6 +142,22 @@ def _is_plain(repository: Path) -> bool:
         return config.stat().st_size <= _LARGEST_CONFIG_BYTES and only_harmless_keys(config.read_bytes())
     except OSError:
         return False
+
+
+def _holds_only_files(repository: Path) -> bool:
+    """Whether there are only folders and ordinary files in it, as far as git reads; a link could show another one."""
+    count, folders = 0, [str(repository)]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                count += 1
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if count > _MOST_ENTRIES or not (is_folder or entry.is_file(follow_symlinks=False)):
+                    return False
+                if is_folder and not (folder == str(repository) and entry.name in _NOT_READ):
+                    folders.append(entry.path)
+    return True
 
 
 def only_harmless_keys(config: bytes) -> bool:

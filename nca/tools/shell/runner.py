@@ -15,7 +15,7 @@ from nca.context.admission import LeftOut
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
 from nca.tools.files.workspace import shown
-from nca.tools.programs import find_shell
+from nca.tools.programs import find_shell, path_outside
 from nca.tools.shell.environment import command_environment
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
@@ -137,7 +137,8 @@ class CommandRunner:
     ) -> CommandResult:
         """Run a command to its end. Raises ToolError. If cancelled, stops the command.
 
-        argv             run this without a shell; the command must be exactly these words
+        argv             run this without a shell, and with no program of the project on the PATH; the command must be
+                         exactly these words
         timeout_seconds  0: use the setting
         on_output        called with each piece of output, unsanitized
         """
@@ -151,6 +152,9 @@ class CommandRunner:
         def start(note: int) -> Start:
             script = (self._shell(), "-c", _SCRIPT.format(note=note), "nca", command)
             environment = {**self.environment(), "PWD": str(directory)}
+            if argv:
+                # Nobody was asked, so what it starts must not be the project's.
+                environment["PATH"] = path_outside(environment["PATH"], outside=self.root)
             return Start(self._wrap(argv or script, directory), directory, environment)
 
         try:
