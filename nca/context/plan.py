@@ -33,6 +33,9 @@ from nca.context.view import Range, Summary, View
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
 
+STAGE_ROUNDS = 2
+"""The stages run once more where the exact count is larger than theirs: repairs of a foreign log may add up."""
+
 T = TypeVar("T")
 Question = SummaryRequest | StageRequest
 Asking = Generator[Question, Any, T]
@@ -177,18 +180,25 @@ class Planning:
             yield from self._measured("trim", self.trim(most=settings.max_turns))
         elif self.draft.tokens <= self.target:
             return
-        for stage in settings.stages:
-            if self.draft.tokens <= (self.reach if stage == "truncate" else max(self.target, self.floor)):
+        for _ in range(STAGE_ROUNDS):
+            yield from self._stages()
+            fix_pointers(self.draft)
+            expected = self.draft.tokens
+            tokens = self.draft.settle()
+            if tokens <= max(expected, self.target):
                 break
-            yield from self._measured(stage, self._stage(stage))
-        fix_pointers(self.draft)
-        tokens = self.draft.settle()
         # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
         if self.draft.tokens > (self.reach if "truncate" in settings.stages else self.limit):
             fit(self.draft, settings, self.reach, self.budget)
         if self.draft.tokens > self.limit:
             fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)
+
+    def _stages(self) -> Asking[None]:
+        for stage in self.job.settings.stages:
+            if self.draft.tokens <= (self.reach if stage == "truncate" else max(self.target, self.floor)):
+                break
+            yield from self._measured(stage, self._stage(stage))
 
     def work_on(self, first: int, last: int) -> Asking[None]:
         """Summarize messages first … last alone."""

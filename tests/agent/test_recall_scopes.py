@@ -24,7 +24,7 @@ def test_rules_and_decisions_are_sentences_with_their_message() -> None:
         Message("user", "Hello. Never edit the vendor folder. How are you?"),
         Message("assistant", "I decided to use SQLite because it is one file. Fine."),
     )
-    assert listed(log, "rules") == [(1, "Never edit the vendor folder.")]
+    assert listed(log, "rules") == [(1, "Hello. Never edit the vendor folder. How are you?")]
     assert [seq for seq, text in listed(log, "decisions") if "SQLite" in text] == [2]
 
 

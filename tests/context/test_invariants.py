@@ -116,7 +116,8 @@ def test_system_first_and_newest_user_whole(messages: list[Message], window: int
     if newest is None:
         return
     message = messages[newest - 1]
-    own = meter.scaled(history.run_tokens(newest, newest))
+    own = sum(history.run_tokens(seq, seq) for seq, one in enumerate(messages, 1) if one.role == "system")
+    own = meter.scaled(own + history.run_tokens(newest, newest))
     if isinstance(message.content, str) and message.content.strip() and own < budget.budget_tokens // 2:
         assert message.content in [row["content"] for row in request if row["role"] == "user"]
 

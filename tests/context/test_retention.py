@@ -10,7 +10,8 @@ from tests.context.logs import history_of
 from tests.context.samples import assistant, compacted, step, talk, user
 
 WORK = [
-    user("Fix the parser. Never touch i18n.py."),
+    user("Never touch i18n.py."),
+    user("Fix the parser."),
     *step("a", "done", "write_file", path="src/a.py", content="x"),
     assistant("Done."),
     user("And now the lexer."),

@@ -18,14 +18,15 @@ from nca.context.tokens import text_tokens
 
 class Kind(IntEnum):
     """What a piece is, by how it can be had again: rules, words and decisions from nobody, state at the price of work,
-    narrative in part, contents with one call."""
+    errors that were fixed and narrative in part, contents with one call."""
 
     RULE = 1
     WORDS = 2
     DECISION = 3
     STATE = 4
-    NARRATIVE = 5
-    CONTENTS = 6
+    ERRORS = 5
+    NARRATIVE = 6
+    CONTENTS = 7
 
 
 LAST_PROTECTED = Kind.DECISION
@@ -48,16 +49,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`lines`: the pieces that stay, each in the form that fitted; `left_out`: how many of each kind went.
-
-    room, ceiling  what was given out, in raw tokens
-    """
+    """`lines`: the pieces that stay, each in the form that fitted; `left_out`: how many of each kind went."""
 
     lines: tuple[tuple[Piece, str], ...]
     tokens: int
     left_out: dict[Kind, int]
-    room: int
-    ceiling: int
 
 
 def line_tokens(text: str) -> int:
@@ -81,7 +77,6 @@ def allocate(
     lower    what narrative and contents may take together; None: all that is left
     caps     upper bounds that a person set for a kind; 0: none
     """
-    given = room, ceiling
     taken: dict[int, int] = {}
     tokens = 0
     for kind in Kind:
@@ -106,7 +101,7 @@ def allocate(
     for index, piece in enumerate(pieces):
         if index not in taken:
             left_out[piece.kind] = left_out.get(piece.kind, 0) + 1
-    return Chosen(tuple(lines), tokens, left_out, given[0], given[1])
+    return Chosen(tuple(lines), tokens, left_out)
 
 
 def _steps(own: Sequence[tuple[int, Piece]]) -> list[tuple[int, int, int]]:

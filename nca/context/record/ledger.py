@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from nca.context.file_reads import arguments_of, file_use, main_argument
-from nca.context.record.outcomes import Outcome, command_of, kind_of_command, outcome_of, says_little
+from nca.context.record.outcomes import Outcome, command_of, essence_of, kind_of_command, outcome_of, says_little
 from nca.context.record.statements import Stated, stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
@@ -169,7 +169,7 @@ def _note_call(seq: int, call: ToolCall, result: Message, ledger: dict[str, dict
     if command and outcome.text != "not run" and not (outcome.text == "ok" and says_little(kind)):
         _note_outcome(kind, command, seq, outcome, ledger)
     if outcome.is_failure:
-        _note_failure(kind, command.split("\n", 1)[0][:COMMAND_CHARS] or call.name, seq, outcome, ledger)
+        _note_failure(kind, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, ledger)
     elif outcome.text != "not run":
         _fix(kind, ledger)
 
@@ -201,10 +201,9 @@ def _note_attachment(part: AttachmentPart, seq: int, ledger: dict[str, dict[str,
 
 def _note_outcome(kind: str, command: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
     """The last outcome of this kind of command, in place of the one before."""
-    first_line = " ".join(command.split("\n", 1)[0].split())[:COMMAND_CHARS]
     verdict = "failed" if outcome.is_failure else "ok"
     ledger[OUTCOMES].pop(kind, None)
-    ledger[OUTCOMES][kind] = f"{seq}\t{kind}\t{first_line} → {outcome.text}\t{verdict}"
+    ledger[OUTCOMES][kind] = f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
 
 
 def _added(before: str, after: str) -> str:

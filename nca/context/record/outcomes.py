@@ -54,7 +54,8 @@ _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
 _WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _VERSION = re.compile(r"[\d.]+\Z")
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\\\.|[^\"\\\\])*\"")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_CHANGE_FOLDER = re.compile(r"\A(?:cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,14 @@ def kind_of_command(command: str) -> str:
     kinds = [kind for part in re.split(r"&&|\|\||[;|\n]", plain) if (kind := _kind_of_part(part.split()))]
     working = [kind for kind in kinds if not says_little(kind)]
     return (working or kinds or [""])[-1]
+
+
+def essence_of(command: str) -> str:
+    """The line of a command that it is about, in one line, without the change of folder before it."""
+    lines = [line.strip() for line in command.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")] or [command.strip()]
+    line = next((line for line in lines if not says_little(kind_of_command(line))), lines[0])
+    return " ".join(_CHANGE_FOLDER.sub("", line).split())
 
 
 def says_little(kind: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
-from nca.context.record.allocation import Kind, Piece, from_both_ends
+from nca.context.record.allocation import Kind, Piece, from_both_ends, line_tokens
 from nca.context.record.ledger import (
     ANSWERS,
     DECISIONS,
@@ -70,8 +70,11 @@ T = TypeVar("T")
 Lines = Mapping[str, Sequence[str]]
 
 
-def pieces_of(ledger: Lines) -> list[Piece]:
-    """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else."""
+def pieces_of(ledger: Lines, *, error_tokens: int = 0) -> list[Piece]:
+    """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else.
+
+    error_tokens  raw tokens of errors that were fixed and yet come before narrative
+    """
     return [
         *_said(ledger, Kind.RULE, Section.RULES),
         *_said(ledger, Kind.WORDS, Section.WORDS),
@@ -80,6 +83,7 @@ def pieces_of(ledger: Lines) -> list[Piece]:
         *_newest_first(ledger, Section.STEPS),
         *_newest_first(ledger, Section.ANSWERS),
         *_places(ledger),
+        *_fixed(ledger, error_tokens),
     ]
 
 
@@ -135,8 +139,14 @@ def _places(ledger: Lines) -> Iterator[Piece]:
         for start in range(0, len(values), LISTED):
             listed = BETWEEN.join(values[start : start + LISTED])
             yield Piece(Kind.CONTENTS, Section.PLACES, 1_000 * row + start, (f"- {label}: {listed}",))
+
+
+def _fixed(ledger: Lines, tokens: int) -> Iterator[Piece]:
+    """Errors that were fixed, the newest first: as far as `tokens` reach they are a kind of their own."""
     for place, (seq, text) in _reversed(list(texts(ledger, FIXED))):
-        yield Piece(Kind.CONTENTS, Section.PLACES, 10_000 + place, (f"- ({seq}) {text}" if seq else f"- {text}",))
+        line = f"- ({seq}) {text}" if seq else f"- {text}"
+        tokens -= line_tokens(line)
+        yield Piece(Kind.ERRORS if tokens >= 0 else Kind.CONTENTS, Section.PLACES, 10_000 + place, (line,))
 
 
 def _named(text: str) -> str:

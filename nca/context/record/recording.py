@@ -7,8 +7,8 @@ all of the room is used wherever there is material.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
@@ -33,6 +33,8 @@ STATE_PART = 8
 """Where new results are cut, an eighth of the room is kept for the state of the work."""
 NARRATIVE_PART = 5
 """Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
+SMALL_ROOM_TOKENS, ERRORS_PART = 4_000, 8
+"""Errors that were fixed get an eighth of what a room has above this many tokens, before the newest steps do."""
 WORDS_CAP_PART, STATE_CAP_PART = 10, 20
 """Where a person set a bound for words or state, it is also a tenth or a twentieth of the budget at most."""
 SLACK_TOKENS = 24
@@ -70,6 +72,8 @@ class Record:
     gone: list[Block]
     ledger: Ledger
     chosen: Chosen
+    give: Callable[[Ledger], Chosen]
+    """Give the same room out for another ledger."""
     prose: tuple[str, ...] = ()
     """Of summaries of other programs among the messages."""
 
@@ -78,8 +82,7 @@ class Record:
         if not named:
             return self
         ledger = facts.merge([self.ledger, named])
-        chosen = allocate(pieces_of(ledger), self.chosen.room, self.chosen.ceiling)
-        return Record(self.gone, ledger, chosen, self.prose)
+        return replace(self, ledger=ledger, chosen=self.give(ledger))
 
 
 class Recording:
@@ -94,6 +97,7 @@ class Recording:
             Kind.STATE: min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART),
         }
         self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
+        self.absorbed_raw = sum(map(draft.part_raw, self.absorbed))
         self.movable = [block for block in draft.blocks() if not block.is_locked]
         self._aims = target_tokens, ceiling_tokens
         self._prose_raw = 0
@@ -136,6 +140,10 @@ class Recording:
         going = self.movable[: len(self.movable) - len(kept)]
         return self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept))
 
+    def record_raw(self, record: Record) -> int:
+        """Raw tokens of the record with the prose that was set aside for it."""
+        return record.chosen.tokens + self.frame + self._prose_raw
+
     def _restore(self, kept: Sequence[Block], room: int) -> None:
         """Show the newest results again that an earlier stage cleared, as far as there is room."""
         for block in reversed(kept):
@@ -164,15 +172,19 @@ class Recording:
         parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
         ledger = facts.without_old_steps(facts.merge(parts), newest)
         lower = room // NARRATIVE_PART if is_first else room
-        chosen = allocate(pieces_of(ledger), room, ceiling, lower=lower, caps=self.caps)
-        return Record(gone, ledger, chosen, tuple(prose for prose, _ in foreign if prose))
+        error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
+
+        def give(ledger: Ledger) -> Chosen:
+            return allocate(pieces_of(ledger, error_tokens=error_tokens), room, ceiling, lower=lower, caps=self.caps)
+
+        return Record(gone, ledger, give(ledger), give, tuple(prose for prose, _ in foreign if prose))
 
     def _ceiling(self, kept: Sequence[Block]) -> int:
         return self.rooms.ceiling - self.frame - self._prose_raw - raw_of(kept)
 
     def _rooms(self) -> Rooms:
         draft, ratio = self.draft, self.draft.meter.calibration.ratio
-        staying = draft.raw - raw_of(self.movable) - sum(map(draft.part_raw, self.absorbed))
+        staying = draft.raw - raw_of(self.movable) - self.absorbed_raw
         extra = draft.meter.total(draft.raw) - draft.raw * ratio
         target, ceiling = (int((aim - extra) / ratio) - staying for aim in self._aims)
         return Rooms(target, max(target, ceiling))

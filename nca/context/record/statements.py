@@ -41,8 +41,13 @@ MOST_NAMES = 200
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """words: what a person said, without its rules, at most one text; answer: how an answer begins, at most one text;
-    names: (name, the words around it)."""
+    """What a message says, by kind.
+
+    rules   sentences, or the whole of a short message with one
+    words   what a person said besides, at most one text
+    answer  how an answer begins, at most one text
+    names   (name, the words around it)
+    """
 
     rules: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -85,6 +90,9 @@ def _said(text: str, urls: tuple[str, ...], names: tuple[tuple[str, str], ...]) 
     if says_nothing(text):
         return Stated(urls=urls, names=names)
     rules = _rules(text)
+    if rules and len(text) <= MAX_RULE_CHARS:
+        # Sentences of a short message explain each other.
+        return Stated(rules=(text,), urls=urls, names=names)
     rest = text
     for rule in rules:
         rest = rest.replace(rule, " ", 1)

@@ -52,12 +52,13 @@ def summarize(
     prose_raw = _prose_room(recording, job, older) if job.has_summarizer else 0
     held = within([part.prose for part in recording.absorbed if part.prose], _most_prose(recording, prose_raw))
     held_raw = text_tokens(held) if held else 0
-    record = recording.choose(held_raw) if older is None else recording.record_of(list(older), *_all(recording))
-    if raw_of(record.gone) < SMALLEST_STRETCH_TOKENS:
+    reserved_raw = max(prose_raw, held_raw)
+    if older is None:
+        record = _first_worth_it(recording, reserved_raw, held_raw)
+    else:
+        record = recording.record_of(list(older), *_all(recording))
+    if not _is_worth_it(recording, record):
         return None
-    reserved_raw = max(prose_raw, held_raw) if prose_raw else held_raw
-    if prose_raw and older is None:
-        record = recording.choose(reserved_raw)
     gone_raw = raw_of(record.gone)
     is_first, is_whole = _position(draft, recording.absorbed, record.gone)
     earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
@@ -74,7 +75,7 @@ def summarize(
     written_raw = text_tokens(written.prose) if written.prose else 0
     if older is None and written_raw < reserved_raw:
         # The prose is shorter than it might have been: lines and the newest steps get what is left.
-        record = recording.choose(written_raw)
+        record = _first_worth_it(recording, written_raw, reserved_raw, held_raw)
     record = record.with_named(named)
     leaving: list[Part] = [*(recording.absorbed if is_whole else ()), *record.gone]
     own = settings.summarize
@@ -127,6 +128,22 @@ def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:
             messages += [shown] if shown is not None else []
     messages = repair(messages, draft.meter.provider)
     return messages if sum(map(message_tokens, messages)) <= room_raw else []
+
+
+def _first_worth_it(recording: Recording, *prose_raws: int) -> Record:
+    """The record with the first of these lengths of prose with which enough goes; else the last one."""
+    for prose_raw in prose_raws:
+        record = recording.choose(prose_raw)
+        if _is_worth_it(recording, record):
+            break
+    return record
+
+
+def _is_worth_it(recording: Recording, record: Record) -> bool:
+    """Whether enough goes for a record, be it messages or what an earlier record need not say any more."""
+    gone_raw = raw_of(record.gone)
+    saved_raw = gone_raw + recording.absorbed_raw - recording.record_raw(record)
+    return bool(gone_raw) and max(gone_raw, saved_raw if recording.absorbed else 0) >= SMALLEST_STRETCH_TOKENS
 
 
 def _prose_room(recording: Recording, job: SummaryJob, older: Sequence[Block] | None) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.record.allocation import allocate
+from nca.context.record.allocation import Kind, allocate
 from nca.context.record.ledger import (
     ANSWERS,
     FAILING,
@@ -63,11 +63,40 @@ def rendered(ledger: Ledger) -> str:
 
 
 def test_rules_stand_apart_and_nothing_is_said_twice() -> None:
-    ledger = extract(log(said("Fix the parser. Never touch i18n.py. The docs run on port 8417.")))
+    words = "It reads every token and keeps its position. " * 9
+    ledger = extract(log(said(f"Fix the parser. {words}Never touch i18n.py. The docs run on port 8417.")))
     assert texts(ledger, RULES) == ["Never touch i18n.py."]
-    assert texts(ledger, WORDS) == ["Fix the parser. The docs run on port 8417."]
+    assert texts(ledger, WORDS) == [f"Fix the parser. {words}The docs run on port 8417."]
     text = rendered(ledger)
     assert text.count("i18n.py") == text.count("8417") == 1
+
+
+def test_a_short_message_with_a_rule_stays_whole() -> None:
+    """Its sentences explain each other: "revert that" says nothing without what should stand there instead."""
+    text = "Actually, can you revert that? I want to move those files to their final place."
+    ledger = extract(log(said(text)))
+    assert texts(ledger, RULES) == [text]
+    assert WORDS not in ledger
+
+
+def test_a_command_that_only_looks_is_no_state_whatever_it_looks_for() -> None:
+    """An escaped character in quotes once ended them, and what it searched for was taken for programs."""
+    command = 'cd /work/app && grep -n "fileCommands\\|expandSlash" src/*.ts'
+    assert OUTCOMES not in extract(log(*did("bash", "12: a", command=command)))
+
+
+def test_an_outcome_names_the_line_that_the_command_is_about() -> None:
+    command = '# Fix the imports\ncd "/work/my app" && npm run check 2>&1 | tail -5'
+    ledger = extract(log(*did("bash", "ok", command=command)))
+    assert "- `npm run check 2>&1 | tail -5` → ok" in rendered(ledger)
+
+
+def test_errors_that_were_fixed_come_before_narrative_as_far_as_they_are_given_room() -> None:
+    failed = did("bash", "src/a.ts(3,5): error TS2304: no name a", is_error=True, command="npx tsc")
+    ledger = extract(log(*failed, *did("bash", "ok", command="npx tsc")))
+    for tokens, kind in ((0, Kind.CONTENTS), (99, Kind.ERRORS)):
+        pieces = pieces_of(ledger, error_tokens=tokens)
+        assert {piece.kind for piece in pieces if "TS2304" in piece.forms[0]} == {kind}
 
 
 def test_fillers_commands_and_repeated_words_are_left_out() -> None:
@@ -76,7 +105,8 @@ def test_fillers_commands_and_repeated_words_are_left_out() -> None:
 
 
 def test_a_rule_that_points_back_keeps_what_it_points_to() -> None:
-    ledger = extract(log(said("The bucket is hum-7. Remember this.")))
+    words = "It reads every token and keeps its position. " * 9
+    ledger = extract(log(said(f"{words}The bucket is hum-7. Remember this.")))
     assert texts(ledger, RULES) == ["The bucket is hum-7.", "Remember this."]
 
 
