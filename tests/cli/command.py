@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from nca.testing.provider import Provider
+
+WINDOW_TOKENS = 4_000
 SAFE = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
 
 
@@ -14,6 +17,15 @@ def environment(home: Path, **extra: str) -> dict[str, str]:
     """No key of the machine's gets in, and nothing is written outside `home`."""
     kept = {name: os.environ[name] for name in SAFE if name in os.environ}
     return {**kept, "HOME": str(home), "NCA_HOME": str(home / "nca"), "PYTHONUTF8": "1", **extra}
+
+
+def keys(provider: Provider) -> dict[str, str]:
+    """What `nca` needs in its environment to talk to this provider."""
+    return {
+        "OPENAI_API_BASE": provider.url,
+        "OPENAI_API_KEY": "k",
+        "NCA_MODEL__CONTEXT_WINDOW": str(WINDOW_TOKENS),
+    }
 
 
 def nca(

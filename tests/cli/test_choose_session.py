@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nca.sessions import Store
 from nca.testing.provider import Provider
-from tests.cli.command import environment
+from tests.cli.command import environment, keys
 from tests.sessions.samples import said
 from tests.sessions.test_lock import other_process
 from tests.terminal.tty import ROOT, Tty
@@ -21,33 +20,16 @@ from tests.testing.forks import forked
 CTRL_D = "\x04"
 
 
-def echo(request: dict[str, Any]) -> str:
-    return f"You said: {request['messages'][-1]['content'][:40]}"
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider(echo, window_tokens=4_000) as running:
-        yield running
-
-
-def keys(provider: Provider) -> dict[str, str]:
-    return {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k", "NCA_MODEL__CONTEXT_WINDOW": "4000"}
-
-
 @pytest.fixture
 def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
-    started: list[Tty] = []
+    with ExitStack() as opened:
 
-    def begin(*arguments: str) -> Tty:
-        env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
-        tty = ForkedTty(["nca", "loop", "-m", "openai/test-model", *arguments], environment=env)
-        started.append(tty)
-        return tty
+        def begin(*arguments: str) -> Tty:
+            env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
+            loop = ["nca", "loop", "-m", "openai/test-model", *arguments]
+            return opened.enter_context(ForkedTty(loop, environment=env))
 
-    yield begin
-    for tty in started:
-        tty.close()
+        yield begin
 
 
 @contextmanager

@@ -125,8 +125,7 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
 ) -> None:
     shutil.copytree(talk[0] / "nca", tmp_path / "nca")
     env = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url, PYTHONPATH=str(ROOT))
-    tty = ForkedTty(["nca", "--resume", talk[1], "--model", "openai/plain"], environment=env)
-    try:
+    with ForkedTty(["nca", "--resume", talk[1], "--model", "openai/plain"], environment=env) as tty:
         tty.sees("Resuming")
         for number, (wait, name) in enumerate(WAITS.items(), 1):
             if wait == "summary":
@@ -153,7 +152,5 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
         tty.send(CTRL_D)
         assert tty.ends() == 0
         assert b"Traceback" not in tty.raw
-    finally:
-        tty.close()
     for wait in WAITS:
         assert f"This is about {wait}." in str(provider.requests[-1]["messages"])

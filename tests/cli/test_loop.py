@@ -6,14 +6,14 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nca.sessions import Store
 from nca.testing.provider import Provider
-from tests.cli.command import environment, nca
+from tests.cli.command import environment, keys, nca
 from tests.terminal.tty import ROOT, Tty
 from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import forked
@@ -21,41 +21,24 @@ from tests.testing.forks import forked
 CTRL_D = "\x04"
 
 
-def echo(request: dict[str, Any]) -> str:
-    return f"You said: {request['messages'][-1]['content'][:40]}"
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider(echo, window_tokens=4_000) as running:
-        yield running
-
-
 @pytest.fixture
 def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
     """Starts `nca` with arguments in a terminal and waits for its prompt; `first` starts it as a shell does."""
-    started: list[Tty] = []
     (tmp_path / "project").mkdir()
+    with ExitStack() as opened:
 
-    def begin(*arguments: str, until: str = " · window ", **extra: str) -> Tty:
-        env = {**environment(tmp_path, **keys(provider), **extra), "PYTHONPATH": str(ROOT)}
-        # Not in this repository, whose instructions may outgrow a window of 4,000 tokens.
-        tty = ForkedTty(["nca", *arguments], environment=env, cwd=tmp_path / "project")
-        started.append(tty)
-        tty.sees(until)
-        if until == "›":
-            # The prompt stands first; the line below it comes with the conversation.
-            tty.sees(" % ")
-        tty.settle()
-        return tty
+        def begin(*arguments: str, until: str = " · window ", **extra: str) -> Tty:
+            env = {**environment(tmp_path, **keys(provider), **extra), "PYTHONPATH": str(ROOT)}
+            # Not in this repository, whose instructions may outgrow a window of 4,000 tokens.
+            tty = opened.enter_context(ForkedTty(["nca", *arguments], environment=env, cwd=tmp_path / "project"))
+            tty.sees(until)
+            if until == "›":
+                # The prompt stands first; the line below it comes with the conversation.
+                tty.sees(" % ")
+            tty.settle()
+            return tty
 
-    yield begin
-    for tty in started:
-        tty.close()
-
-
-def keys(provider: Provider) -> dict[str, str]:
-    return {"OPENAI_API_BASE": provider.url, "OPENAI_API_KEY": "k", "NCA_MODEL__CONTEXT_WINDOW": "4000"}
+        yield begin
 
 
 def leave(tty: Tty) -> int:
@@ -87,10 +70,9 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
 def first(provider: Provider, tmp_path: Path) -> Iterator[Tty]:
     """The first prompt, behind which nothing is open yet."""
     env = {**environment(tmp_path, **keys(provider)), "PYTHONPATH": str(ROOT)}
-    tty = Tty([sys.executable, "-m", "nca", "loop", "--model", "openai/test-model"], environment=env)
-    tty.sees("›")
-    yield tty
-    tty.close()
+    with Tty([sys.executable, "-m", "nca", "loop", "--model", "openai/test-model"], environment=env) as tty:
+        tty.sees("›")
+        yield tty
 
 
 def test_what_is_typed_into_the_first_prompt_is_sent_when_the_rest_is_there(first: Tty) -> None:
@@ -261,8 +243,7 @@ def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
         "from nca.cli.first_run import ensure_weights; from nca.models.choose import Choice;"
         "print('chosen:', ensure_weights(Choice('embedded/qwen2.5-coder-1.5b', why='nothing was found')))"
     )
-    tty = Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)})
-    try:
+    with Tty([sys.executable, "-c", code], environment={**environment(tmp_path), "PYTHONPATH": str(ROOT)}) as tty:
         tty.sees("1, 2 or 3 [1]:")
         assert "1.1 GB" in tty.text()
         tty.line("7")
@@ -271,5 +252,3 @@ def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
         tty.line("3")
         tty.sees("export OPENAI_API_KEY")
         tty.sees("chosen: None")
-    finally:
-        tty.close()

@@ -126,14 +126,11 @@ def test_delete_asks_and_takes_the_long_outputs_along(tmp_path: Path, talk: str)
     assert (done.returncode, "--yes" in done.stderr) == (2, True)
     env = {**environment(tmp_path), "PYTHONPATH": str(ROOT)}
     for answer, said_then in (("n", "Nothing was deleted."), ("y", f"Deleted {talk}.")):
-        tty = Tty([sys.executable, "-m", "nca", "sessions", "delete", talk[:5]], environment=env)
-        try:
+        with Tty([sys.executable, "-m", "nca", "sessions", "delete", talk[:5]], environment=env) as tty:
             tty.sees(f"Permanently delete {talk}, “the talk”, 6 messages?")
             tty.line(answer)
             tty.sees(said_then)
             assert tty.ends() == 0
-        finally:
-            tty.close()
     assert not folder.exists()
     assert nca("sessions", "delete", talk, "--yes", home=tmp_path).returncode == 2
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import termios
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,21 +15,6 @@ from tests.terminal.tty import Tty, chat
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 FILLER = "The parser reads the file and fails. " * 30
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., Tty]]:
-    started: list[Tty] = []
-
-    def begin(*replies: Any, **options: Any) -> Tty:
-        tty = chat(*replies, **options)
-        started.append(tty)
-        tty.sees("›")
-        return tty
-
-    yield begin
-    for tty in started:
-        tty.close()
 
 
 def _last(store: Store) -> Session:
@@ -222,13 +206,10 @@ def test_a_line_of_a_megabyte_is_drawn(start: Callable[..., Tty]) -> None:
 
 
 def test_lines_typed_before_the_first_prompt_are_sent() -> None:
-    tty = chat("One.", "Two.")
-    try:
+    with chat("One.", "Two.") as tty:
         tty.send("first\rsecond\r")
         whole = tty.sees("Two.")
         assert "› first\n\nOne." in whole
-    finally:
-        tty.close()
 
 
 def test_lines_pasted_while_it_works_wait_in_the_prompt(start: Callable[..., Tty]) -> None:

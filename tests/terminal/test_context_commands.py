@@ -139,14 +139,13 @@ def test_the_summary_of_a_preview_opens_in_the_editor(tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text(EDITOR)
     editor.chmod(editor.stat().st_mode | stat.S_IXUSR)
-    tty = chat(
+    with chat(
         *replies(4),
         SUMMARY,
         settings={"context.idle_threshold": 1.0},
         window_tokens=40_000,
         env={"EDITOR": str(editor)},
-    )
-    try:
+    ) as tty:
         for number in range(4):
             tty.line(f"Question {number}. {LONG[:200]}")
             tty.sees(f"Answer {number}.")
@@ -161,13 +160,10 @@ def test_the_summary_of_a_preview_opens_in_the_editor(tmp_path: Path) -> None:
         tty.sees("written by you")
         tty.line("/exit")
         assert tty.ends() == 0
-    finally:
-        tty.close()
 
 
 def test_without_an_editor_the_line_says_what_to_set(tmp_path: Path) -> None:
-    tty = chat(*replies(4), SUMMARY, window_tokens=40_000)
-    try:
+    with chat(*replies(4), SUMMARY, window_tokens=40_000) as tty:
         for number in range(4):
             tty.line(f"Question {number}. {LONG[:200]}")
             tty.sees(f"Answer {number}.")
@@ -175,5 +171,3 @@ def test_without_an_editor_the_line_says_what_to_set(tmp_path: Path) -> None:
         tty.sees("/context accept applies it")
         tty.line("/context edit")
         tty.sees("Set EDITOR, as in")
-    finally:
-        tty.close()

@@ -32,7 +32,7 @@ def test_hostile_texts_from_the_model_its_tools_and_files(tmp_path: Path) -> Non
         "text": "\n\n".join(f"- a{payload}b" for payload in SENDABLE) + "\n\nThe end of it.",
         "reasoning": "x\x1b[1337m",
     }
-    tty = chat(
+    with chat(
         listing,
         search,
         answer,
@@ -42,8 +42,7 @@ def test_hostile_texts_from_the_model_its_tools_and_files(tmp_path: Path) -> Non
         banner=["".join(SENDABLE)],
         settings={"terminal.show_reasoning": True},
         columns=120,
-    )
-    try:
+    ) as tty:
         tty.line("go")
         tty.sees("The end of it.")
         for line in ("/show", "/show 2", "/show thoughts", "/context", "/context show 3", "/copy x\x1b", "/sessions"):
@@ -57,31 +56,23 @@ def test_hostile_texts_from_the_model_its_tools_and_files(tmp_path: Path) -> Non
         tty.settle()
         assert leaks(tty.raw) == []
         assert len(tty.raw) > 20_000
-    finally:
-        tty.close()
 
 
 def test_hostile_output_of_a_command(tmp_path: Path) -> None:
     (tmp_path / "hostile").write_bytes("\n".join(PAYLOADS).encode("utf-8", "replace"))
-    tty = chat("ok", directory=str(tmp_path))
-    try:
+    with chat("ok", directory=str(tmp_path)) as tty:
         tty.line("!cat hostile; printf 'the \\033]0;1337\\007end\\n'")
         tty.sees("the end")
         tty.settle()
         assert leaks(tty.raw) == []
-    finally:
-        tty.close()
 
 
 def test_code_longer_than_the_window_is_whole_in_the_scrollback() -> None:
     code = "\n".join(f"value_{number} = {number}" for number in range(120))
-    tty = chat(f"Here:\n\n```python\n{code}\n```\n\nThe end.", rows=12)
-    try:
+    with chat(f"Here:\n\n```python\n{code}\n```\n\nThe end.", rows=12) as tty:
         tty.line("go")
         whole = tty.sees("The end.")
         assert re.findall(r"^value_(\d+) = \1$", whole, re.MULTILINE) == [str(number) for number in range(120)]
-    finally:
-        tty.close()
 
 
 def test_a_change_that_nobody_was_asked_about_is_drawn(tmp_path: Path) -> None:
@@ -90,20 +81,16 @@ def test_a_change_that_nobody_was_asked_about_is_drawn(tmp_path: Path) -> None:
     write = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "one\nthree\n"}}
     change = {"tool": "edit_file", "arguments": {"path": "a.txt", "old_text": "three", "new_text": "four"}}
     settings = {"agent.permission": "accept-edits"}
-    tty = chat(read, write, change, "Done so.", directory=str(tmp_path), settings=settings)
-    try:
+    with chat(read, write, change, "Done so.", directory=str(tmp_path), settings=settings) as tty:
         tty.line("go")
         whole = tty.sees("Done so.")
         assert whole.count("  -two\n  +three\n") == 1
         assert whole.count("  -three\n  +four\n") == 1
-    finally:
-        tty.close()
 
 
 def test_a_window_that_changes_while_an_answer_comes_loses_none_of_it() -> None:
     paragraphs = [f"Paragraph {number} has *some* words in it." for number in range(40)]
-    tty = chat("\n\n".join(["PAUSE", *paragraphs, "The end."]), "again")
-    try:
+    with chat("\n\n".join(["PAUSE", *paragraphs, "The end."]), "again") as tty:
         tty.line("go")
         for columns, rows in ((60, 20), (40, 10), (120, 40), (90, 24)) * 3:
             tty.resize(columns, rows)
@@ -112,16 +99,13 @@ def test_a_window_that_changes_while_an_answer_comes_loses_none_of_it() -> None:
         tty.line("again please")
         tty.sees("again")
         assert "Traceback" not in tty.text()
-    finally:
-        tty.close()
 
 
 @pytest.mark.parametrize("how", ["setting", "terminal"])
 def test_a_screen_reader_gets_words_and_nothing_that_moves(tmp_path: Path, how: str) -> None:
     write = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "text\n"}}
     plain = {"settings": {"terminal.plain": True}} if how == "setting" else {"env": {"TERM": "dumb"}}
-    tty = chat(write, "Written.", write, "Not written.", directory=str(tmp_path), **plain)
-    try:
+    with chat(write, "Written.", write, "Not written.", directory=str(tmp_path), **plain) as tty:
         tty.sees(">")
         tty.line("write it")
         tty.sees("Allow it? y once, s for this session, a always here")
@@ -139,5 +123,3 @@ def test_a_screen_reader_gets_words_and_nothing_that_moves(tmp_path: Path, how: 
         assert tty.ends() == 0
         assert b"\x1b" not in tty.raw
         assert (tmp_path / "a.txt").read_text() == "text\n"
-    finally:
-        tty.close()

@@ -63,8 +63,7 @@ def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> 
     (tmp_path / "secret.txt").write_text("hidden words")
     table = {"command": CHANGING.command, "args": CHANGING.args, "env": dict(CHANGING.env)}
     settings, home = {"mcp.servers": {"test": table}}, str(tmp_path)
-    tty = chat("One.", {"error": "no answer"}, "Two.", settings=settings, directory=home, home=home)
-    try:
+    with chat("One.", {"error": "no answer"}, "Two.", settings=settings, directory=home, home=home) as tty:
         tty.sees("›")
         tty.line("/mcp:test:first")
         tty.sees("One.")
@@ -78,8 +77,6 @@ def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> 
         tty.sees("Two.")
         tty.line("exit")
         assert tty.ends() == 0
-    finally:
-        tty.close()
     with Store.open(tmp_path / "store.db") as store:
         info = store.latest()
         assert info is not None
@@ -93,8 +90,7 @@ def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> 
 def test_a_prompt_of_a_server_is_sent_and_its_noise_stays_off_the_screen(tmp_path: Path) -> None:
     server = a_server(how="noisy")
     table = {"command": server.command, "args": server.args, "env": dict(server.env)}
-    tty = chat("It is right.", settings={"mcp.servers": {"test": table}}, directory=str(tmp_path))
-    try:
+    with chat("It is right.", settings={"mcp.servers": {"test": table}}, directory=str(tmp_path)) as tty:
         tty.sees("›")
         tty.line("/mcp:test:review a.py")
         tty.sees("It is right.")
@@ -103,5 +99,3 @@ def test_a_prompt_of_a_server_is_sent_and_its_noise_stays_off_the_screen(tmp_pat
         tty.line("exit")
         assert tty.ends() == 0
         assert "noise" not in tty.text()
-    finally:
-        tty.close()

@@ -18,9 +18,8 @@ SIZES = [(80, 24), (40, 15), (200, 50)]
 def tty(request: pytest.FixtureRequest) -> Iterator[Tty]:
     columns, rows = request.param
     answers = [f"Answer {number}. {LONG}" for number in range(4)]
-    terminal = chat(*answers, SUMMARY, columns=columns, rows=rows, window_tokens=20_000, settings=SETTINGS)
-    yield terminal
-    terminal.close()
+    with chat(*answers, SUMMARY, columns=columns, rows=rows, window_tokens=20_000, settings=SETTINGS) as terminal:
+        yield terminal
 
 
 SETTINGS = {"context.idle_threshold": 1.0, "agent.permission": "auto"}
@@ -86,8 +85,7 @@ def test_help_config_and_tools_are_one_screen(tty: Tty) -> None:
 
 
 def test_another_mode_stands_in_the_toolbar_at_once() -> None:
-    tty = chat("One.", columns=80, rows=24)
-    try:
+    with chat("One.", columns=80, rows=24) as tty:
         tty.sees("›")
         tty.line("/permissions plan")
         tty.sees("only reads")
@@ -97,5 +95,3 @@ def test_another_mode_stands_in_the_toolbar_at_once() -> None:
         tty.sees("for this chat")
         tty.settle()
         assert re.search(r"k +accept-edits", "\n".join(tty.shown()))
-    finally:
-        tty.close()

@@ -18,10 +18,9 @@ _CODE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\s")
 
 def test_two_hundred_sizes_while_an_answer_streams(tmp_path: Path) -> None:
     rng = random.Random(7)
-    tty = chat(
+    with chat(
         " ".join(WORDS), "Still here.", home=str(tmp_path), window_tokens=200_000, piece_seconds=STEP_SECONDS / 2
-    )
-    try:
+    ) as tty:
         tty.sees("›")
         tty.line("go")
         for _ in range(SIZES):
@@ -34,8 +33,6 @@ def test_two_hundred_sizes_while_an_answer_streams(tmp_path: Path) -> None:
         tty.sees("Still here.")
         tty.send("\x04")
         assert tty.ends() == 0
-    finally:
-        tty.close()
     assert not [word for word in (b"Traceback", b"Exception", b"Unhandled") if word in tty.raw]
     drawn = _CODE.sub(b"", tty.raw).decode("utf-8", "replace")
     assert [word for word in WORDS if word not in drawn] == []

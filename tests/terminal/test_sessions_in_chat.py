@@ -5,32 +5,21 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nca.sessions import Store
 from tests.sessions.samples import said
 from tests.sessions.test_lock import other_process
-from tests.terminal.tty import Tty, chat
+from tests.terminal.tty import Tty, chats
 
 CTRL_C, CTRL_D, ESCAPE, DOWN, TAB = "\x03", "\x04", "\x1b", "\x1b[B", "\t"
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
-    started: list[Tty] = []
-
-    def begin(*replies: Any, **options: Any) -> Tty:
-        tty = chat(*replies, home=str(tmp_path), **options)
-        started.append(tty)
-        tty.sees("›")
-        tty.settle()
-        return tty
-
-    yield begin
-    for tty in started:
-        tty.close()
+    with chats(settles=True, home=str(tmp_path)) as begin:
+        yield begin
 
 
 def filled(home: Path, count: int = 3, **names: str) -> None:

@@ -6,9 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,24 +16,9 @@ from nca.terminal.input.line_kind import is_shell_line, line_kind
 from nca.terminal.shell_line import LAST_LINES, SHOWN_CHARS, ShellLine
 from nca.wire import content_text
 from tests.terminal.stage import a_stage
-from tests.terminal.tty import ROOT, Tty, chat
+from tests.terminal.tty import ROOT, Tty
 
 CTRL_C = "\x03"
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., Tty]]:
-    started: list[Tty] = []
-
-    def begin(*replies: Any, **options: Any) -> Tty:
-        tty = chat(*replies, **options)
-        started.append(tty)
-        tty.sees("›")
-        return tty
-
-    yield begin
-    for tty in started:
-        tty.close()
 
 
 def test_which_lines_are_commands() -> None:

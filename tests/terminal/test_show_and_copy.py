@@ -142,8 +142,7 @@ def test_blocks_of_code() -> None:
 
 
 def test_copying_in_the_chat_is_one_sequence_and_one_line(tmp_path: Path) -> None:
-    tty = chat("Here:\n\n```sh\nls -la\n```\n\nThat's \x1b]0;1337\x07all.", env={"PATH": os.environ["PATH"]})
-    try:
+    with chat("Here:\n\n```sh\nls -la\n```\n\nThat's \x1b]0;1337\x07all.", env={"PATH": os.environ["PATH"]}) as tty:
         tty.line("hi")
         tty.sees("That's all.")
         tty.line("/copy")
@@ -154,8 +153,6 @@ def test_copying_in_the_chat_is_one_sequence_and_one_line(tmp_path: Path) -> Non
         assert sent == [b"Here:\n\n```sh\nls -la\n```\n\nThat's all.", b"ls -la\n"]
         tty.line("/copy 7")
         tty.sees("There are only 1 of that.")
-    finally:
-        tty.close()
 
 
 def test_the_events_of_a_call_are_remembered_within_bounds() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pexpect
 import pyte
@@ -98,6 +99,12 @@ class Tty:
     def close(self) -> None:
         self.process.close(force=True)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _read(self, timeout: float = WAIT_SECONDS) -> bool:
         try:
             data = self.process.read_nonblocking(65_536, timeout)
@@ -114,3 +121,21 @@ def chat(*replies: Any, columns: int = 100, rows: int = 30, env: dict[str, str] 
 
     command = ["tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
     return ForkedTty(command, columns=columns, rows=rows, environment=env)
+
+
+@contextmanager
+def chats(*, settles: bool = False, **always: Any) -> Iterator[Callable[..., Tty]]:
+    """Gives what starts a chat and waits for its prompt, and until it draws no more where it `settles`.
+
+    `always` holds for each chat unless its start says otherwise; all are ended with the context.
+    """
+    with ExitStack() as opened:
+
+        def start(*replies: Any, **options: Any) -> Tty:
+            tty = opened.enter_context(chat(*replies, **{**always, **options}))
+            tty.sees("›")
+            if settles:
+                tty.settle()
+            return tty
+
+        yield start

@@ -26,13 +26,10 @@ def with_editor(tmp_path: Path, body: str, **environment: str) -> Iterator[Tty]:
     editor.write_text(f"#!/bin/sh\n{body}\n")
     editor.chmod(0o755)
     env = environment or {"EDITOR": f"'{editor}' --wait"}
-    tty = chat("Got it.", "Again.", env=env)
-    try:
+    with chat("Got it.", "Again.", env=env) as tty:
         tty.sees("›")
         tty.settle()
         yield tty
-    finally:
-        tty.close()
 
 
 def rewrite(tmp_path: Path, body: str) -> None:

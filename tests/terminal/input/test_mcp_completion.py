@@ -43,9 +43,8 @@ async def test_prompts_and_resources_are_suggested_once_they_are_listed(tmp_path
 
 def test_both_are_completed_in_a_terminal(tmp_path: Path) -> None:
     server = a_server()
-    table = {"command": server.command, "args": server.args, "env": dict(server.env)}
-    tty = chat("Hello.", "It is right.", "Milk.", settings={"mcp.servers": {"test": table}}, directory=str(tmp_path))
-    try:
+    settings = {"mcp.servers": {"test": {"command": server.command, "args": server.args, "env": dict(server.env)}}}
+    with chat("Hello.", "It is right.", "Milk.", settings=settings, directory=str(tmp_path)) as tty:
         tty.sees("›")
         tty.line("hello")
         tty.sees("Hello.")
@@ -65,5 +64,3 @@ def test_both_are_completed_in_a_terminal(tmp_path: Path) -> None:
         tty.sees("Milk.")
         tty.line("exit")
         assert tty.ends() == 0
-    finally:
-        tty.close()

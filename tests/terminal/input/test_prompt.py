@@ -9,11 +9,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.terminal.tty import Tty, chat
+from tests.terminal.tty import Tty, chat, chats
 
 CTRL_C, CTRL_D, CTRL_E, CTRL_J, CTRL_L, CTRL_R, CTRL_W, CTRL_Z = (
     "\x03",
@@ -43,19 +42,8 @@ def pasted(text: str) -> str:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Tty]]:
-    """Starts the chat and waits for its prompt; ended with the test."""
-    started: list[Tty] = []
-
-    def begin(*replies: Any, **options: Any) -> Tty:
-        tty = chat(*replies, **options)
-        started.append(tty)
-        tty.sees("›")
-        tty.settle()
-        return tty
-
-    yield begin
-    for tty in started:
-        tty.close()
+    with chats(settles=True) as begin:
+        yield begin
 
 
 def test_enter_sends_and_three_ways_make_a_new_line(start: Callable[..., Tty]) -> None:
@@ -271,8 +259,7 @@ def test_vi_keys(start: Callable[..., Tty]) -> None:
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (3, 24), (24, 3), (24, 80), (200, 500)])
 def test_windows_of_every_size(size: tuple[int, int], tmp_path: Path) -> None:
     columns, rows = size
-    tty = chat("Hello, **world**.\n\n```py\nx = 1\n```", columns=columns, rows=rows, home=str(tmp_path))
-    try:
+    with chat("Hello, **world**.\n\n```py\nx = 1\n```", columns=columns, rows=rows, home=str(tmp_path)) as tty:
         while b"\x1b[?2004h" not in tty.raw:
             tty.settle()
         for keys in ("@", TAB, CTRL_C, "/", CTRL_C, CTRL_R, "x\x07", pasted("line\n" * 50), CTRL_C):
@@ -285,8 +272,6 @@ def test_windows_of_every_size(size: tuple[int, int], tmp_path: Path) -> None:
         assert tty.ends() == 0
         assert b"Traceback" not in tty.raw
         assert "\n+hi\n" in (tmp_path / "history").read_text()
-    finally:
-        tty.close()
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "screen"}, {"TERM": "bogus-term"}, {"NO_COLOR": "1"}, {"LANG": "C"}])

@@ -15,13 +15,10 @@ LINES = "\n".join(f"line {number}" for number in range(60))
 @contextmanager
 def at_work(*replies: Any, **options: Any) -> Iterator[Tty]:
     """A chat in the midst of an answer that does not go on."""
-    tty = chat("never", *replies, **options)
-    try:
+    with chat("never", *replies, **options) as tty:
         tty.line("SLOW please")
         tty.sees("The first piece.")
         yield tty
-    finally:
-        tty.close()
 
 
 def test_what_is_typed_is_shown_as_the_prompt_will_have_it() -> None:
@@ -66,10 +63,7 @@ def test_a_narrow_window_shows_the_end_of_what_is_typed() -> None:
 
 
 def test_ctrl_d_before_the_program_has_started_leaves() -> None:
-    tty = chat()
-    try:
+    with chat() as tty:
         tty.send(CTRL_D)
         assert tty.ends() == 0
         assert "left with 0" in tty.text()
-    finally:
-        tty.close()

@@ -23,7 +23,7 @@ from nca.terminal.panels.approval_panel import rule_of
 from nca.terminal.panels.key_approval import ApprovalKeys
 from nca.terminal.render.plain import PlainDraw
 from tests.terminal.stage import a_stage
-from tests.terminal.tty import Tty, chat
+from tests.terminal.tty import Tty, chats
 
 CTRL_C, ESCAPE, ENTER = "\x03", "\x1b", "\r"
 ASKED = ApprovalAsked(
@@ -113,20 +113,11 @@ def test_a_rule_names_a_path_as_seen_from_here(tmp_path: Path, monkeypatch: pyte
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
-    started: list[Tty] = []
-    (tmp_path / "project").mkdir()
-
-    def begin(*replies: Any, **options: Any) -> Tty:
-        env = {"NCA_HOME": str(tmp_path / "nca"), "HOME": str(tmp_path)}
-        options = {"directory": str(tmp_path / "project"), "home": str(tmp_path), **options}
-        tty = chat(*replies, env=env, **options)
-        started.append(tty)
-        tty.sees("›")
-        return tty
-
-    yield begin
-    for tty in started:
-        tty.close()
+    home, project = str(tmp_path), tmp_path / "project"
+    project.mkdir()
+    env = {"NCA_HOME": str(tmp_path / "nca"), "HOME": home}
+    with chats(env=env, directory=str(project), home=home) as begin:
+        yield begin
 
 
 def write(name: str, content: str = "one\n") -> dict[str, Any]:

@@ -94,8 +94,7 @@ def test_without_a_terminal_prompt_toolkit_is_not_loaded() -> None:
 
 
 def test_a_dumb_terminal_gets_plain_lines_and_a_plain_prompt() -> None:
-    tty = chat("Hello **there**.", env={"TERM": "dumb"})
-    try:
+    with chat("Hello **there**.", env={"TERM": "dumb"}) as tty:
         tty.sees(">")
         tty.line("hi")
         tty.sees("Hello **there**.")
@@ -107,8 +106,6 @@ def test_a_dumb_terminal_gets_plain_lines_and_a_plain_prompt() -> None:
         tty.line("exit")
         assert tty.ends() == 0
         assert b"\x1b" not in tty.raw
-    finally:
-        tty.close()
 
 
 def test_a_reader_that_goes_away_ends_the_chat() -> None:
@@ -128,10 +125,7 @@ def test_a_reader_that_goes_away_ends_the_chat() -> None:
 
 def test_ctrl_c_in_a_pipe_ends_it() -> None:
     command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": []})]
-    tty = Tty(["/bin/sh", "-c", 'printf "SLOW one\\n" | "$@" | cat', "sh", *command])
-    try:
+    with Tty(["/bin/sh", "-c", 'printf "SLOW one\\n" | "$@" | cat', "sh", *command]) as tty:
         tty.sees("The first piece.")
         tty.send("\x03")
         tty.sees("left with 130")
-    finally:
-        tty.close()
