@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hypothesis import strategies as st
 
 from nca.context.history import History
@@ -84,3 +86,9 @@ def logs(draw: st.DrawFn, max_turns: int = 8) -> list[Message]:
 
 def history_of(messages: list[Message], pins: set[int] | None = None) -> History:
     return History((Entry(seq, message) for seq, message in enumerate(messages, 1)), pins=pins or ())
+
+
+def grow(history: History, messages: Iterable[Message]) -> None:
+    """Go on with these."""
+    for message in messages:
+        history.append(Entry(history.head + 1, message))

@@ -24,6 +24,7 @@ from nca.messages import Entry, Message
 from nca.transcripts import read_transcript
 from nca.wire import messages_from_list
 from tests.context.effort import IS_SEARCH, patient
+from tests.context.logs import grow
 from tests.context.promises import digest, misplaced, newest_problem, refused, too_large
 from tests.context.samples import answering, compacted, contents, sent
 from tests.context.test_transcripts import DATA, MARKER_TOKENS, open_step_raw, untouchable_tokens
@@ -64,8 +65,7 @@ def tried(messages: Sequence[Message], windows: Sequence[int], lengths: Sequence
     """What goes wrong, one line each. The log grows from prefix to prefix, as it does in a session."""
     history, before = History(), digest(messages[: lengths[-1]])
     for length in lengths:
-        for message in messages[history.head : length]:
-            history.append(Entry(history.head + 1, message))
+        grow(history, messages[history.head : length])
         log = messages[:length]
         history.view = View()
         yield from (f"{length} messages as they are: {problem}" for problem in refused(history))

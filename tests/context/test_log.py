@@ -21,7 +21,7 @@ from nca.context.todo import newest_list
 from nca.context.view import Marker, Stub, Verbatim, View
 from nca.errors import StoreDamaged
 from nca.messages import Entry, Message, ToolCall
-from tests.context.logs import history_of, logs
+from tests.context.logs import grow, history_of, logs
 from tests.context.samples import assistant, some, step, talk, user
 
 BUDGET = Budget.of(100_000)
@@ -157,8 +157,7 @@ def test_the_list_of_what_is_to_be_done_is_found_far_back_and_anew() -> None:
     messages = [user(), *wrote(1, open=["a"]), *wrote(2), *long_talk(2 * PAGE)]
     history = History(Log(Kept(messages)), hidden_but(len(messages), len(messages)))
     assert history.newest_list == newest_list(history.entries) == (2, {"open": ["a"]})
-    for message in wrote(3, open=["b"]):
-        history.append(Entry(history.head + 1, message))
+    grow(history, wrote(3, open=["b"]))
     assert history.newest_list == (history.head - 1, {"open": ["b"]})
 
 
@@ -183,8 +182,7 @@ def test_a_history_so_far_does_not_grow(is_stored: bool) -> None:
     now, meter = history.so_far(), Meter()
     before = now.head, now.turns, now.newest_user, now.newest_list, now.view_tokens, meter.used(now)
     shown = request_messages(now)
-    for message in [user("More."), *wrote(3, open=["b"])]:
-        history.append(Entry(history.head + 1, message))
+    grow(history, [user("More."), *wrote(3, open=["b"])])
     assert (now.head, now.turns, now.newest_user, now.newest_list, now.view_tokens, meter.used(now)) == before
     assert request_messages(now) == shown == request_messages(history)[: len(shown)]
 

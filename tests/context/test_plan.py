@@ -23,8 +23,8 @@ from nca.context.tokens import text_tokens
 from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Stub, Summary, View, check_partition, hidden_by
 from nca.errors import ContextDoesNotFit
-from nca.messages import AttachmentPart, Entry, Message, TextPart
-from tests.context.logs import history_of, logs
+from nca.messages import AttachmentPart, Message, TextPart
+from tests.context.logs import grow, history_of, logs
 from tests.context.samples import (
     PROSE,
     agent_turn,
@@ -43,11 +43,6 @@ from tests.context.samples import (
 )
 
 ALONE = [(stage,) for stage in STAGES]
-
-
-def grow(history: History, messages: list[Message]) -> None:
-    for message in messages:
-        history.append(Entry(history.head + 1, message))
 
 
 def refusal(history: History, window: int, stages: tuple[str, ...]) -> ContextDoesNotFit | None:

@@ -15,7 +15,7 @@ from nca.context.rules.untouchable import untouchable
 from nca.context.validate import validate_request
 from nca.context.view import Marker, Range, Summary, Verbatim, View, check_partition, hidden_by
 from nca.messages import Message
-from tests.context.logs import history_of, logs
+from tests.context.logs import grow, history_of, logs
 from tests.context.samples import assistant, some, talk, user
 
 MODEL = "anthropic/claude-sonnet-5-5"
@@ -68,8 +68,7 @@ def test_a_second_one_takes_the_place_of_the_first_and_a_cleared_part_stays_clea
     cleared: tuple[Range, ...] = ((1, 4),)
     history.view = View((Marker("clear4", cleared, ""),), 5)
     adopted(history)
-    for message in (*talk(12), user("The newest.")):
-        history.append(type(history.entries[0])(history.head + 1, message))
+    grow(history, (*talk(12), user("The newest.")))
     view = adopted(history)
     assert [type(item) for item in view.items] == [Marker, Summary]
     assert view.items[0] == Marker("clear4", cleared, "")

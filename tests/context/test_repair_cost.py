@@ -11,7 +11,7 @@ from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.view import Marker, Summary, Verbatim, View
 from nca.messages import Entry, Message
-from tests.context.logs import logs
+from tests.context.logs import grow, logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
 
 KINDS = ("step", "two", "late", "empty", "bad", "said", "plain", "nothing", "orphan")
@@ -84,8 +84,7 @@ def test_a_step_is_looked_at_once() -> None:
     history, counted = History([Entry(1, user())]), RepairCost("openai")
     seen: list[int] = []
     for number in range(60):
-        for message in step(f"c{number}", "text"):
-            history.append(Entry(history.head + 1, message))
+        grow(history, step(f"c{number}", "text"))
         assert counted.raw(history) == 0
         state = counted._known
         assert state is not None

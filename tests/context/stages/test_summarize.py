@@ -15,8 +15,8 @@ from nca.context.record.ledger import FILES, RULES, WORDS
 from nca.context.record.text import PREFACE
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.view import Stub, Summary, Verbatim, View, seqs
-from nca.messages import Entry, Message
-from tests.context.logs import history_of
+from nca.messages import Message
+from tests.context.logs import grow, history_of
 from tests.context.samples import (
     PROSE,
     agent_turn,
@@ -38,11 +38,6 @@ WINDOW = 8_000
 
 def summaries(history: History) -> list[Summary]:
     return [item for item in history.view.items if isinstance(item, Summary)]
-
-
-def grow(history: History, messages: list[Message]) -> None:
-    for message in messages:
-        history.append(Entry(history.head + 1, message))
 
 
 def test_the_older_part_becomes_one_summary_that_says_what_it_covers() -> None:

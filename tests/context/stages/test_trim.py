@@ -15,7 +15,7 @@ from nca.context.validate import CHECKS, validate_request
 from nca.context.view import Marker, Summary, check_partition
 from nca.errors import ContextDoesNotFit
 from nca.messages import Message
-from tests.context.logs import history_of, logs
+from tests.context.logs import grow, history_of, logs
 from tests.context.samples import PROSE, agent_turn, answering, assistant, compacted, sent, talk, user
 
 FOUR = ContextSettings(max_turns=4)
@@ -80,8 +80,7 @@ def test_the_turn_in_progress_and_pins_stay() -> None:
 def test_summaries_merge_when_turns_are_trimmed_again() -> None:
     history = history_of(talk(6, words=200))
     compacted(history, WINDOW, settings=FOUR, summarizer=answering())
-    for message in talk(3, words=200, start=7):
-        history.append(type(history.entries[0])(history.head + 1, message))
+    grow(history, talk(3, words=200, start=7))
     compacted(history, WINDOW, settings=FOUR, summarizer=answering())
     (summary,) = (item for item in history.view.items if isinstance(item, Summary))
     assert (summary.ranges, summary.rank) == (((1, 12),), 1)
