@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from nca.sessions import Store
-from tests.cli.command import nca
 from tests.context.samples import talk
 from tests.shapes.conversions import conversations, to_anthropic
+from tests.testing.forks import forked as nca
 
 DATA = Path(__file__).parent.parent / "data"
 CODING = str(DATA / "coding-session.jsonl")

@@ -14,6 +14,7 @@ from tests.cli.command import environment, nca
 from tests.cli.hostile import MARK, PROJECTS, where
 from tests.cli.hostile_program import COMMANDS
 from tests.terminal.tty import ROOT, Tty
+from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import forked
 
 
@@ -105,8 +106,7 @@ def test_a_terminal_is_asked_once_and_again_after_a_change(tmp_path: Path) -> No
     file = project / ".nca" / "config.toml"
 
     def start() -> Tty:
-        env = environment(tmp_path, OPENAI_API_KEY="k")
-        return Tty(["/bin/sh", "-c", f"cd '{project}' && exec '{sys.executable}' -m nca"], environment=env)
+        return ForkedTty(["nca"], environment=environment(tmp_path, OPENAI_API_KEY="k"), cwd=project)
 
     def leaves(tty: Tty) -> str:
         tty.sees("/help")

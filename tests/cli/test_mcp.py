@@ -6,16 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nca.config.example import toml_value
 from nca.testing.provider import Provider
 from nca.testing.script import Answer, in_order
-from tests.cli.command import nca
 from tests.testing.forks import forked, shared
 from tests.tools.test_mcp import ROOT, is_running
 
@@ -41,20 +39,16 @@ def write(file: Path, text: str) -> None:
     file.write_text(text)
 
 
-def run(
-    provider: Provider, home: Path, *arguments: str, by: Callable[..., Any] = forked
-) -> subprocess.CompletedProcess[str]:
-    """`by=nca`: a process that a shell would start."""
+def run(provider: Provider, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     given = ("run", "Go.", "-m", "openai/test-model", "--context-window", "32000", *arguments)
-    done: subprocess.CompletedProcess[str] = by(*given, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
-    return done
+    return forked(*given, home=home, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
 
 
 def test_one_message_has_the_tools_and_leaves_no_process(provider: Provider, tmp_path: Path) -> None:
     mark = tmp_path / "started"
     write(tmp_path / "nca" / "config.toml", server_table(mark))
     provider.script = in_order(CALL, "Done.")
-    done = run(provider, tmp_path, "--permission", "auto", by=nca)
+    done = run(provider, tmp_path, "--permission", "auto")
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
     child = provider.requests[1]["messages"][-1]["content"]
     for pid in (int(mark.read_text()), int(child)):
@@ -78,7 +72,7 @@ def test_a_project_starts_none_before_it_is_trusted(provider: Provider, tmp_path
 def test_commands_that_only_show_start_none(command: tuple[str, ...], tmp_path: Path) -> None:
     mark = tmp_path / "started"
     write(tmp_path / "nca" / "config.toml", server_table(mark))
-    assert nca(*command, home=tmp_path).returncode == 0
+    assert forked(*command, home=tmp_path).returncode == 0
     assert not mark.exists()
 
 

@@ -118,13 +118,13 @@ def test_an_unreachable_endpoint_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_to_say_and_wrong_words_exit_2(tmp_path: Path) -> None:
-    assert nca("run", home=tmp_path).returncode == 2
-    blank = nca("run", "  ", home=tmp_path, stdin=" \n\t")
+    assert forked("run", home=tmp_path).returncode == 2
+    blank = forked("run", "  ", home=tmp_path, stdin=" \n\t")
     assert (blank.returncode, blank.stdout, len(blank.stderr.splitlines())) == (2, "", 1)
     assert "message is empty" in blank.stderr
-    assert nca("run", "x", "--stream", "xml", home=tmp_path).returncode == 2
-    assert nca("run", "x", "--max-steps", "many", home=tmp_path).returncode == 2
-    assert nca("nonsense", home=tmp_path).returncode == 2
+    assert forked("run", "x", "--stream", "xml", home=tmp_path).returncode == 2
+    assert forked("run", "x", "--max-steps", "many", home=tmp_path).returncode == 2
+    assert forked("nonsense", home=tmp_path).returncode == 2
 
 
 def writing(provider: Provider) -> None:

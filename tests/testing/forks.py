@@ -131,36 +131,34 @@ class Forks:
         terminal  a device that is all its streams; without one they are files in a folder of its own
         streams   other files, by name ("stdin", "stdout", "stderr"); None: closed
         """
-        child = self._child()
-        (child.folder / "stdin").write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
-        files = {name: str(child.folder / name) for name in STREAMS}
-        return self._fork(
-            child,
-            program="nca",
-            arguments=arguments,
-            files=files | dict(streams or {}),
-            terminal=terminal,
-            cwd=str(cwd),
-            env={"SSL_CERT_FILE": str(self._certificate), **environment(home, **variables)},
-        )
+        env = {"SSL_CERT_FILE": str(self._certificate), **environment(home, **variables)}
+        return self.start_module("nca", *arguments, env=env, cwd=cwd, stdin=stdin, terminal=terminal, streams=streams)
 
     def start_module(
-        self, module: str, *arguments: str, terminal: str, env: Mapping[str, str], cwd: Path = ROOT
+        self,
+        module: str,
+        *arguments: str,
+        env: Mapping[str, str],
+        cwd: Path = ROOT,
+        stdin: str | bytes = "",
+        terminal: str = "",
+        streams: Mapping[str, str | None] | None = None,
     ) -> Child:
-        """Run `python -m MODULE ARGUMENTS` in a terminal; the environment is `env` and nothing else."""
-        return self._fork(
-            self._child(), program=module, arguments=arguments, terminal=terminal, cwd=str(cwd), env=dict(env)
-        )
-
-    def _child(self) -> Child:
+        """Run `python -m MODULE ARGUMENTS` as `start` does; the environment is `env` and nothing else."""
         with self._lock:
             key = str(len(self._children))
             child = self._children[key] = Child(Path(self._folder.name) / key)
         child.folder.mkdir()
-        return child
-
-    def _fork(self, child: Child, **order: Any) -> Child:
-        order["key"] = child.folder.name
+        (child.folder / "stdin").write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
+        order = {
+            "key": key,
+            "program": module,
+            "arguments": arguments,
+            "files": {name: str(child.folder / name) for name in STREAMS} | dict(streams or {}),
+            "terminal": terminal,
+            "cwd": str(cwd),
+            "env": dict(env),
+        }
         assert self._process.stdin is not None
         with self._lock:
             self._process.stdin.write(json.dumps(order).encode() + b"\n")

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from tests.terminal.tty import ROOT, Tty, chat
+from tests.testing.forks import shared
 
 
 def run(lines: str, *replies: Any, **script: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": replies, **script})]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
-    return subprocess.run(
-        command, input=lines, capture_output=True, text=True, env=environment, timeout=60, check=False
-    )
+    """The chat program in a pipe."""
+    script["replies"] = replies
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    program = shared().start_module("tests.terminal.chat_program", json.dumps(script), env=env, stdin=lines)
+    return program.wait()
 
 
 def test_answers_on_standard_output_the_rest_beside_it() -> None:
