@@ -6,6 +6,7 @@ same standard output. The zygote kills its child itself, so no other process can
 
 from __future__ import annotations
 
+import importlib.readers  # noqa: F401  for the files of a package, which each child would import anew
 import os
 import signal
 import sys
