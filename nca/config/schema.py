@@ -284,7 +284,11 @@ class MemorySettings:
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     retention_days: int = setting(
-        30, whole(0, 36500), "Sessions older than this are deleted. 0: never.", unit="days", user_only=True
+        30,
+        whole(0, 36500),
+        "Sessions are deleted when others were used on so many days since. 0: never.",
+        unit="days",
+        user_only=True,
     )
     max_sessions: int = setting(
         50, whole(1, 1_000_000), "Maximum number of sessions; the oldest are deleted.", user_only=True

@@ -51,6 +51,7 @@ class Database:
         self.path = path
         self._is_read_only = is_read_only
         self._lock = threading.RLock()
+        self._file = _file_id(path)
         self._immutable = _stamp(path) if is_immutable and path else None
         self._steps: list[Callable[[apsw.Connection], None]] = []
 
@@ -81,6 +82,7 @@ class Database:
         the very thread that it waits for.
         """
         with self._guarded():
+            self._refuse_if_gone()
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -135,8 +137,20 @@ class Database:
             copy.close()
 
     def close(self) -> None:
+        """Raises StoreError if the file is no longer the one that was opened: nobody will find what was written."""
         with self._lock, faults.explained(self.path):
-            self.connection.close()
+            try:
+                self._refuse_if_gone()
+            except StoreError:
+                # Or SQLite would delete the log of the file that may be there now.
+                self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                raise
+            finally:
+                self.connection.close()
+
+    def _refuse_if_gone(self) -> None:
+        if not self._is_read_only and _file_id(self.path) != self._file:
+            raise faults.gone(self.path)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -301,6 +315,17 @@ def size_of(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _file_id(path: Path | None) -> tuple[int, int] | None:
+    """What tells the file from another one in its place; None if there is none."""
+    if path is None:
+        return None
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -170,21 +170,21 @@ class Store:
         """Delete sessions that are too old (0 days: no limit) or too many, oldest first. Returns how many.
 
         Pinned sessions and those that a process has open are kept. Empty sessions without a name are deleted at any
-        age. Age counts from the last use of any session if the clock is ahead of it, so a clock that jumps deletes
-        nothing.
+        age. Age is the number of days on which other sessions were used since, so a wrong clock adds one at most.
         """
         self._refuse_reader()
         rows = self._database.rows(
             "SELECT id, updated_at, is_pinned, name = '' AND NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
             " FROM sessions ORDER BY touched"
         )
-        if not rows:
-            return 0
-        now = min(time.time(), rows[-1][1])
-        oldest = now - retention_days * _SECONDS_A_DAY if retention_days else float("-inf")
+        days: set[float] = set()
+        ages = []
+        for _, updated_at, *_ in reversed(rows):
+            days.add(updated_at // _SECONDS_A_DAY)
+            ages.append(len(days) - 1)
         left = len(rows)
-        for session_id, updated_at, is_pinned, is_empty in rows:
-            is_due = is_empty or updated_at < oldest or left > max_sessions
+        for (session_id, _, is_pinned, is_empty), age_days in zip(rows, reversed(ages), strict=True):
+            is_due = is_empty or 0 < retention_days < age_days or left > max_sessions
             if is_due and not is_pinned and self._removed(session_id):
                 left -= 1
         return len(rows) - left

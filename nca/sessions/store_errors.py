@@ -39,6 +39,13 @@ def damaged(path: Path | None, how: str) -> StoreDamaged:
     )
 
 
+def gone(path: Path | None) -> StoreError:
+    return StoreError(
+        f"{_named(path)} was deleted or replaced while it was open; nothing more can be stored in it",
+        advice="In the chat, `/export FILE.json` still saves the session; `nca sessions import FILE.json` restores it.",
+    )
+
+
 def _of_system(path: Path | None, error: OSError, verb: str) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full(path)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -191,3 +192,19 @@ def test_that_a_store_was_set_aside_is_said_whatever_the_command_then_does(
     done = forked(*words, home=tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE="http://127.0.0.1:9/v1")
     [aside] = path.parent.glob("*.corrupt-*")
     assert (done.stdout + done.stderr).count(aside.name) == 1
+
+
+@pytest.mark.parametrize("command", ["run", "loop"])
+def test_a_store_that_is_deleted_meanwhile_is_no_success(
+    provider: Provider, tmp_path: Path, path: Path, command: str
+) -> None:
+    def delete(request: dict[str, Any]) -> str:
+        path.unlink(missing_ok=True)
+        return "Still here."
+
+    provider.script = delete
+    done = asked(provider, tmp_path, command)
+    assert done.returncode == 1
+    assert f"{path} was deleted or replaced while it was open" in done.stderr
+    assert "/export" in done.stderr
+    assert not path.exists()

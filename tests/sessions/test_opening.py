@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -354,3 +355,34 @@ def test_many_processes_may_make_the_store_at_once(path: Path) -> None:
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
     with Store.open(path) as store:
         assert [info.messages for info in store.list()] == [20, 20, 20, 20]
+
+
+def _deleted(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def _replaced(path: Path) -> None:
+    other = path.parent / "other"
+    shutil.copyfile(path, other)
+    other.replace(path)
+
+
+@pytest.mark.parametrize("lose", [_deleted, _replaced])
+def test_a_file_that_is_lost_while_it_is_open_is_noticed_at_the_next_write(
+    path: Path, lose: Callable[[Path], None]
+) -> None:
+    store = Store.open(path)
+    session = store.create(directory="/", model="m")
+    session.log.append(said("kept"))
+    lose(path)
+    with pytest.raises(StoreError, match="deleted or replaced") as caught:
+        session.log.append(said("lost"))
+    assert "/export" in caught.value.advice
+    assert [entry.message.text for entry in store.copy_of(session.info.id).entries] == ["kept"]
+    with Store.open(path) as other:
+        other.create(directory="/", model="m").log.append(said("new"))
+        with pytest.raises(StoreError, match="deleted or replaced"):
+            store.close()
+    with Store.open(path) as other:
+        assert other.notes == ()
+        assert other.list()[0].title == "new"

@@ -92,15 +92,13 @@ def test_names_and_models_can_change(store: Store, session: Session) -> None:
 
 
 def test_old_sessions_expire_but_pinned_ones_stay(store: Store) -> None:
-    old = made(store, age_days=40)
     pinned = made(store, age_days=400, is_pinned=True)
-    young = made(store, age_days=20)
-    now = made(store)
+    ids = [made(store, age_days=age) for age in range(40, -1, -1)]
     assert store.expire(0, 50) == 0
-    assert store.expire(30, 50) == 1
-    assert [info.id for info in store.list()] == [now, young, pinned]
+    assert store.expire(30, 50) == 10
+    assert [info.id for info in store.list()] == [*ids[:9:-1], pinned]
     with pytest.raises(SessionNotFound):
-        store.find(old)
+        store.find(ids[9])
 
 
 def test_too_many_sessions_the_oldest_unpinned_go_first(store: Store) -> None:
@@ -118,9 +116,14 @@ def test_empty_sessions_go_unless_named(store: Store) -> None:
     assert {info.id for info in store.list()} == {planned, open_one.info.id}
 
 
-def test_a_clock_that_jumps_ahead_takes_nothing_away(store: Store) -> None:
-    ids = [made(store, age_days=age) for age in (4010, 4005, 4000)]
-    assert store.expire(30, 50) == 0
+@pytest.mark.parametrize("wrong_days", [4000, 400, -400, -4000, -20_000])
+def test_a_wrong_clock_takes_nothing_away(store: Store, wrong_days: int) -> None:
+    """A start writes a session of its own, and the next one removes what is old beside it."""
+    ids = [made(store, age_days=age) for age in (10, 5, 0)]
+    for _ in range(5):
+        for age in (wrong_days, 0):
+            ids.append(made(store, age_days=age))
+            assert store.expire(30, 50) == 0
     assert len(store.list()) == len(ids)
     assert Store.open(None).expire(1, 1) == 0
 
