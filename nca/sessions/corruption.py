@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import apsw
 
-from nca.errors import StoreError
+from nca.errors import StoreDamaged, StoreError
 from nca.sessions import store_errors as faults
 from nca.sessions import views
 from nca.sessions.database import Database, Row, mended_rows, size_of
+from nca.sessions.encoding import decode_message
 from nca.sessions.file_header import HEADER_BYTES, PAGE_SIZE, for_reading
 
 _COLUMNS = {
@@ -44,6 +45,7 @@ _MOST_STRETCHES = 20_000
 """Reads that one table is worth: with its first page gone each of them fails, at some 50 microseconds."""
 _FOLDER = ".recovery-"
 _SESSION_PLACES = ", ".join("?" * 11)
+_NO_SESSION = 0
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
 _KINDS, _KEPT = "kinds", "kept"
 _ADDED = {_KINDS: ("sessions", "number, kind"), _KEPT: ("compactions", "session, view, kept")}
@@ -124,24 +126,25 @@ def _rows_around_damage(connection: apsw.Connection, select: str, most_rows: int
     """
     up, is_whole = _until_damage(connection, f"{select} ORDER BY rowid")
     down, _ = ([], True) if is_whole else _until_damage(connection, f"{select} ORDER BY rowid DESC")
-    found = {row[0]: row[1:] for row in up + down}
+    found = dict.fromkeys(up + down)
     stretches = deque() if is_whole else deque([(_after(up, 0), down[-1][0] - 1 if down else most_rows)])
     for _ in range(_MOST_STRETCHES):
         if not stretches:
             break
         first, last = stretches.popleft()
         read, is_whole = _until_damage(connection, f"{select} WHERE rowid BETWEEN {first} AND {last} ORDER BY rowid")
-        found |= {row[0]: row[1:] for row in read}
+        found |= dict.fromkeys(read)
         first = _after(read, first - 1)
         if first < last and not is_whole:
             middle = (first + last) // 2
             stretches += ((first, middle), (middle + 1, last))
-    return [found[rowid] for rowid in sorted(found)]
+    # Damage can give one rowid to two rows.
+    return [row[1:] for row in sorted(found, key=lambda row: row[0])]
 
 
 def _after(rows: list[Row], before: int) -> int:
     """The rowid behind these rows, or behind `before`."""
-    return int(rows[-1][0] if rows else before) + 1
+    return max((int(row[0]) for row in rows), default=before) + 1
 
 
 def _until_damage(connection: apsw.Connection, sql: str) -> tuple[list[Row], bool]:
@@ -160,6 +163,7 @@ class _Rebuild:
 
     def __init__(self, tables: Tables, target: Database) -> None:
         self._tables = {table: _well_typed(table, rows, target) for table, rows in tables.items()}
+        self._tables["messages"] = [*self._of("messages"), *_strays(tables.get("messages", []), self._of("messages"))]
         self._target = target
 
     def run(self) -> Recovered:
@@ -238,6 +242,16 @@ def _well_typed(table: str, rows: list[Row], target: Database) -> list[Row]:
     }
     wanted = [types[column] for column in columns.split(", ")]
     return [row for row in rows if all(isinstance(value, kind) for value, kind in zip(row, wanted, strict=True))]
+
+
+def _strays(rows: list[Row], known: list[Row]) -> list[Row]:
+    """Messages that can be read although what stands beside them cannot. Nobody knows of which session they are."""
+    strays = []
+    unknown = dict.fromkeys(rows).keys() - set(known)
+    for place, (*_, body) in enumerate(row for row in rows if row in unknown):
+        with suppress(StoreDamaged):
+            strays.append((_NO_SESSION, place, 0.0, decode_message(body, "a message").role, body))
+    return strays
 
 
 def _unknown_session(number: int) -> Row:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
 
 import apsw
@@ -92,6 +92,11 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    def report(self, how: str) -> NoReturn:
+        """Raise StoreDamaged for damage that SQLite does not see; the next opening looks into it."""
+        with self._guarded():
+            raise faults.damaged(self.path, how)
+
     def also(self, step: Callable[[apsw.Connection], None]) -> None:
         """Run a step once on this connection, and again on each connection that replaces it."""
         with self._guarded():
@@ -154,7 +159,7 @@ class Database:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Serialize access and explain errors. Damage is recorded, so that the next opening checks every page."""
+        """Serialize access and explain errors. Damage is recorded, so that the next opening sets the file aside."""
         with self._lock:
             try:
                 with faults.explained(self.path):
@@ -305,7 +310,7 @@ def outputs_of(path: Path) -> Path:
 
 
 def suspicion_of(path: Path) -> Path:
-    """A flag file: a process found damage in the database, and no opening has checked it since."""
+    """A flag file: a process met damage in the database, and no opening has set it aside since."""
     return path.parent / "locks" / f"{path.name}.suspect"
 
 

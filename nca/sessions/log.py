@@ -9,6 +9,7 @@ import gc
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import cast
 
 import apsw
@@ -58,13 +59,17 @@ class SessionLog:
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
         """The messages first … last, or all from `first` on. A damaged one is replaced by a text that says so."""
         rows = self._access.rows(
-            "SELECT seq, body, at, role, coalesce(octet_length(body), 0) FROM messages"
+            "SELECT id, seq, body, at, role, coalesce(octet_length(body), 0) FROM messages"
             " WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
             first,
             _MOST if last is None else last,
         )
+        # A damaged index leads to other rows without an error. Each message is stored behind the one before it.
+        is_whole = all(id > before and seq == place + 1 for (before, place, *_), (id, seq, *_) in pairwise(rows))
+        if rows and not (is_whole and rows[0][1] == max(1, first)):
+            self._access.database.report(f"messages between {first} and {rows[-1][1]} are missing or in disorder")
         with _collector_paused(len(rows) > _MANY_ROWS):
-            return [Entry(seq, _message(seq, body, role, size), at) for seq, body, at, role, size in rows]
+            return [Entry(seq, _message(seq, body, role, size), at) for _, seq, body, at, role, size in rows]
 
     def said(self, last: int) -> tuple[int, int]:
         """How many of the messages 1 … last a person wrote, and the seq of the newest of them, or 0."""

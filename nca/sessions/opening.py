@@ -144,7 +144,10 @@ def _open_existing(path: Path, *, is_alone: bool) -> Database:
         _make_private_file(path)
     else:
         _check_header(path)
-    needs_check = is_alone and (size_of(log_of(path)) > 0 or suspicion_of(path).exists())
+    if is_alone and suspicion_of(path).exists():
+        # No check finds all that SQLite stumbles over: none looks into the words of a full-text index.
+        raise faults.damaged(path, "a process that read it met damage")
+    needs_check = is_alone and size_of(log_of(path)) > 0
     with faults.explained(path):
         path.chmod(0o600)
         connection = connect(path)
@@ -154,7 +157,7 @@ def _open_existing(path: Path, *, is_alone: bool) -> Database:
         with faults.explained(path):
             prepare(connection)
         if needs_check:
-            _check_pages(database, path)
+            _check_pages(database)
         migrate(database)
         missing = schema.TABLES - {name for (name,) in database.rows("SELECT name FROM sqlite_schema")}
         if missing:
@@ -233,14 +236,12 @@ def _newest_schema() -> list[Row]:
         return _schema_of(database)
 
 
-def _check_pages(database: Database, path: Path) -> None:
-    """Check every page, after a process did not close the database or found damage in it."""
+def _check_pages(database: Database) -> None:
+    """Check every page, after a process did not close the database."""
     with faults.explained(database.path):
         verdict = database.connection.pragma("quick_check", 1)
     if verdict != "ok":
         raise faults.damaged(database.path, " ".join(str(verdict).split())[:120])
-    with faults.explained(database.path):
-        suspicion_of(path).unlink(missing_ok=True)
 
 
 def _remove(path: Path) -> None:

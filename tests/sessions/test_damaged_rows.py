@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from nca.context.view import View
+from nca.errors import StoreDamaged
 from nca.messages import Message, Usage
 from nca.sessions import Store
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
@@ -130,3 +131,27 @@ def test_a_damaged_partial_answer_is_dropped(path: Path, compacted: str) -> None
         assert session.recovered == ()
         assert len(session.log.entries()) == 6
         assert session.log.partial() is None
+
+
+def test_messages_in_disorder_are_noticed_and_mended(path: Path, compacted: str) -> None:
+    """As an index shows them that leads to other rows."""
+    for seq, wrong in ((2, 20), (5, 2)):
+        overwrite(path, "messages", b"%d" % wrong, f"seq = {seq}", "seq")
+    with Store.open(path, read_only=True) as store, pytest.raises(StoreDamaged, match="missing or in disorder"):
+        store.copy_of(compacted)
+    with Store.open(path) as store, pytest.raises(StoreDamaged, match="missing or in disorder"):
+        store.open_session(compacted).log.entries()
+    with Store.open(path) as store, store.open_session(compacted) as session:
+        assert "1 session with 6 messages could be read" in store.notes[0]
+        assert [entry.seq for entry in session.log.entries()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_damaged_search_index_is_made_again(path: Path, compacted: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE passages_data SET block = zeroblob(40) WHERE id > 10")
+    connection.close()
+    with Store.open(path) as store, pytest.raises(StoreDamaged):
+        store.search("where")
+    with Store.open(path) as store:
+        assert "1 session with 6 messages could be read" in store.notes[0]
+        assert store.search("where")[0].seq == 1
