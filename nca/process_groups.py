@@ -1,7 +1,8 @@
 """Process groups of the programs that nca has started, so that none outlives it.
 
 Code that starts a program in its own session calls `began` and, when the program has exited, `ended`. It usually ends
-the program itself; `end_all` is for an exit that cannot wait for that.
+the program itself; `end_all` is for an exit that cannot wait for that. If nca is killed, a small shell that reads the
+registrations from a pipe sees the pipe close, and kills what is still registered.
 """
 
 from __future__ import annotations
@@ -9,20 +10,55 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 _ENDED = ("Z", "X")
+_GUARD = """
+living=
+while read -r change group; do
+  left=
+  for one in $living; do [ "$one" = "$group" ] || left="$left $one"; done
+  [ "$change" = - ] || left="$left $group"
+  living=$left
+done
+for one in $living; do kill -9 "-$one"; done
+"""
 _living: set[int] = set()
 
 
 def began(group: int) -> None:
     """Register a process group that has started."""
     _living.add(group)
+    _tell_guard("+", group)
 
 
 def ended(group: int) -> None:
     """Remove a process group that has exited: the system may reuse its number."""
     _living.discard(group)
+    _tell_guard("-", group)
+
+
+def _tell_guard(change: str, group: int) -> None:
+    # Without a guard, as where there is no /bin/sh, a killed nca leaves its programs running.
+    with suppress(OSError, NotImplementedError):
+        os.write(_guard(), f"{change} {group}\n".encode())
+
+
+@cache
+def _guard() -> int:
+    """Start the shell that outlives nca for a moment; gives the pipe that it reads, which nobody else inherits."""
+    reader, writer = os.pipe()
+    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    try:
+        os.posix_spawn(
+            *("/bin/sh", ["sh", "-c", _GUARD], {}),
+            file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0), *quiet],
+            setsid=True,
+        )
+    finally:
+        os.close(reader)
+    return writer
 
 
 def end_all(*, children: bool = False) -> None:

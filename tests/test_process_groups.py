@@ -73,3 +73,26 @@ def test_children_end_too_where_they_are_known() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == ("-15\n" if Path("/proc/self/task").exists() else "")
+
+
+LEFT = """
+import subprocess, sys, time
+from nca import process_groups
+for is_over in (True, False):
+    process = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait"], start_new_session=True)
+    process_groups.began(process.pid)
+    if is_over:
+        process_groups.ended(process.pid)
+    print(process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_program_does_not_outlive_one_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", LEFT], stdout=-1) as process:
+        assert process.stdout
+        over, left = (int(process.stdout.readline()) for _ in range(2))
+        process.kill()
+    assert gone(left)
+    assert process_groups.is_alive(over)
+    process_groups.send(over, signal.SIGKILL)

@@ -21,7 +21,7 @@ HELP_FLAGS = ("--help", "-h")
 UTF_8 = "utf-8"
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
 """Exit codes: 0 success · 1 failure · 2 usage or configuration · 3 provider · 4 context too large · 5 cost limit ·
-130 interrupted · 143, 129 ended by a signal · 141 broken pipe."""
+130 interrupted · 143, 129, 131 ended by a signal · 141 broken pipe."""
 _WRITE_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ECONNRESET)
 """A broken pipe, a full disk, a closed terminal."""
 
@@ -87,6 +87,7 @@ def run(arguments: list[str]) -> int:
     # it is open, the other commands when they begin.
     gc.disable()
     words = _with_command(arguments)
+    signals.wait_for_children()
     with signals.at_once() if words[0] == CHAT else signals.raised():
         return _run_and_report(words)
 

@@ -82,7 +82,7 @@ class ChatApp:
     async def run(self) -> int:
         """Chat until the person leaves, and close the conversation. Returns the exit code.
 
-        0 left · 130 interrupted · 143, 129 ended by a signal · 141 nobody reads. Without a terminal, where turns
+        0 left · 130 interrupted · 143, 129, 131 ended by a signal · 141 nobody reads. Without a terminal, where turns
         failed: the code of the last one's error, or 1 where it ended unfinished or a call needed an approval.
         """
         try:

@@ -23,7 +23,12 @@ FORCED_EXIT_SECONDS = 1.3
 _WRITE_SECONDS = 0.1
 """A terminal that accepts no output (Ctrl-S, a stalled line) must not keep the program from ending."""
 
-EXIT_CODES = {int(signal.SIGINT): INTERRUPTED_EXIT_CODE, int(signal.SIGTERM): 143, int(signal.SIGHUP): 129}
+EXIT_CODES = {
+    int(signal.SIGINT): INTERRUPTED_EXIT_CODE,
+    int(signal.SIGTERM): 143,
+    int(signal.SIGHUP): 129,
+    int(signal.SIGQUIT): 131,
+}
 _USUAL_MODES = "\x1b[0m\x1b[?25h\x1b[?2004l\x1b[?1l\r\n"
 """Default colours, visible cursor, no bracketed paste, normal arrow keys, and a new line for the shell."""
 
@@ -42,7 +47,7 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
+    """Have SIGTERM, SIGHUP and SIGQUIT raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
 
     For work that has to clean up.
     """
@@ -62,6 +67,13 @@ def _handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             set_handler(number, handler)
+
+
+def wait_for_children() -> None:
+    """Undo that whoever started nca ignores SIGCHLD: the system would throw away how each child ended."""
+    with suppress(ValueError):  # not the main thread
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def heard() -> list[int]:

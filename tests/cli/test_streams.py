@@ -13,6 +13,7 @@ import pytest
 from nca.messages import Message
 from nca.sessions.store import Store
 from nca.testing.provider import Provider
+from nca.testing.script import Answer, in_order
 from tests.cli.command import environment
 from tests.terminal.tty import ROOT
 from tests.testing.fault_runs import database
@@ -121,3 +122,22 @@ def test_a_turn_without_standard_error_answers_all_the_same(gone: str | None, ho
     child = turn(RUN, home, provider, stderr=gone)
     child.wait()
     assert len(child.text("stdout").split()) == 5_000
+
+
+def test_commands_have_their_exit_codes_where_the_end_of_a_child_is_ignored(tmp_path: Path) -> None:
+    """As below some cron and container programs."""
+    answers = in_order(Answer(tool_calls=[("shell", {"command": "exit 3"})]), "Done.")
+    with Provider(answers) as provider:
+        variables = environment(tmp_path, OPENAI_API_KEY="k", OPENAI_API_BASE=provider.url)
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"trap '' CHLD; exec {sys.executable} -m nca run Go -m openai/m --permission auto"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert "[exit code 3]" in str(provider.requests[-1])
+    assert (done.returncode, done.stdout) == (0, "Done.\n")
+    assert "Unknown child" not in done.stderr

@@ -133,7 +133,7 @@ def test_unknown_commands_are_not_sent(start: Callable[..., Tty]) -> None:
     assert tty.ends() == 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)])
 @pytest.mark.parametrize("is_working", [False, True])
 def test_signals_end_the_chat_and_restore_the_terminal(
     start: Callable[..., Tty], tmp_path: Path, number: int, code: int, is_working: bool

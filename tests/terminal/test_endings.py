@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, SIGHUP and a closed terminal at any moment: nothing is lost.
+"""Ctrl-C, SIGTERM, SIGHUP, SIGQUIT and a closed terminal at any moment: nothing is lost.
 
 `make endings` (NCA_ENDINGS=1) is the whole sweep, some 700 chats in half an hour; else there are a few at places that
 once were wrong or are of another kind than the others.
@@ -23,7 +23,7 @@ from tests.testing.forks import shared
 IS_WHOLE = bool(os.environ.get("NCA_ENDINGS"))
 AT_ONCE = 4
 INTERRUPTS: tuple[Event, ...] = ("key", "SIGINT")
-ENDINGS: tuple[Event, ...] = ("SIGTERM", "SIGHUP", "closing")
+ENDINGS: tuple[Event, ...] = ("SIGTERM", "SIGHUP", "SIGQUIT", "closing")
 EDITOR = {"EDITOR": "sleep 73 #"}
 PANEL, EDIT, EXIT = "/context\r", "\x18\x05", "/exit\r"
 pytestmark = pytest.mark.timeout(0 if IS_WHOLE else 300)
@@ -99,6 +99,7 @@ def test_in_a_turn(place: Place) -> None:
         Case("SIGTERM", 0.0),
         Case("SIGTERM", 1.3),
         Case("SIGHUP", 1.9, is_stubborn=True),
+        Case("SIGQUIT", 1.0),
         Case("closing", 1.3),
     ]
     whole = [*every(0.02, 151, INTERRUPTS), *every(0.05, 61, ENDINGS)]

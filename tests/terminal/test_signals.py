@@ -50,7 +50,7 @@ def started(code: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)])
 def test_an_ending_is_forced_where_the_loop_is_busy(number: signal.Signals, code: int) -> None:
     with started(BUSY) as process:
         process.send_signal(number)
@@ -66,7 +66,9 @@ def test_one_interrupt_waits_for_the_loop_and_two_do_not() -> None:
         assert process.wait(WAIT_SECONDS) == 130
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131), (signal.SIGINT, 130)]
+)
 def test_what_has_to_be_cleared_away_is(number: signal.Signals, code: int) -> None:
     with started(CLEARING) as process:
         process.send_signal(number)

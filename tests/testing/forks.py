@@ -48,7 +48,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 _POLL_SECONDS = 0.01
 _END_OF_ONE = "-----END CERTIFICATE-----\n"
 """To read a single certificate and not all of certifi's is a fifth of what a short command takes."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(slots=True)

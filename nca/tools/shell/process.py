@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import logging
 import os
 import signal
 from asyncio.subprocess import DEVNULL, Process
@@ -29,6 +30,9 @@ DRAIN_SECONDS = 0.5
 """How long to wait for output after the program has ended. A process that still holds the pipe is in the background."""
 _POLL_SECONDS = 0.01
 _NOTE_BYTES = 8_192
+
+# Ending a program asks whether it has ended, and may so take its exit code away from asyncio, which then remarks on it.
+logging.getLogger("asyncio").addFilter(lambda record: not str(record.msg).startswith("Unknown child process pid"))
 
 OnOutput = Callable[[str], None]
 

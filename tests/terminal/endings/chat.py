@@ -28,7 +28,7 @@ from tests.terminal.endings.script import AGAIN, LAST_ANSWER, MCP_SERVER, MODEL,
 from tests.terminal.tty import ROOT
 from tests.testing.forks import Child, Forks
 
-Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "closing"]
+Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "closing"]
 GAUGE = " % · "
 """In the line below the prompt, which comes with the conversation."""
 _HANG_SECONDS = 60.0

@@ -21,6 +21,7 @@ EXIT_CODES: dict[Event, tuple[int, ...]] = {
     "SIGINT": (130,),
     "SIGTERM": (143,),
     "SIGHUP": (129,),
+    "SIGQUIT": (131,),
     # The kernel sends SIGHUP; what is read and written meanwhile fails, which is an end of its own.
     "closing": (129, 0, 141),
 }
