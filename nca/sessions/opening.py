@@ -159,9 +159,9 @@ def _open_existing(path: Path, *, is_alone: bool) -> Database:
         if needs_check:
             _check_pages(database)
         migrate(database)
-        missing = schema.TABLES - {name for (name,) in database.rows("SELECT name FROM sqlite_schema")}
+        missing = _newest_schema() - _schema_of(database)
         if missing:
-            raise faults.damaged(path, "without the table " + min(missing))
+            raise faults.damaged(path, f"without its {min(kind + ' ' + name for kind, name, _ in missing)}")
     except BaseException:
         connection.close()
         raise
@@ -213,7 +213,7 @@ def _check(database: Database) -> int:
         tables = database.connection.execute("SELECT count(*) FROM sqlite_schema").get
     is_ours, newest = application_id == schema.APPLICATION_ID, len(schema.MIGRATIONS)
     is_likely = is_ours and newest <= version <= newest + _NEWER_VERSIONS
-    if not is_likely and tables and _schema_of(database) == _newest_schema():
+    if not is_likely and tables and _newest_schema() <= _schema_of(database):
         raise faults.damaged(database.path, "a wrong header")
     if not is_ours and (application_id or version or tables):
         raise StoreError(
@@ -227,11 +227,12 @@ def _check(database: Database) -> int:
     return version
 
 
-def _schema_of(database: Database) -> list[Row]:
-    return database.rows("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")
+def _schema_of(database: Database) -> set[Row]:
+    """Type, name and text of everything in the schema; without the text where the full-text index writes it."""
+    return set(database.rows("SELECT type, name, iif(name GLOB 'passages_*', NULL, sql) FROM sqlite_schema"))
 
 
-def _newest_schema() -> list[Row]:
+def _newest_schema() -> set[Row]:
     with closing(open_in_memory().database) as database:
         return _schema_of(database)
 

@@ -34,8 +34,3 @@ MIGRATIONS: tuple[str, ...] = tuple(
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""
-
-TABLES = frozenset(
-    {"sessions", "messages", "views", "summaries", "compactions", "pins", "usage", "partials", "learned", "passages"}
-)
-"""A file of the newest schema without one of these is damaged."""

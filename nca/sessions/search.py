@@ -212,6 +212,8 @@ def _messages(database: Database, counts: Mapping[int, tuple[float, ...]], words
         " FROM messages WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passages)),),
     )
+    if not all(isinstance(place, int) for _, *places, _, _ in placed for place in places):
+        database.report("a message has no number")
     return [
         Candidate(number, session, seq, role, turn, tuple(passages[number]))
         for number, session, seq, role, turn in placed

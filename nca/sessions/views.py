@@ -159,7 +159,7 @@ class SessionViews:
             return None
         record = self._record(current)
         with self._access.transaction() as connection:
-            _go_to(connection, self._access.number, record.view_before)
+            _go_to(connection, self._access.number, self._nearest(record.view_before))
         return msgspec.structs.replace(record, undone=True)
 
     def redo(self) -> CompactionRecord | None:
@@ -276,10 +276,11 @@ class SessionViews:
         return decode(row[0], _summary_decoder, f"summary {number}")
 
     def _record(self, view: int) -> CompactionRecord:
-        row = self._access.row(f"{_RECORD} AND c.view = ?", view)
-        if row is None:
-            raise StoreError(f"the record of compaction {_record_id(view)} is missing")
-        return _as_record(row, undone=False)
+        if (row := self._access.row(f"{_RECORD} AND c.view = ?", view)) is not None:
+            return _as_record(row, undone=False)
+        # Its row is damaged. The view is not, so there is a way back from it.
+        (parent,) = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", view) or (0,)
+        return CompactionRecord(trigger="unknown", id=_record_id(view), view_before=parent or 0, view_after=view)
 
 
 def create_first(connection: apsw.Connection, session: int) -> None:

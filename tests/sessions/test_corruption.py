@@ -172,3 +172,14 @@ def test_two_sessions_that_claim_one_id_are_both_kept(path: Path) -> None:
     connection.close()
     with Store.open(path) as store:
         assert sorted(info.messages for info in store.list()) == [40, 40]
+
+
+def test_a_schema_that_says_something_else_is_set_aside(path: Path) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    connection.pragma("writable_schema", True)
+    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, 'model ', 'modem ') WHERE name = 'usage'")
+    connection.close()
+    with Store.open(path) as store:
+        assert "without its table usage" in store.notes[0]
+        assert [info.messages for info in store.list()] == [40, 40]

@@ -155,3 +155,14 @@ def test_a_damaged_search_index_is_made_again(path: Path, compacted: str) -> Non
     with Store.open(path) as store:
         assert "1 session with 6 messages could be read" in store.notes[0]
         assert store.search("where")[0].seq == 1
+
+
+def test_a_compaction_whose_record_is_lost_can_be_undone(path: Path, compacted: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM compactions WHERE view = 2")
+    connection.close()
+    with Store.open(path) as store, store.open_session(compacted) as session:
+        undone = session.views.undo()
+        assert undone is not None
+        assert (undone.view_before, undone.view_after) == (1, 2)
+        assert session.views.current() == hiding(2, "one")

@@ -40,7 +40,8 @@ def _copy(source: Path, target: Database) -> None:
     target.connection.execute("ATTACH ? AS source", (str(source),))
     with target.transaction() as connection:
         connection.execute("PRAGMA defer_foreign_keys = ON")
-        for table in sorted(schema.TABLES - {"passages"}):
+        tables = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT GLOB 'passages*' ORDER BY name"
+        for (table,) in connection.execute(tables).fetchall():
             old, new = (
                 {str(row[0]) for row in connection.execute("SELECT name FROM pragma_table_info(?, ?)", (table, where))}
                 for where in ("main", "source")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from nca.context.rules.rule import Span
 from nca.context.rules.steps import steps
 from nca.messages import Message, ToolCall
@@ -46,7 +48,8 @@ def _with_call(result: Message) -> list[Message]:
     tool = result.name or "tool"
     call = ToolCall(result.tool_call_id or "call", tool, "{}")
     text = CALL_UNAVAILABLE.format(tool=tool)
-    return [Message("assistant", text, (call,), is_synthetic=True), result]
+    answer = result if result.tool_call_id else msgspec.structs.replace(result, tool_call_id=call.id)
+    return [Message("assistant", text, (call,), is_synthetic=True), answer]
 
 
 def _missing_result(call: ToolCall) -> Message:

@@ -37,6 +37,11 @@ def test_an_orphan_without_a_name_is_a_tool_s() -> None:
     assert with_whole_pairs([user(), result("a")])[1].content == "[Tool call for tool - conversation was compacted]"
 
 
+def test_an_orphan_without_an_id_gets_that_of_its_call() -> None:
+    repaired = with_whole_pairs([user(), result(""), assistant()])
+    assert not list(pairs([message_to_dict(message) for message in repaired]))
+
+
 def test_a_second_result_for_one_call_is_left_out() -> None:
     whole = [user(), calling(call("a")), result("a", "first"), result("a", "second"), assistant()]
     assert with_whole_pairs(whole) == [*whole[:3], assistant()]
