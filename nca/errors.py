@@ -98,7 +98,7 @@ class CostLimitReached(NcaError):
 
 
 class ContextDoesNotFit(NcaError):
-    """What may not be compacted is larger than the budget. Nothing was sent."""
+    """What may not be compacted is larger than the budget, or than the provider takes."""
 
     exit_code = 4
 

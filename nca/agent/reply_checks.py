@@ -7,6 +7,8 @@ from nca.models.client import Reply
 
 CUT_RATIO, CUT_ANCHORED_RATIO = 0.5, 0.8
 """Below these shares of our own estimate, and of what the model itself counted before, a report is incomplete."""
+AT_LIMIT_RATIO = 0.9
+"""Providers count a little differently; an answer below this share of its limit did not reach it."""
 FEWEST_CUT_TOKENS = 1_000
 """No server's window is smaller, so a smaller report is made up."""
 _WHOLE = frozenset({"stop", "tool_calls", "refusal", "compaction"})
@@ -21,6 +23,9 @@ VIEW_DAMAGED = "The last compaction cannot be read: the store is damaged. The co
 def ending(reply: Reply, answer_tokens: int) -> str:
     """Why an answer ended early, or "". `answer_tokens`: the room it had."""
     match reply.finish_reason:
+        case "length" if reply.usage is not None and reply.usage.completion_tokens < AT_LIMIT_RATIO * answer_tokens:
+            used = reply.usage.completion_tokens
+            return f"The provider cut the answer off after {used:,} tokens; it was allowed {answer_tokens:,}."
         case "length":
             return f"The answer was cut off at its limit of {answer_tokens:,} tokens."
         case "content_filter":

@@ -16,10 +16,11 @@ from nca.agent.user_input import NoInput, UserInput
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
-from nca.errors import NcaError, ProviderError, ProviderFailure
+from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
 from nca.events import Listener, Notice, ReasoningDelta, RequestStarted, TextDelta, TurnFinished, UsageReported
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
+from nca.models.retry import PassingFailure
 
 RECOVERY_SHARES = (0.7, 0.5)
 """After an overflow, compact to 0.7 of the true limit; after a second one, to 0.5; then give up."""
@@ -31,6 +32,10 @@ NEVER_TOKENS = 1_000_000_000
 """No request is so long, so a provider told to compact from here on never does."""
 STEP_LIMIT = "[not run: the turn reached its limit of {steps} steps]"
 CUT_CALL = "[not run: the answer was cut off at its length limit, the arguments may be incomplete]"
+GO_ON = "[The connection broke off here. Go on exactly where your answer ended, without repeating any of it.]"
+NOTHING_HELPS = (
+    "Compacting did not help. Unpin messages, shorten the input, or use a model with a larger window (/model)."
+)
 STOPPED = "[interrupted by the user: outcome unknown]"
 EXIT_CODES = {"answered": 0, "max_steps": 1, "stuck": 1, "interrupted": 130}
 """What a program exits with after such a turn."""
@@ -117,6 +122,7 @@ class Turn:
         again if the provider stops to compact.
         """
         shares, stops = iter(RECOVERY_SHARES), 0
+        has_gone_on, begun = False, ""
         while True:
             self.spending.check()
             await self.compactor.before_request()
@@ -124,17 +130,33 @@ class Turn:
                 reply = await self._ask(may_compact=stops < MOST_STOPS)
             except ProviderError as error:
                 if self._partial:
-                    raise
+                    if has_gone_on or not self._goes_on(error):
+                        raise
+                    has_gone_on, begun = True, begun + self.text
+                    continue
                 if await self.models.take_over(error, self.window.settings.model.fallbacks):
                     shares = iter(RECOVERY_SHARES)
                 elif not await self._recovered(error.failure, next(shares, None)):
+                    if error.failure.is_overflow:
+                        raise ContextDoesNotFit(error.message, advice=NOTHING_HELPS) from error
                     raise
                 continue
+            self.text = begun + self.text
             self.spending.warn()
             if reply.finish_reason != "compaction":
                 return reply
             # If the summary replaced nothing, the same request would end in the same stop.
             stops = stops + 1 if self._has_gone else MOST_STOPS
+
+    def _goes_on(self, error: ProviderError) -> bool:
+        """Whether the model can be asked to go on with an answer that broke off. What there is of it is kept."""
+        is_broken = isinstance(error, PassingFailure) and error.most_retries is None
+        if not is_broken or not self._partial.strip() or not self.window.settings.model.max_retries:
+            return False
+        self.keep_partial()
+        self.window.append(Message("user", GO_ON, is_synthetic=True))
+        self.emit(Notice(f"{error.message} The model is asked to go on."))
+        return True
 
     async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
         """Whether the next request asks for less. The person is told what was refused.
@@ -144,7 +166,8 @@ class Turn:
         before, name = self.window.budget.window_tokens, self.model.facts.name
         asks_less = await self._asks_less(failure, share)
         if (tokens := self.window.budget.window_tokens) < before:
-            refused = f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} were assumed."
+            known = "are set (model.context_window)" if self.window.settings.model.context_window else "were assumed"
+            refused = f"The window of {name} is {tokens:,} tokens, its provider says; {before:,} {known}."
         elif failure.is_overflow:
             refused = f"{name} refused the request as too large."
         else:

@@ -115,12 +115,21 @@ def _run_and_report(arguments: list[str]) -> int:
 
 
 def _fill_streams() -> None:
-    """Open /dev/null for a standard stream that was closed (`<&-`), or the next file opened would take its place."""
+    """Open something for a standard stream that was closed (`<&-`), or the next file opened would take its place.
+
+    For standard output that is a pipe that nobody reads: an answer that nobody sees is no success.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+            # What is opened takes the lowest free number: this one.
+            if name == "stdout":
+                _, writer = os.pipe()
+                os.dup2(writer, number)
+                os.close(writer)
+            else:
+                os.open(os.devnull, os.O_RDWR)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
 

@@ -55,6 +55,13 @@ HISTORY_CODES = frozenset({"invalid_request_message_order", "3230"})
 PASSING_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 NEVER_OVERFLOW_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 416, 429, 502, 503, 504, 529})
 
+WRAPPING = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]*(?:Error|Exception)\s*(?::|-)\s*)+")
+"""Class names that litellm puts in front of what a provider said."""
+ONLY_STATUS = re.compile(r"Error code: \d+")
+"""What the openai package says of a response without a body."""
+PAGE = re.compile(r"<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+TITLE = re.compile(r"<title[^>]*>\s*([^<]*[^<\s])\s*</title", re.IGNORECASE)
+
 QUOTA = _any(
     r"credit balance",
     r"insufficient (?:balance|credit|funds|quota)",

@@ -194,6 +194,14 @@ def _first(patterns: tuple[str, ...], text: str) -> int | None:
 
 
 def _message(details: ErrorDetails) -> str:
-    """The innermost message: the provider's own, without the text of gateways."""
-    sentences = [text for text in details.texts if not text.startswith("<")] or details.texts
-    return shorten(sentences[-1]) if sentences else ""
+    """The innermost message: the provider's own, without the text of gateways and the names of Python's classes."""
+    texts = [rules.WRAPPING.sub("", text) for text in details.texts]
+    sentences = [
+        text for text in texts if text and not rules.PAGE.match(text) and not rules.ONLY_STATUS.fullmatch(text)
+    ]
+    if sentences:
+        return shorten(sentences[-1])
+    if not any(rules.PAGE.match(text) for text in texts):
+        return ""
+    title = rules.TITLE.search("\n".join(texts))
+    return shorten(f"the server sent a web page, “{title[1]}”" if title else "the server sent a web page")

@@ -6,6 +6,7 @@ and so loses the error. The recording client keeps the beginning of such a body.
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -20,7 +21,10 @@ _CONNECT_SECONDS = 30.0
 
 
 class BodyRecorder(httpx.AsyncByteStream):
-    """Passes on a response's bytes, and keeps `head` until the first event, and `tail`."""
+    """Passes on a response's bytes, and keeps `head` until the first event, and `tail`.
+
+    A byte that is not UTF-8 becomes U+FFFD: the openai package would give up the whole answer for it.
+    """
 
     def __init__(self, stream: httpx.AsyncByteStream) -> None:
         self._stream = stream
@@ -29,7 +33,9 @@ class BodyRecorder(httpx.AsyncByteStream):
         self.tail = b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for data in self._stream:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        async for received in self._stream:
+            data = decoder.decode(received).encode()
             if not self._has_events and len(self.head) < _KEPT_BYTES:
                 self.head += data
                 self._has_events = b"data:" in self.head

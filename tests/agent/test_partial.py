@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from nca.agent.conversation import Conversation
 from nca.agent.turn import PARTIAL_BYTES
 from nca.config.loaded import defaults
-from nca.events import Event, TextDelta
+from nca.errors import ProviderFailure
+from nca.events import Event, Notice, TextDelta
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
+from nca.models.retry import PassingFailure
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 
@@ -73,3 +77,49 @@ async def test_so_many_bytes_are_kept_at_once_however_few_characters_they_are(tm
         await conversation.close()
     assert len(shown.encode()) > 2 * PARTIAL_BYTES
     assert max(missing) < PARTIAL_BYTES
+
+
+class BreakingModel:
+    """Breaks off in the middle of its first answers."""
+
+    facts = FACTS
+
+    def __init__(self, breaks: int) -> None:
+        self.breaks = breaks
+        self.requests: list[ModelRequest] = []
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        self.requests.append(request)
+        if len(self.requests) <= self.breaks:
+            on_delta(Delta(text="Well, "))
+            lost = ProviderFailure("backoff", is_overflow=False)
+            raise PassingFailure("The connection was lost.", failure=lost)
+        on_delta(Delta(text="yes."))
+        return Reply(Message("assistant", "yes."))
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("breaks", "retries", "reason", "text", "requests"),
+    [(1, 5, "answered", "Well, yes.", 2), (2, 5, "failed", "Well, Well,", 2), (1, 0, "failed", "Well,", 1)],
+)
+async def test_an_answer_that_breaks_off_goes_on_once(
+    tmp_path: Path, breaks: int, retries: int, reason: str, text: str, requests: int
+) -> None:
+    model, heard = BreakingModel(breaks), list[Event]()
+    with Store.open(tmp_path / "s.db") as store:
+        conversation = opened(store, tmp_path, model)
+        conversation.set("model.max_retries", str(retries))
+        conversation.subscribe(heard.append)
+        finished = await conversation.send("Is it?")
+        roles = [entry.message.role for entry in conversation.context.entries]
+        await conversation.close()
+    assert finished.reason == reason
+    assert "".join(event.text for event in heard if isinstance(event, TextDelta)).strip() == text
+    assert len(model.requests) == requests
+    if reason == "answered":
+        assert finished.text == text
+        assert roles == ["user", "assistant", "user", "assistant"]
+        assert any(isinstance(event, Notice) and "asked to go on" in event.message for event in heard)

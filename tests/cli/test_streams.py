@@ -67,7 +67,7 @@ def test_a_full_disk_is_one_line(words: str, home: Path) -> None:
 
 
 def test_closed_streams_are_as_if_nothing_were_there(home: Path) -> None:
-    assert shell("$NCA sessions list >&-; echo $?", home) == ("0\n", "")
+    assert shell("$NCA sessions list >&-; echo $?", home) == ("141\n", "")
     said, beside = shell("$NCA sessions list <&- 2>&-; echo $?", home)
     assert (said.count("\n"), said[-2:], beside) == (41, "0\n", "")
     said, beside = shell("$NCA loop -m openai/any <&-; echo $?", home)
@@ -105,6 +105,12 @@ def test_a_turn_whose_answer_nobody_reads_ends(home: Path, provider: Provider, t
         code, beside = ended(child)
         assert code == 141
         assert beside in ("", UNREAD)
+
+
+def test_a_turn_whose_answer_has_nowhere_to_go_is_no_success(home: Path, provider: Provider) -> None:
+    for words in (RUN, f"{RUN} --json", f"{RUN} --stream ndjson"):
+        said, beside = shell(f"$NCA {words} </dev/null >&-; echo $?", home, provider.url)
+        assert (said, beside) in (("141\n", ""), ("141\n", UNREAD))
 
 
 def test_a_turn_whose_answer_the_disk_does_not_take_says_so(home: Path, provider: Provider) -> None:

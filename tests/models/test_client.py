@@ -98,7 +98,7 @@ async def test_a_passing_fault_ends_with_the_answer_given_once(name: str) -> Non
     assert len(provider.requests) == CASES[name].requests == len(asked.retries) + 1
 
 
-@pytest.mark.parametrize("name", ["wrong-key", "page", "cut-in-the-middle", "redirects", "unprocessable"])
+@pytest.mark.parametrize("name", ["wrong-key", "page", "redirects", "unprocessable"])
 async def test_a_lasting_fault_is_an_error_with_one_line(name: str) -> None:
     fault = CASES[name]
     with Provider(in_order("A whole answer."), faults=RUNS) as provider:
@@ -109,6 +109,16 @@ async def test_a_lasting_fault_is_an_error_with_one_line(name: str) -> None:
     assert "\n" not in str(raised.value)
     assert asked.text.strip() == fault.shown
     assert len(provider.requests) == fault.requests
+
+
+async def test_an_answer_that_has_begun_is_not_begun_again() -> None:
+    """Whoever asked may have it go on; see tests/agent."""
+    with Provider(in_order("A whole answer."), faults=RUNS) as provider:
+        asked = Asked(provider, "openai/cut-in-the-middle")
+        with pytest.raises(ProviderError, match=r"was lost: [^\n]+$"):
+            await asked.reply()
+    assert asked.text.strip() == CASES["cut-in-the-middle"].shown
+    assert len(provider.requests) == 1
 
 
 async def test_a_usage_that_litellm_makes_up_is_not_believed() -> None:

@@ -78,7 +78,7 @@ CASES = {
     "unknown-reason": Case("an unknown finish reason", finish("because"), "answer", "of its own: because"),
     "stop-without-text": Case("a stop without text", finish("stop", ""), says="empty answer", requests=2),
     "blank": Case("nothing but spaces", FAULTS["blank"], says="empty answer", requests=2),
-    "cut-by-length": Case("text cut by length", FAULTS["cut-by-length"], "answer", "cut off at its limit"),
+    "cut-by-length": Case("text cut by length", FAULTS["cut-by-length"], "answer", "cut the answer off after"),
     "no-room-for-text": Case(
         "length, and no text although there was room",
         finish("length", ""),

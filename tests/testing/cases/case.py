@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from nca.testing.faults import Fault
+from nca.testing.faults import BEGUN, Fault, once
 
 Row = Literal["user", "assistant", "interrupted", "tool"]
 """A message in the log; "interrupted" is an answer that broke off and was kept."""
@@ -56,3 +56,14 @@ class Case:
     @property
     def exit_code(self) -> int:
         return 0 if self.outcome == "answer" else self.error_code
+
+
+def breaks(about: str, run: Fault, says: str = "") -> Case:
+    """An answer that breaks off after its beginning, and again when the model is asked to go on."""
+    rows: tuple[Row, ...] = ("user", "interrupted", "user", "interrupted")
+    return Case(about, run, says=says, shown=BEGUN, requests=2, rows=rows)
+
+
+def breaks_once(about: str, run: Fault) -> Case:
+    rows: tuple[Row, ...] = ("user", "interrupted", "user", "assistant")
+    return Case(about, once(run), "answer", "go on", requests=2, rows=rows)

@@ -158,7 +158,13 @@ CASES = {
         has_limit=False,
     ),
     "overflow-for-ever": Case(
-        "nothing is ever small enough", _never_fits, says="does not fit", requests=5, compactions=2, needs_talk=True
+        "nothing is ever small enough",
+        _never_fits,
+        says="Compacting did not help",
+        requests=5,
+        compactions=2,
+        needs_talk=True,
+        error_code=4,
     ),
     "too-much-output": Case(
         "a small prompt, and too much room for the answer",

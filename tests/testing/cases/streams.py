@@ -7,7 +7,7 @@ import json
 from nca.testing.faults import BEGUN, FAULTS, Fault, event, once
 from nca.testing.http_exchange import Exchange
 from nca.testing.tokens import split_tokens
-from tests.testing.cases.case import Case
+from tests.testing.cases.case import Case, breaks, breaks_once
 
 _LONG = "A line of an answer that goes on for some time, and then a little further. " * 2_000
 _TINY = "Many small pieces. " * 150
@@ -61,6 +61,14 @@ def _split(exchange: Exchange) -> None:
     data = exchange.chunk({"choices": [{"index": 0, "delta": {"content": _WIDE}, "finish_reason": None}]}, ascii=False)
     for byte in f"data: {data}\n\n".encode():
         exchange.raw(bytes([byte]))
+    exchange.finish()
+    exchange.done()
+
+
+def _with_bad_byte(exchange: Exchange) -> None:
+    exchange.begin()
+    data = exchange.chunk({"choices": [{"index": 0, "delta": {"content": "Gr?n"}, "finish_reason": None}]})
+    exchange.raw(f"data: {data}\n\n".encode().replace(b"?", b"\xfc"))
     exchange.finish()
     exchange.done()
 
@@ -131,13 +139,12 @@ CASES = {
     "no-end-mark": Case("a finish reason and no end mark", _no_end_mark, "answer"),
     "more-after-the-end": Case("text behind the end mark", _more_after_the_end, "answer"),
     "end-mark-early": Case("an end mark and no finish reason", _end_mark_early, "answer"),
-    "ends-without-reason": Case(
-        "the stream ends early", FAULTS["ends-without-reason"], says="ended early", shown=BEGUN
-    ),
-    "malformed": Case("an event that is not JSON", _then(b'data: {"choices": [{"index": 0, "del\n\n'), shown=BEGUN),
-    "truncated": Case("the last line is cut", _then(b'data: {"choices": [{"ind', is_over=False), shown=BEGUN),
-    "bad-encoding": Case("bytes that are not UTF-8", _then(b'data: {"choices": "\xff\xfe"}\n\n'), shown=BEGUN),
-    "error-in-stream": Case("an error behind some text", FAULTS["error-in-stream"], says="overloaded", shown=BEGUN),
+    "ends-without-reason": breaks("the stream ends early", FAULTS["ends-without-reason"], "ended early"),
+    "ends-without-reason-once": breaks_once("the stream ends early, once", FAULTS["ends-without-reason"]),
+    "malformed": breaks("an event that is not JSON", _then(b'data: {"choices": [{"index": 0, "del\n\n')),
+    "truncated": breaks("the last line is cut", _then(b'data: {"choices": [{"ind', is_over=False)),
+    "bad-encoding": Case("a byte that is not UTF-8", _with_bad_byte, "answer", shown="Gr\ufffdn"),
+    "error-in-stream": breaks("an error behind some text", FAULTS["error-in-stream"], "overloaded"),
     "error-first": Case("an error instead, once", FAULTS["error-first"], "answer", "overloaded", requests=2),
     "error-of-anthropic": Case("Anthropic's, once", once(event(_OF_ANTHROPIC)), "answer", "overloaded", requests=2),
     "error-of-router": Case("OpenRouter's, once", once(event(_OF_ROUTER)), "answer", "upstream", requests=2),

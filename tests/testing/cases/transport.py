@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nca.testing.faults import BEGUN, FAULTS, once
 from nca.testing.http_exchange import Exchange
-from tests.testing.cases.case import Case
+from tests.testing.cases.case import Case, breaks, breaks_once
 
 _SOON = {"model.first_token_seconds": "1", "model.idle_seconds": "1"}
 """The shortest deadlines that can be set."""
@@ -76,8 +76,9 @@ CASES = {
     ),
     "resets-at-once": Case("reset before headers", FAULTS["resets-at-once"], "answer", "was lost", requests=2),
     "resets-after-headers": Case("reset behind the headers", once(_resets_after_headers), "answer", requests=2),
-    "resets-in-the-middle": Case("reset behind some text", FAULTS["resets-in-the-middle"], shown=BEGUN),
-    "cut-in-the-middle": Case("the connection is cut", FAULTS["cut-in-the-middle"], shown=BEGUN),
+    "resets-in-the-middle": breaks("reset behind some text", FAULTS["resets-in-the-middle"]),
+    "cut-in-the-middle": breaks("the connection is cut", FAULTS["cut-in-the-middle"], "was lost"),
+    "cut-once": breaks_once("the connection is cut, once", FAULTS["cut-in-the-middle"]),
     "short-body": Case("a body shorter than promised", once(_short), "answer", requests=2),
     "stalls-at-first": Case(
         "accepted, then nothing", FAULTS["stalls-at-first"], says="first_token_seconds", requests=2, settings=_SOON
