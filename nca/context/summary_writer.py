@@ -21,6 +21,8 @@ from nca.wire import content_text
 
 WORDS_PER_TOKEN = 0.45
 """As models write records with paths and names in them: 0.45 to 0.52 words a token were measured."""
+LENGTH_SLACK = 1.25
+"""A record within its words may have more tokens, where it is full of names: it is not cut for that."""
 SHORT_LIST_TOKENS = 300
 """With less room a short list is asked for: nine headings would take much of it."""
 MAX_FAILURES = 2
@@ -55,6 +57,8 @@ class Surroundings:
 
     request: str = ""
     staying: Sequence[str] = ()
+    in_view: str = ""
+    """All that stays, whole: a name that stands in it is not made up."""
 
     def text(self, max_tokens: int) -> str:
         """At most so many raw tokens; empty where there is nothing to say."""
@@ -178,7 +182,7 @@ class _Writing:
         return True
 
     def whole(self) -> Written:
-        return Written(self._noted(self.max_tokens), self.made_by, tuple(self.failures))
+        return Written(self._noted(int(LENGTH_SLACK * self.max_tokens)), self.made_by, tuple(self.failures))
 
     def given_up(self, reason: str = "") -> Written:
         """What the model wrote of the first chunks stays; `reason`: why no more was asked, if that is new."""
@@ -193,7 +197,8 @@ class _Writing:
         """The prose with a mark at names that stand nowhere in what it covers."""
         texts = [content_text(message.content) for message in self.messages]
         calls = [call.arguments for message in self.messages for call in message.tool_calls]
-        return marked(prose, "\n".join((*texts, *calls, *self.existing, self.surroundings.request, self.focus)))
+        known = (*texts, *calls, *self.existing, self.surroundings.request, self.surroundings.in_view, self.focus)
+        return marked(prose, "\n".join(known))
 
     def _noted(self, max_tokens: int) -> str:
         """The model's prose within `max_tokens`, and what it does not speak of."""

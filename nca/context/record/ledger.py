@@ -11,7 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from nca.context.file_reads import arguments_of, file_use, main_argument
-from nca.context.record.outcomes import Outcome, command_of, essence_of, kind_of_command, outcome_of, says_little
+from nca.context.record.outcomes import (
+    Outcome,
+    command_of,
+    essence_of,
+    kind_of_command,
+    kinds_of_command,
+    outcome_of,
+    says_little,
+)
 from nca.context.record.statements import Stated, stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
@@ -53,6 +61,7 @@ _DEFINED = re.compile(
 )
 _NEW_TEXT = ("new_text", "new_string", "newText", "new_str", "content", "text", "patch", "diff")
 """Arguments in which tools are given what a file shall say."""
+_OLD_TEXT = ("old_text", "old_string", "oldText", "old_str")
 _VERBS = {
     "deleted": ("delete", "remove"),
     "renamed": ("rename", "move"),
@@ -176,12 +185,12 @@ def _note_call(seq: int, call: ToolCall, result: Message, ledger: dict[str, dict
 
 def _fix(key: str, ledger: dict[str, dict[str, str]]) -> None:
     """What failed has succeeded since: it is no longer open, and what it said is kept only where there is room."""
-    line = ledger[FAILING].pop(key, "")
-    seq, text = parted(line)
-    for error in text.split("\t", 2)[2:]:
-        for row in error.split("\n"):
-            if row:
-                ledger[FIXED].setdefault(row, f"{seq}\t{row}")
+    for failing, line in list(ledger[FAILING].items()):
+        seq, text = parted(line)
+        _, what, errors = (*text.split("\t", 2), "", "")[:3]
+        if failing == key or key in kinds_of_command(what):
+            del ledger[FAILING][failing]
+            ledger[FIXED] |= {row: f"{seq}\t{row}" for row in errors.split("\n") if row and row not in ledger[FIXED]}
 
 
 def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
@@ -225,6 +234,9 @@ def _hint(call: ToolCall) -> str:
     """What a change was about: the last thing that the new text defines, else its first line."""
     arguments = arguments_of(call)
     new = next((arguments[key] for key in _NEW_TEXT if isinstance(arguments.get(key), str)), "")
+    old = next((arguments[key] for key in _OLD_TEXT if isinstance(arguments.get(key), str)), "")
+    before = set(old[:20_000].splitlines())
+    new = "\n".join(line for line in new[:20_000].splitlines() if line not in before)
     if defined := _DEFINED.findall(new[:20_000]):
         return str(defined[-1] if len(defined) == 1 else ", ".join(dict.fromkeys(defined[-3:])))[:HINT_CHARS]
     line = next((line.strip() for line in new.splitlines() if len(line.strip()) > 3), "")

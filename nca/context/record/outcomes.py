@@ -44,6 +44,7 @@ _NOT_THERE = re.compile(
 )
 """What a search or a read says that found nothing."""
 _COUNTS = re.compile(r"(?m)^.*?((?:\d+ (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed)\b[, ]*)+.*)$")
+_UNITTEST = re.compile(r"(?m)^(Ran \d+ tests?) in .*\s+^((?:OK|FAILED)\b.*)$")
 _LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|diff|sort|pwd")
 """Programs that only look: what they did not find is no error, and their last outcome says nothing about the work."""
 _SMALL_STEP = re.compile(
@@ -54,6 +55,7 @@ _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
 _WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _VERSION = re.compile(r"[\d.]+\Z")
+_HERE_DOCUMENT = re.compile(r"(?ms)<<-?\s*(['\"]?)(\w+)\1(.*?)\n.*?^\s*\2\s*$")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _CHANGE_FOLDER = re.compile(r"\A(?:cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*)+")
 
@@ -90,15 +92,20 @@ def kind_of_command(command: str) -> str:
 
     The last program that does more than look; paths, versions, assignments and wrappers are left out.
     """
-    plain = _QUOTED.sub("_", command)
+    return (kinds_of_command(command) or ("",))[-1]
+
+
+@lru_cache(maxsize=4_096)
+def kinds_of_command(command: str) -> tuple[str, ...]:
+    """The programs of a command line that do more than look; where none does, those that look."""
+    plain = _QUOTED.sub("_", _HERE_DOCUMENT.sub(r"\3", command))
     kinds = [kind for part in re.split(r"&&|\|\||[;|\n]", plain) if (kind := _kind_of_part(part.split()))]
-    working = [kind for kind in kinds if not says_little(kind)]
-    return (working or kinds or [""])[-1]
+    return tuple(kind for kind in kinds if not says_little(kind)) or tuple(kinds)
 
 
 def essence_of(command: str) -> str:
     """The line of a command that it is about, in one line, without the change of folder before it."""
-    lines = [line.strip() for line in command.splitlines()]
+    lines = [line.strip() for line in _HERE_DOCUMENT.sub(r"\3", command).splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")] or [command.strip()]
     line = next((line for line in lines if not says_little(kind_of_command(line))), lines[0])
     return " ".join(_CHANGE_FOLDER.sub("", line).split())
@@ -178,6 +185,8 @@ def error_lines(text: str) -> tuple[str, ...]:
 def _last_word(text: str, *, is_failure: bool) -> str:
     """One line on how it ended: counts of a test run, an exit status, else "ok" or "failed"."""
     tail = text[-2_000:]
+    if ran := _UNITTEST.findall(tail):
+        return " ".join(": ".join(ran[-1]).split())
     if counts := _COUNTS.findall(tail):
         return " ".join(counts[-1].strip(" =").split())[:80]
     if statuses := _STATUS.findall(text[-400:]):

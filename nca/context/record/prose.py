@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from nca.context.record.ledger import DECISIONS, RULES, Ledger
+from nca.context.summary import cut_text
 from nca.context.tokens import text_tokens
 
 STALE = ("pending", "next step", "current work")
 """Sections that speak of a moment: in a record that a newer one follows they no longer hold."""
 _HARVESTED = ((RULES, ("constraints", "rules")), (DECISIONS, ("decisions", "findings")))
+SMALLEST_KEPT_TOKENS = 48
+"""Less than this of a text says nothing."""
 SAME_WORDS = 0.7
 """Two statements that share so many of their words say the same."""
 MAX_STATEMENT_CHARS = 400
@@ -71,7 +74,12 @@ def without_stale(prose: str) -> str:
 
 def marked(prose: str, covered: str) -> str:
     """The prose with a mark behind each path, ticket, hash and long number that stands nowhere in what it covers."""
-    unknown = {name for name in _SPECIFIC.findall(prose) if name not in covered}
+    unknown = {
+        name
+        for name in _SPECIFIC.findall(prose)
+        # Two numbers or names with a slash between them are no path.
+        if name not in covered and not all(part in covered for part in name.split("/"))
+    }
     if not unknown:
         return prose
     return _SPECIFIC.sub(lambda match: match[0] + UNKNOWN if match[0] in unknown else match[0], prose)
@@ -84,7 +92,7 @@ def is_complete(prose: str, wanted: Sequence[str]) -> bool:
 
 
 def within(proses: Sequence[str], max_tokens: int) -> str:
-    """The newest of these texts that fit together, in their order."""
+    """The newest of these texts that fit together, in their order; of the newest alone its beginning."""
     kept: list[str] = []
     left = max_tokens
     for prose in reversed(proses):
@@ -92,6 +100,8 @@ def within(proses: Sequence[str], max_tokens: int) -> str:
         if left < 0:
             break
         kept.append(prose)
+    if proses and not kept and max_tokens >= SMALLEST_KEPT_TOKENS:
+        return cut_text(proses[-1], max_tokens)
     return "\n\n".join(kept[::-1])
 
 

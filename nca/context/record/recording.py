@@ -17,7 +17,7 @@ from nca.context.record.allocation import Chosen, Kind, allocate
 from nca.context.record.ledger import Ledger
 from nca.context.record.pieces import HEADINGS_TOKENS, pieces_of
 from nca.context.record.steps import step_lines
-from nca.context.record.text import PREFACE, read_again
+from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, text_tokens
@@ -103,7 +103,9 @@ class Recording:
         self._prose_raw = 0
         self._remember()
         self.rooms = self._rooms()
-        self.frame = text_tokens(f"{settings.summarize.header}\n{PREFACE}") + HEADINGS_TOKENS + SLACK_TOKENS
+        self.frame = (
+            text_tokens(f"{settings.summarize.header}\n{PREFACE}{UNKNOWN_NOTE}") + HEADINGS_TOKENS + SLACK_TOKENS
+        )
 
     def make_way(self) -> None:
         """Cut the largest new results as far as rules, words and decisions need their room."""

@@ -34,6 +34,8 @@ _POINTS_BACK = re.compile(
 )
 """A rule that says nothing without the sentence before it."""
 _SENTENCE = re.compile(r"[.!?…。！？:]\s*\Z")
+_SENTENCE_END = re.compile(r"(?<!\b\d)(?<!\b\d\d)[.!?](?= )")
+"""Not the point of a numbered list."""
 AROUND_WORDS = 3
 MOST_NAMES = 200
 """Of one message; a listing of ten thousand hashes is no talk about any of them."""
@@ -127,8 +129,8 @@ def _beginning(text: str) -> str:
     line = " ".join(text.split())
     if len(line) <= ANSWER_CHARS:
         return line
-    end = line.rfind(". ", ANSWER_CHARS // 3, ANSWER_CHARS)
-    return line[: end + 1] if end > 0 else line[:ANSWER_CHARS] + "…"
+    ends = [match.end() for match in _SENTENCE_END.finditer(line, ANSWER_CHARS // 3, ANSWER_CHARS)]
+    return line[: ends[-1]] if ends else line[:ANSWER_CHARS].rpartition(" ")[0] + " …"
 
 
 def _names(text: str) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from nca.context.record.allocation import Piece, allocate
 from nca.context.record.ledger import FAILING, FILES, FIXED, NAMES, OUTCOMES, Ledger, texts
 from nca.context.record.outcomes import kind_of_command
 from nca.context.record.pieces import BETWEEN, CATEGORIES, FAILS, HEADINGS, LISTS, Section, pieces_of
+from nca.context.record.prose import UNKNOWN
 from nca.context.summary import clean_prose
 from nca.context.view import Summary
 from nca.messages import Message
@@ -23,13 +24,15 @@ PREFACE = (
     "A record of the earlier part of this conversation, kept to save space. It is not an instruction."
     " (N) is a message's number: recall expand=N shows it."
 )
+UNKNOWN_NOTE = f"{UNKNOWN} marks a name that nothing in it says."
 _NUMBERED = re.compile(r"\((\d+)\) ")
 _FILE = re.compile(r"(?P<path>.+?): (?P<verb>[a-z]+)(?: (?P<count>\d+)×)?(?:, last: (?P<hint>.*))?")
 
 
 def laid_out(header: str, prose: str, lines: Iterable[tuple[Piece, str]]) -> str:
     """Header and preface, what a model wrote, and the chosen lines under their headings."""
-    return "\n\n".join(block for block in (f"{header}\n{PREFACE}", prose, sections_text(lines)) if block)
+    preface = f"{PREFACE}{UNKNOWN_NOTE if UNKNOWN in prose else ''}"
+    return "\n\n".join(block for block in (f"{header}\n{preface}", prose, sections_text(lines)) if block)
 
 
 def sections_text(lines: Iterable[tuple[Piece, str]]) -> str:
@@ -48,7 +51,7 @@ def plain_record(ledger: Ledger, room: int) -> str:
 
 def read_again(text: str) -> tuple[str, Ledger]:
     """The prose and the ledger of a summary, nca's or another program's; what is not laid out so is prose."""
-    rest = clean_prose(text).removeprefix(PREFACE).strip()
+    rest = clean_prose(text).removeprefix(PREFACE).removeprefix(UNKNOWN_NOTE).strip()
     prose: list[str] = []
     ledger = Ledger()
     for block in re.split(r"\n\n(?=### )", rest):

@@ -18,12 +18,14 @@ from nca.context.summary import HEADER, SummaryFailure, SummaryReply, SummaryReq
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER, Surroundings, write
 from nca.context.tokens import message_tokens, text_tokens
 from nca.context.view import Range, Summary, Verbatim, seqs
-from nca.messages import Message
+from nca.messages import Entry, Message
 
 SMALLEST_STRETCH_TOKENS = 160
 """Raw tokens. Less than this is not worth a record: its frame alone costs a quarter of it."""
 PROSE_SHARE = 0.25
 """Of the room, for what a model writes: the rest is for what code knows and for the newest steps."""
+MERGED_SHARE = 0.5
+"""Of the room, at most, where prose of earlier records is to be merged: less would lose what it says."""
 SMALLEST_PROSE_TOKENS = 150
 """With less room than this no model is asked."""
 WORTH_A_CALL = 3
@@ -49,9 +51,9 @@ def summarize(
     recording = Recording(draft, job, target_tokens, ceiling_tokens)
     if older is None:
         recording.make_way()
-    prose_raw = _prose_room(recording, job, older) if job.has_summarizer else 0
-    held = within([part.prose for part in recording.absorbed if part.prose], _most_prose(recording, prose_raw))
-    held_raw = text_tokens(held) if held else 0
+    held = [text for part in recording.absorbed if (text := without_stale(part.prose))]
+    prose_raw = _prose_room(recording, job, older, sum(map(text_tokens, held))) if job.has_summarizer else 0
+    held_raw = text_tokens(within(held, _most_prose(recording, prose_raw))) if held else 0
     reserved_raw = max(prose_raw, held_raw)
     if older is None:
         record = _first_worth_it(recording, reserved_raw, held_raw)
@@ -73,8 +75,8 @@ def summarize(
         prose = within(earlier, _most_prose(recording, prose_raw))
         written = Written(prose, _maker(recording.absorbed), written.failures)
     written_raw = text_tokens(written.prose) if written.prose else 0
-    if older is None and written_raw < reserved_raw:
-        # The prose is shorter than it might have been: lines and the newest steps get what is left.
+    if older is None and written_raw != reserved_raw:
+        # The prose is shorter or longer than what was set aside: lines and the newest steps get what is left.
         record = _first_worth_it(recording, written_raw, reserved_raw, held_raw)
     record = record.with_named(named)
     leaving: list[Part] = [*(recording.absorbed if is_whole else ()), *record.gone]
@@ -146,17 +148,22 @@ def _is_worth_it(recording: Recording, record: Record) -> bool:
     return bool(gone_raw) and max(gone_raw, saved_raw if recording.absorbed else 0) >= SMALLEST_STRETCH_TOKENS
 
 
-def _prose_room(recording: Recording, job: SummaryJob, older: Sequence[Block] | None) -> int:
-    """Raw tokens for a model's prose; 0 where too little is left to say anything."""
+def _prose_room(recording: Recording, job: SummaryJob, older: Sequence[Block] | None, held_raw: int) -> int:
+    """Raw tokens for a model's prose; 0 where too little is left to say anything beside what is held already.
+
+    held_raw  what still holds of the prose of earlier records: the new one has room for it and for more
+    """
     most = job.settings.summarize.max_tokens or job.budget_tokens
-    room = min(int(PROSE_SHARE * recording.rooms.target), job.budget_tokens // 10, most)
-    room = min(room, raw_of(recording.movable if older is None else older) // WORTH_A_CALL)
-    return room if room >= SMALLEST_PROSE_TOKENS else 0
+    room = min(int(PROSE_SHARE * recording.rooms.target), job.budget_tokens // 10)
+    merged = min(held_raw + 2 * SMALLEST_PROSE_TOKENS, int(MERGED_SHARE * recording.rooms.target)) if held_raw else 0
+    worth = raw_of(recording.movable if older is None else older) // WORTH_A_CALL
+    room = min(max(room, merged), most, held_raw + worth)
+    return room if room >= held_raw + SMALLEST_PROSE_TOKENS else 0
 
 
 def _most_prose(recording: Recording, prose_raw: int) -> int:
     """Raw tokens that the prose of earlier records may keep."""
-    return max(prose_raw, int(PROSE_SHARE * recording.rooms.target))
+    return max(prose_raw, int(MERGED_SHARE * recording.rooms.target))
 
 
 def _all(recording: Recording) -> tuple[int, int]:
@@ -177,27 +184,29 @@ def _asked(
     shown = [(history.message(seq), draft.score(seq)) for block in record.gone for seq in block.seqs]
     shown = [(message, score) for message, score in shown if not is_summary(message)]
     holding = [text for prose in earlier if (text := without_stale(prose))]
-    held_raw = sum(map(text_tokens, holding))
-    is_merged = bool(holding) and held_raw + SMALLEST_PROSE_TOKENS <= max_tokens
     last = record.gone[-1].last
     staying = [history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs if seq > last]
     newest = history.message(history.newest_user).text if history.newest_user else ""
-    room = max_tokens if is_merged or not holding else max(SMALLEST_PROSE_TOKENS, max_tokens - held_raw)
     written = yield from write(
         [message for message, _ in shown],
-        existing=holding if is_merged else (),
+        existing=holding,
         live=live,
         focus=job.focus,
-        max_tokens=room,
+        max_tokens=max_tokens,
         input_tokens=job.input_tokens,
         form=job.settings.summarize.form,
         scores=[score for _, score in shown],
-        surroundings=Surroundings(newest, one_line_each(staying)),
+        surroundings=Surroundings(newest, one_line_each(staying), "\n".join(map(_said_in, staying))),
     )
-    if not holding or (is_merged and written.prose):
-        return written
-    held = within(holding, max(0, max_tokens - text_tokens(written.prose)))
-    return Written("\n\n".join(text for text in (held, written.prose) if text), written.made_by, written.failures)
+    return (
+        written
+        if written.prose or not holding
+        else Written(within(holding, max_tokens), written.made_by, written.failures)
+    )
+
+
+def _said_in(entry: Entry) -> str:
+    return "\n".join((entry.message.text, *(call.arguments for call in entry.message.tool_calls)))
 
 
 def _maker(absorbed: Sequence[Summary]) -> str:

@@ -63,7 +63,11 @@ def _older_half(draft: Draft, fewest: int, most: int) -> list[Block]:
     if len(complete) < max(2, fewest):
         return []
     going = len(complete) // 2
-    while most and len(complete) - going > most:
+    # A turn that begins in a locked step stays, however old it is.
+    locked = {seq for block in draft.blocks() if block.is_locked for seq in block.seqs}
+    while most and len(complete) - sum(seq not in locked for seq in complete[:going]) > most:
+        if going == len(complete) - 1:
+            break
         going += (len(complete) - going) // 2
     first_kept = complete[going]
     return [block for block in draft.blocks() if block.last < first_kept and not block.is_locked]

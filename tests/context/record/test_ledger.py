@@ -91,6 +91,33 @@ def test_an_outcome_names_the_line_that_the_command_is_about() -> None:
     assert "- `npm run check 2>&1 | tail -5` → ok" in rendered(ledger)
 
 
+def test_what_a_script_says_is_no_command_and_a_test_run_says_how_it_ended() -> None:
+    command = "cat > /tmp/move.py <<'END'\nimport os\nos.rename('a', 'b')\nEND\npython3 /tmp/move.py"
+    tests = did("bash", "...\n-----\nRan 3 tests in 0.1s\n\nOK\n", command="python3 -m unittest -q tests")
+    text = rendered(extract(log(*did("bash", "moved", command=command), *tests)))
+    assert "- `python3 /tmp/move.py` → ok" in text
+    assert "- `python3 -m unittest -q tests` → Ran 3 tests: OK" in text
+    assert "cat >" not in text
+
+
+def test_a_long_answer_ends_at_a_sentence_and_not_at_the_number_of_a_list() -> None:
+    answer = "The two parts say the same thing. These can go: 1. the first loop of the reader, 2. " + "and more " * 40
+    (line,) = texts(extract(log(said("Look."), Message("assistant", answer))), ANSWERS)
+    assert not line.endswith(" 2.")
+
+
+def test_a_failed_line_of_two_commands_is_fixed_where_one_of_them_succeeds() -> None:
+    both = did("bash", "FAILED (failures=1)", is_error=True, command="python3 -m unittest tests; python3 -c 'print(1)'")
+    assert FAILING in extract(log(*both))
+    ledger = extract(log(*both, *did("bash", "Ran 3 tests in 0.1s\n\nOK", command="python3 -m unittest tests")))
+    assert FAILING not in ledger
+
+
+def test_a_change_is_named_by_what_is_new_in_it() -> None:
+    edit = did("edit_file", "done", path="a.py", old_text=":param max:\n", new_text=":param max:\n:param suffix: end\n")
+    assert texts(extract(log(*edit)), FILES) == ["a.py\t1\tedited\t:param suffix: end"]
+
+
 def test_errors_that_were_fixed_come_before_narrative_as_far_as_they_are_given_room() -> None:
     failed = did("bash", "src/a.ts(3,5): error TS2304: no name a", is_error=True, command="npx tsc")
     ledger = extract(log(*failed, *did("bash", "ok", command="npx tsc")))

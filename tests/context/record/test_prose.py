@@ -51,6 +51,10 @@ def test_names_that_nobody_said_are_marked() -> None:
     assert marked("Nothing special here.", "") == "Nothing special here."
 
 
+def test_two_numbers_with_a_slash_between_them_are_no_path() -> None:
+    assert marked("It took 0.571/0.657 s.", "0.571 s, then 0.657 s") == "It took 0.571/0.657 s."
+
+
 def test_a_reply_that_was_cut_must_have_what_matters() -> None:
     assert is_complete(PROSE, ("pending",))
     assert not is_complete("### Goal and intent\nTo fix it.", ("pending",))
@@ -59,3 +63,8 @@ def test_a_reply_that_was_cut_must_have_what_matters() -> None:
 def test_the_newest_prose_that_fits_stays() -> None:
     assert within(["old " * 40, "new"], 10) == "new"
     assert within(["old", "new"], 10) == "old\n\nnew"
+
+
+def test_of_a_prose_that_is_too_long_alone_the_beginning_stays() -> None:
+    assert within(["old", "new " * 400], 60).startswith("new new")
+    assert within(["old", "new " * 400], 10) == ""

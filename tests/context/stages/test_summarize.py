@@ -14,6 +14,7 @@ from nca.context.policy import ceiling_tokens
 from nca.context.record.ledger import FILES, RULES, WORDS
 from nca.context.record.text import PREFACE
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
+from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim, View, seqs
 from nca.messages import Message
 from tests.context.logs import grow, history_of
@@ -84,6 +85,26 @@ def test_the_summarizer_reads_originals_not_stubs_and_never_a_summary_as_talk() 
     assert "Go on." not in asked[1].partition("</existing_summary>")[0], "what was next then is stale"
     assert HEADER not in asked[1]
     assert "ORIGINAL" not in asked[1]
+
+
+def test_an_earlier_record_is_merged_with_at_least_its_room_however_small_the_rest_is() -> None:
+    """A newest step that fills the window once left 150 tokens for the prose, and 600 words of it went."""
+    long = "### Goal and intent\nTo split the module.\n\n### Files and code\n" + "".join(
+        f"- part_{number}.py holds the functions of part {number}, and what they need.\n" for number in range(40)
+    )
+    asked: list[SummaryRequest] = []
+
+    def answer(request: SummaryRequest) -> SummaryReply:
+        asked.append(request)
+        return SummaryReply(long, "m")
+
+    history = history_of(talk(200, words=30))
+    compacted(history, 16_000, settings=ONLY, summarizer=answer)
+    grow(history, [*talk(20, words=30, start=201), user("Read it."), *step("a", "line of it\n" * 1_700, path="a.py")])
+    compacted(history, 16_000, settings=ONLY, summarizer=answer)
+    text = "\n".join(str(row["content"]) for row in sent(history))
+    assert "part_39.py" in text
+    assert all(request.max_tokens > text_tokens(long) for request in asked[1:])
 
 
 def test_a_model_that_keeps_its_prefix_gets_the_request_s_own_beginning() -> None:

@@ -16,7 +16,19 @@ from nca.context.view import Marker, Summary, check_partition
 from nca.errors import ContextDoesNotFit
 from nca.messages import Message
 from tests.context.logs import grow, history_of, logs
-from tests.context.samples import PROSE, agent_turn, answering, assistant, compacted, sent, talk, user
+from tests.context.samples import (
+    PROSE,
+    agent_turn,
+    answering,
+    assistant,
+    call,
+    calling,
+    compacted,
+    result,
+    sent,
+    talk,
+    user,
+)
 
 FOUR = ContextSettings(max_turns=4)
 WINDOW = 100_000
@@ -53,6 +65,15 @@ def test_it_is_due_above_the_limit_and_halves_until_it_is_met(count: int, kept: 
     history = history_of(talk(count))
     compacted(history, WINDOW, settings=FOUR)
     assert len(complete_turns(history.visible())) == kept
+
+
+def test_a_turn_that_begins_in_a_pinned_step_stays_and_twice_is_once() -> None:
+    """It was counted among those that go, so the next compaction trimmed once more."""
+    step = [calling(call("a", "shell")), user("Go on meanwhile."), result("a", "done")]
+    history = history_of([*step, *talk(4)], {1})
+    compacted(history, WINDOW, settings=ContextSettings(max_turns=3))
+    assert len(complete_turns(history.visible(), history.pins)) <= 3
+    assert not compacted(history, WINDOW, settings=ContextSettings(max_turns=3)).compacted
 
 
 @pytest.mark.parametrize(("words", "text"), [(0, ""), (4, f"{TRUNCATED} [recall expand=1-6]")])
