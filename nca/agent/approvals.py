@@ -20,6 +20,7 @@ from nca.config.tables import PermissionRule
 from nca.errors import ConfigError
 from nca.events import ApprovalAsked, ApprovalGiven, Listener, Notice
 from nca.messages import ToolCall
+from nca.tools.files.acting_files import why_asked
 from nca.tools.permissions import decide, matching, refusal
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome
 from nca.tools.toolbox import Toolbox
@@ -29,8 +30,6 @@ RULE = "[not run: a rule of the person's denies it ({rule})]"
 OWN_FILES = "[not run: {path} is nca's own; settings are for the person to change]"
 STOPPED = "[not run: the person stopped the turn]"
 _PATH_ARGUMENTS = ("path", "file_path", "directory")
-_ACTING_FOLDERS = frozenset({".git", ".hg", ".svn"})
-"""Hooks and settings in these folders run with the next command, so no mode but `auto` writes there unasked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ class Approvals:
         self, call: ToolCall, needed: Permission, approval: Approval, summary: str, *, is_unclear: bool
     ) -> Verdict:
         """is_unclear: a denying rule may mean this call (a chain of commands, say), so the person is asked."""
-        is_plain = self.mode == "auto" or not _is_unusual(approval)
+        is_plain = self.mode == "auto" or not self._is_unusual(approval)
         if decide(self.mode, needed) == "allow" and (needed == "read" or (is_plain and not is_unclear)):
             return Allowed()
         async with self._one_at_a_time:
@@ -201,6 +200,12 @@ class Approvals:
         """Where a rule holds: a command may run other code in another folder."""
         return Path(approval.directory) if approval.directory else self._directory
 
+    def _is_unusual(self, approval: Approval) -> bool:
+        """Whether even a mode that allows edits asks."""
+        path = Path(approval.path)
+        inside = path.relative_to(self._directory) if path.is_relative_to(self._directory) else path
+        return bool(approval.warning) or bool(why_asked(inside.parts))
+
     def _allowing(self) -> tuple[PermissionRule, ...]:
         return (*self._state.settings.permissions.allow, *self.session_rules)
 
@@ -220,11 +225,6 @@ def _about(approval: Approval) -> set[str]:
     # Not a command's path: a rule for a folder does not allow the programs in it.
     named = {approval.subject, approval.command, *approval.names}
     return {name for name in named if name and not Path(name).is_absolute()}
-
-
-def _is_unusual(approval: Approval) -> bool:
-    """Whether even a mode that allows edits asks."""
-    return bool(approval.warning) or not _ACTING_FOLDERS.isdisjoint(Path(approval.path).parts)
 
 
 def _is_own(path: Path) -> bool:

@@ -241,7 +241,7 @@ async def test_without_a_subject_no_rule_is_made(room: Room) -> None:
     assert room.decisions == ["denied"]
 
 
-@pytest.mark.parametrize("path", ["../outside", ".git/hooks/pre-commit"])
+@pytest.mark.parametrize("path", ["../outside", ".git/hooks/pre-commit", "AGENTS.md", ".github/workflows/ci.yml"])
 async def test_accepting_edits_does_not_cover_what_is_unusual(room: Room, path: str) -> None:
     person = Person(Answer("deny"))
     conversation = room.open(both(touch(path)), agent__permission="accept-edits", person=person)

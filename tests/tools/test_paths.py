@@ -164,15 +164,33 @@ async def test_settings_are_never_written_even_where_there_are_none_yet(base: Pa
     assert not (root / "home").exists()
 
 
-@pytest.mark.parametrize(
-    "name", [".git/hooks/pre-commit", ".GIT/config", "src/.husky/x", ".vscode/tasks.json", ".envrc"]
-)
-def test_what_other_programs_run_needs_more_than_writing(base: Path, name: str) -> None:
+ACTING = {
+    "git and other": ".git/hooks/pre-commit .GIT/config src/.husky/x .hg/x .jj/x .pre-commit-config.yaml lefthook.yml",
+    "an editor": ".vscode/tasks.json .idea/x .zed/x .vs/x .fleet/x a.code-workspace .nvim.lua .exrc .dir-locals.el",
+    "an agent": ".claude/x .cursor/mcp.json .gemini/x .codex/x .roo/mcp.json .kiro/x .windsurf/x .mcp.json",
+    "a shell": ".envrc .bashrc src/.profile .zshrc .mise.toml",
+    "a debugger": ".gdbinit .lldbinit",
+    "package managers": ".npmrc src/.yarnrc.yml .pnpmfile.cjs .cargo/config.toml .CARGO/Config.toml .bazelrc",
+    "Python": "sitecustomize.py tests/conftest.py a.pth",
+    "a server": ".github/workflows/ci.yml .gitlab-ci.yml Jenkinsfile",
+    "make": "Makefile src/makefile GNUmakefile",
+    "agents take": "AGENTS.md src/CLAUDE.md agents.md GEMINI.md .cursorrules .github/copilot-instructions.md",
+}
+
+
+@pytest.mark.parametrize(("who", "name"), [(who, name) for who, names in ACTING.items() for name in names.split()])
+def test_what_others_run_or_obey_needs_more_than_writing(base: Path, who: str, name: str) -> None:
     tool = WriteFile(Workspace(base / "work"), FilesRead())
     assert tool.needs({"path": name}) == "execute"
-    assert "Other programs run" in tool.approval({"path": name, "content": "x"}).warning
-    assert tool.needs({"path": "src/git.py"}) == "write"
-    assert tool.needs({"path": "../x"}) == "write"
+    assert tool.approval({"path": name, "content": "x"}).warning.startswith(f"You are asked because {who} ")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["src/git.py", "../x", "cargo/config.toml", ".cargo/x", ".github/x", "x.github/workflows", "makefile.py", "a.txt"],
+)
+def test_other_files_need_no_more_than_writing(base: Path, name: str) -> None:
+    assert WriteFile(Workspace(base / "work"), FilesRead()).needs({"path": name}) == "write"
 
 
 @pytest.fixture

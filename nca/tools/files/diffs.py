@@ -15,6 +15,8 @@ CONTEXT_LINES = 3
 MAX_COMPARED_LINES = 4_000
 """A longer changed stretch is shown as removed and added in whole: comparing it takes quadratic time."""
 _NO_END = "\n\\ No newline at end of file"
+_BESIDE = "\0"
+"""No visible text holds it."""
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
@@ -23,12 +25,16 @@ def unified(before: str | None, after: str, name: str) -> str:
 
     Tabs stay, and carriage returns at the ends of lines.
     """
-    return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(_unified(before, after, name), kept="\n\t\r"))
+    return _unified(None if before is None else _visible(before), _visible(after), name)
 
 
 def has_unseen(diff: str) -> bool:
     """Whether an added line holds a character that is written out, but for the one that colours an emoji."""
     return any(line[:1] == "+" and "⟨U+" in line.replace("⟨U+FE0F⟩", "") for line in diff.split("\n"))
+
+
+def _visible(text: str) -> str:
+    return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(text, kept="\n\t\r"))
 
 
 def _unified(before: str | None, after: str, name: str) -> str:
@@ -41,9 +47,10 @@ def _unified(before: str | None, after: str, name: str) -> str:
     title = ["--- /dev/null" if before is None else f"--- a/{name}", f"+++ b/{name}"]
     if middle > MAX_COMPARED_LINES:
         return "\n".join([*title, *_one_hunk(old, new, head, tail)])
-    first, last = max(0, head - CONTEXT_LINES), max(0, tail - CONTEXT_LINES)
-    compared = difflib.unified_diff(old[first : len(old) - last], new[first : len(new) - last], n=3, lineterm="")
-    return "\n".join([*title, *_renumbered(list(compared)[2:], first)])
+    first = max(0, head - CONTEXT_LINES)
+    was, now = _marked(old, head, tail), _marked(new, head, tail)
+    compared = difflib.unified_diff(was, now, n=CONTEXT_LINES, lineterm="")
+    return "\n".join([*title, *_renumbered(list(compared)[2:], first)]).replace(_BESIDE, "")
 
 
 def counts(diff: str) -> str:
@@ -56,6 +63,14 @@ def _lines(text: str) -> list[str]:
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last + _NO_END] if last else lines
+
+
+def _marked(lines: list[str], head: int, tail: int) -> list[str]:
+    """The changed lines with those beside them, which are marked so that they are compared only with each other."""
+    end = len(lines) - tail
+    before = (f"{line}{_BESIDE}" for line in lines[max(0, head - CONTEXT_LINES) : head])
+    after = (f"{line}{_BESIDE * 2}" for line in lines[end : end + CONTEXT_LINES])
+    return [*before, *lines[head:end], *after]
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:

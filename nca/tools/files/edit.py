@@ -64,7 +64,7 @@ class _ChangingTool(TypedTool):
             path = self._workspace.resolve(str(arguments.get("path") or ""))
         except ToolError:
             return self.permission
-        return "execute" if self._workspace.is_run_by_others(path) else self.permission
+        return "execute" if self._workspace.why_asked(path) else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
         change = self._plan(**self._signature.read(arguments))
@@ -76,8 +76,8 @@ class _ChangingTool(TypedTool):
         name = str(arguments["path"])
         if self._workspace.is_behind_link(name, change.path):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
-        if self._workspace.is_run_by_others(change.path):
-            warnings.append("Other programs run what is in this file without asking.")
+        if why := self._workspace.why_asked(change.path):
+            warnings.append(f"You are asked because {why}.")
         return Approval(
             path=shown(str(change.path)),
             diff=diff,

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.tools.files.acting_files import plain_parts, why_asked
 from nca.tools.files.safe_open import READ_FLAGS, Folder, open_folder
 from nca.tools.tool import ToolError
-
-RUN_BY_OTHERS = frozenset(
-    {".git", ".hg", ".svn", ".husky", ".vscode", ".idea", ".devcontainer", ".envrc", ".mcp.json", ".claude", ".cursor"}
-)
-"""Other programs run what is in these without asking (hooks, tasks, servers), so writing one needs `execute`."""
 
 
 class Workspace:
@@ -34,7 +29,7 @@ class Workspace:
     def __init__(self, root: Path, protected: Sequence[Path] = (), readable: Sequence[Path] = ()) -> None:
         self.root = Path(os.path.realpath(root))
         self._readable = [Path(os.path.realpath(path)) for path in readable]
-        self._protected = [_plain(Path(os.path.realpath(path)).parts) for path in protected]
+        self._protected = [plain_parts(Path(os.path.realpath(path)).parts) for path in protected]
 
     def resolve(self, name: str) -> Path:
         """The real path of a name, relative to the root or absolute. Raises ToolError if it is outside of the root."""
@@ -65,15 +60,15 @@ class Workspace:
         path = self.resolve(name)
         if path == self.root:
             raise ToolError(f"{shown(name)} is a directory")
-        inside = _plain(path.relative_to(self.root).parts)
-        whole = _plain(path.parts)
+        inside = plain_parts(path.relative_to(self.root).parts)
+        whole = plain_parts(path.parts)
         if PROJECT_FOLDER in inside or any(whole[: len(folder)] == folder for folder in self._protected):
             raise ToolError(f"{shown(name)} belongs to nca's own settings and data, which tools may not write")
         return path
 
-    def is_run_by_others(self, path: Path) -> bool:
-        """Whether another program would run what is written to the file."""
-        return not RUN_BY_OTHERS.isdisjoint(_plain(path.relative_to(self.root).parts))
+    def why_asked(self, path: Path) -> str:
+        """Why a person should be asked before the file is written, such as "a shell runs it"; "" without a reason."""
+        return why_asked(path.relative_to(self.root).parts)
 
     def is_behind_link(self, name: str, path: Path) -> bool:
         """Whether a link makes a name lead to another path."""
@@ -127,19 +122,6 @@ def _as_file(handle: int, name: str) -> BinaryIO:
     if stat.S_ISDIR(mode):
         raise ToolError(f"{shown(name)} is a directory; use list_directory")
     raise ToolError(f"{shown(name)} is not an ordinary file")
-
-
-def _plain(parts: Sequence[str]) -> tuple[str, ...]:
-    """Path components as lax file systems compare them.
-
-    HFS and NTFS may ignore case, characters without width, trailing dots and blanks, and a stream name after a colon
-    (git protects its own folder against the same).
-    """
-    plain = []
-    for part in parts:
-        visible = "".join(char for char in part if unicodedata.category(char) != "Cf")
-        plain.append(unicodedata.normalize("NFKC", visible).casefold().split(":")[0].rstrip(". ") or part)
-    return tuple(plain)
 
 
 def _refusal(name: str, error: OSError) -> ToolError:
