@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from nca.tools.child_process import started
 from nca.tools.files.workspace import Workspace
 from nca.tools.search.walk import SKIPPED_FOLDERS
 from nca.tools.search.worker import MAX_LINE_CHARS, SHOWN_CHARS, SearchRequest, around
-from nca.tools.search.worker_process import started
 from nca.tools.tool import ToolError
 
 _Place = tuple[str, int, int, int]

@@ -75,7 +75,7 @@ class FetchUrl(TypedTool):
         if target is not None:
             said = f"[{page.address} redirects to {_ascii(target)}; fetch that address if you want it]"
             return ToolOutcome(said, summary="redirects to another host")
-        return await asyncio.to_thread(_outcome, page)
+        return await _outcome(page)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"fetch {arguments.get('url', '')}"
@@ -218,13 +218,13 @@ def _certificates() -> ssl.SSLContext:
     return context
 
 
-def _outcome(page: _Page) -> ToolOutcome:
+async def _outcome(page: _Page) -> ToolOutcome:
     response, charset = page.response, page.response.charset_encoding or ""
     if not response.is_success:
         raise ToolError(f"{page.address} answered {response.status_code} {response.reason_phrase}".rstrip())
     if not is_text(page.media_type) or (b"\0" in page.body[:8192] and "utf-16" not in charset):
         raise ToolError(f"{page.address} is {page.media_type or 'not text'}; only text can be read")
-    title, text = text_of(page.body, page.media_type, charset)
+    title, text = await text_of(page.body, page.media_type, charset)
     notes = [page.address, *([f"“{title[:200]}”"] if title else []), _FRAME]
     if page.is_cut:
         notes.append(f"cut after {MAX_FETCHED_BYTES:,} bytes")

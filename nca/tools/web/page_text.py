@@ -1,9 +1,21 @@
-"""Convert a fetched page to Markdown, and decode other text."""
+"""Convert a fetched page to Markdown, and decode other text.
+
+A page of 2 MB may take most of a minute, so pages are converted in a process of their own, which can be stopped.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import codecs
+import json
 import re
+import signal
+import sys
+
+from nca.tools.child_process import python_command, started
+from nca.tools.tool import ToolError
+
+DEADLINE_SECONDS = 20.0
 
 _LEFT_OUT = "script, style, nav, img, picture, svg, form, button, iframe, noscript, template, aside, footer"
 """Elements around a page's text, or without text."""
@@ -20,10 +32,34 @@ def is_text(media_type: str) -> bool:
     return not media_type or media_type.startswith("text/") or media_type in _TEXTS or media_type.endswith(_SUFFIXES)
 
 
-def text_of(raw: bytes, media_type: str, charset: str) -> tuple[str, str]:
-    """The title, or "", and the text: a page as Markdown, other text unchanged."""
+async def text_of(
+    raw: bytes, media_type: str, charset: str, deadline_seconds: float = DEADLINE_SECONDS
+) -> tuple[str, str]:
+    """The title, or "", and the text: a page as Markdown, other text unchanged. Raises ToolError after the deadline."""
     if media_type not in _PAGES and (media_type or raw.lstrip()[:1] != b"<"):
         return "", _decoded(raw, charset)
+    head = json.dumps({"charset": charset, "deadline_seconds": deadline_seconds}).encode()
+    command = python_command(__name__, "justhtml")
+    try:
+        async with asyncio.timeout(deadline_seconds), started(command, head + b"\n" + raw) as process:
+            assert process.stdout is not None
+            title, text = json.loads(await process.stdout.read())
+    except TimeoutError:
+        raise ToolError(f"the page could not be turned into text within {deadline_seconds:g} seconds") from None
+    except ValueError as error:
+        raise ToolError("the page could not be turned into text") from error
+    return title, text
+
+
+def main() -> None:
+    """Convert the page on stdin, behind a line with its charset and the deadline, to a title and a text on stdout."""
+    asked = json.loads(sys.stdin.buffer.readline())
+    # If nca was killed, nobody else stops this process. The alarm's default action ends it.
+    signal.setitimer(signal.ITIMER_REAL, asked["deadline_seconds"])
+    sys.stdout.write(json.dumps(_converted(sys.stdin.buffer.read(), asked["charset"])))
+
+
+def _converted(raw: bytes, charset: str) -> tuple[str, str]:
     from justhtml import Drop, JustHTML
 
     try:

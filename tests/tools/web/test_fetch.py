@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import threading
 from collections.abc import Iterator
@@ -316,9 +317,27 @@ def test_public_addresses(address: str, expected: bool) -> None:
     assert is_public(address) is expected
 
 
-def test_text_of_pages_with_odd_charsets() -> None:
-    assert text_of("<meta charset='latin-1'><p>é".encode("latin-1"), "text/html", "") == ("", "é")
-    assert text_of("é".encode("utf-16"), "text/plain", "") == ("", "é")
+async def test_text_of_pages_with_odd_charsets() -> None:
+    assert await text_of("<meta charset='latin-1'><p>é".encode("latin-1"), "text/html", "") == ("", "é")
+    assert await text_of("é".encode("utf-16"), "text/plain", "") == ("", "é")
     for charset in ("hex", "undefined", "idna", "nonsense", "base64"):
-        assert text_of(b"abc", "text/plain", charset) == ("", "abc")
-    assert text_of(b"<div>" * 50_000 + b"x", "text/html", "")[1] == "x"
+        assert await text_of(b"abc", "text/plain", charset) == ("", "abc")
+    assert (await text_of(b"<div>" * 50_000 + b"x", "text/html", ""))[1] == "x"
+
+
+async def test_a_page_that_takes_long_is_stopped_at_the_deadline_and_when_it_is_cancelled() -> None:
+    page = b"<b><p>" * 350_000
+    with pytest.raises(ToolError, match=r"within 0\.2 seconds"):
+        await text_of(page, "text/html", "", 0.2)
+    converting = asyncio.ensure_future(text_of(page, "text/html", ""))
+    await asyncio.sleep(0.2)
+    converting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await converting
+    running = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _children()]
+    assert not [command for command in running if b"page_text" in command]
+
+
+def _children() -> list[int]:
+    """The processes that this one started and that still run; none on systems without /proc."""
+    return [int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
