@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from nca.agent.permission_rules import SavedRules
+from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
 from nca.config.paths import FILE_NAME, PROJECT_FOLDER, data_dir, user_config_file
 from nca.config.tables import PermissionRule
@@ -105,6 +106,7 @@ class Approvals:
         self._state = state
         self.saved_rules = saved_rules
         self._emit = emit
+        self._sandbox = SandboxNotices(state, self._directory, emit)
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -141,6 +143,8 @@ class Approvals:
         """is_unclear: a denying rule may mean this call (a chain of commands, say), so the person is asked."""
         is_plain = self.mode == "auto" or not self._is_unusual(approval)
         if decide(self.mode, needed) == "allow" and (needed == "read" or (is_plain and not is_unclear)):
+            if approval.directory:
+                await self._sandbox.before_command(is_asked=False)
             return Allowed()
         async with self._one_at_a_time:
             # Read inside the lock: the answer to one call of a reply may cover the next.
@@ -163,6 +167,8 @@ class Approvals:
             subject,
             approval.directory,
         )
+        if approval.directory:
+            await self._sandbox.before_command(is_asked=True)
         self._emit(asked)
         try:
             answer = await self.person.ask(asked)

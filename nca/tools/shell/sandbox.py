@@ -45,6 +45,12 @@ def sandboxed(
     return (str(bwrap), *_options(root, directory, [*(home / name for name in _PRIVATE), *private]), "--", *argv)
 
 
+def is_available(path: str, root: Path) -> bool:
+    """Whether a bubblewrap on this PATH works here. It is started to find out, once for each program."""
+    bwrap = find_program("bwrap", path, outside=root)
+    return bwrap is not None and not _problem(str(bwrap))
+
+
 _ASKED = 'tools.sandbox is "bwrap"'
 
 
