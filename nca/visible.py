@@ -22,6 +22,8 @@ _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _OPENING = "⟨"
+_MOST_MARKS = 30
+"""On one letter, as in Unicode's stream-safe text format; more only take time."""
 
 
 def unambiguous(text: str, kept: str = "\n") -> str:
@@ -48,7 +50,7 @@ def _with_marks(text: str) -> str:
     done: list[str] = []
     run = ""
     for char in text:
-        if unicodedata.normalize("NFC", run + char) != run + char:
+        if len(run) > _MOST_MARKS or unicodedata.normalize("NFC", run + char) != run + char:
             done += [run, _escape(char)]
             run = ""
         elif unicodedata.combining(char):

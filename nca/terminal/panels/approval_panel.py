@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from nca.events import ApprovalAsked
-from nca.terminal.render.diffs import coloured, end_marked, marked, marked_lines
+from nca.terminal.render.diffs import coloured, end_marked, marked
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
@@ -34,10 +34,10 @@ class ApprovalPanel:
         self._asked = asked
         if asked.command or not asked.diff:
             text = asked.command or ("" if asked.path else asked.summary)
-            lines = [marked(line) for line in text.split("\n")] if text else []
+            lines = marked(text).split("\n") if text else []
             shown: Iterable[Text] = (Text(line, style="accent") for line in lines)
         else:
-            lines = marked_lines(asked.diff)
+            lines = marked(asked.diff, is_diff=True).split("\n")
             shown = coloured(lines)
         self._pieces = (piece for line in shown for piece in _pieces(line))
         self.lines_left = sum(max(1, -(-len(line) // PIECE_CHARS)) for line in lines)
@@ -81,11 +81,16 @@ class _Folded:
         for line, begin in self._lines:
             pieces = chop_cells(line.plain, width)
             for number, row in enumerate(line.divide(accumulate(map(len, pieces[:-1])))):
+                # A blank at the end of a row could be the rest of the row.
                 row.plain = end_marked(row.plain)
                 mark = _CONTINUED if number else begin
                 yield Text(mark, style=row.style, no_wrap=True, overflow="ignore").append_text(row)
 
 
 def _pieces(line: Text) -> Iterator[tuple[Text, str]]:
-    for start in range(0, max(len(line), 1), PIECE_CHARS):
-        yield line[start : start + PIECE_CHARS], _CONTINUED if start else _INDENT
+    if len(line) <= PIECE_CHARS:
+        yield line, _INDENT
+        return
+    text, style = line.plain, line.style
+    for start in range(0, len(text), PIECE_CHARS):
+        yield Text(text[start : start + PIECE_CHARS], style=style), _CONTINUED if start else _INDENT

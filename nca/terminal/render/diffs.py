@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -12,20 +13,15 @@ from nca.visible import written_out
 
 LONGEST_LINE_CHARS = 1_000
 _STYLES = {"+": "added", "-": "removed", "@": "accent"}
-_SPACE, _RETURN = "␠", "␍"
-_MARKS = str.maketrans({"\t": "⇥   ", **{mark: f"⟨U+{ord(mark):04X}⟩" for mark in ("⇥", _SPACE, _RETURN)}})
-"""A tab is shown by a mark. What looks like a mark and is none is written out."""
+_TAB, _ENDS = "⇥", {" ": "␠", "\r": "␍"}
+_END = re.compile(r"(?m)[ \r]$")
+_END_OF_DIFF_LINE = re.compile(r"(?m)(?<=.)[ \r]$")
 
 
 def diff_lines(diff: str, most: int, more: str = "not shown") -> list[Text]:
     """The first `most` lines, indented and cut, and a line about the rest; `more` says why it is not shown."""
-    lines = marked_lines(diff)
+    lines = marked(diff, is_diff=True).split("\n")
     return [*map(_cut, coloured(lines[:most])), *left_out(len(lines) - most, more)]
-
-
-def marked_lines(diff: str) -> list[str]:
-    """The lines of a diff, with marks."""
-    return [line[:1] + marked(line[1:]) for line in diff.split("\n")]
 
 
 def left_out(count: int, more: str = "not shown") -> list[Text]:
@@ -33,19 +29,22 @@ def left_out(count: int, more: str = "not shown") -> list[Text]:
     return [Text(f"  … and {counted(count, 'more line')} {more}", style="notice")] if count > 0 else []
 
 
-def marked(line: str) -> str:
-    """A line with marks for what looks like something else: tabs, a carriage return or a blank at its end.
+def marked(text: str, *, is_diff: bool = False) -> str:
+    """Lines with marks for what looks like something else: tabs, a carriage return or a blank at the end of a line.
 
-    Two lines that differ stay different. Lines from nca's own tools are written out already.
+    Texts that differ stay different: what looks like a mark is written out. Text from nca's own tools is so already.
     """
-    is_windows = line.endswith("\r")
-    shown = written_out(line.removesuffix("\r"), kept="\t").translate(_MARKS)
-    return f"{shown}{_RETURN}" if is_windows else end_marked(shown)
+    shown = written_out(text, kept="\n\t\r")
+    for mark in (_TAB, *_ENDS.values()):
+        shown = shown.replace(mark, f"⟨U+{ord(mark):04X}⟩")
+    shown = re.sub(r"\r(?!\n|\Z)", "⟨U+000D⟩", shown.replace("\t", f"{_TAB}   "))
+    # The first column of a diff is not the file's.
+    return (_END_OF_DIFF_LINE if is_diff else _END).sub(lambda found: _ENDS[found[0]], shown)
 
 
-def end_marked(line: str) -> str:
-    """The line with a mark for a blank at its end."""
-    return f"{line[:-1]}{_SPACE}" if line.endswith(" ") else line
+def end_marked(row: str) -> str:
+    """A row with a mark for a blank at its end, which could be nothing."""
+    return f"{row[:-1]}{_ENDS[' ']}" if row.endswith(" ") else row
 
 
 def coloured(lines: Sequence[str]) -> Iterator[Text]:

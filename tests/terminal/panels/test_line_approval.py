@@ -1,0 +1,58 @@
+"""Approval in line mode: a typed line answers, and what was not shown whole is asked twice."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from nca.agent.approvals import Answer
+from nca.events import ApprovalAsked
+from nca.terminal.input.lines import InputLines
+from nca.terminal.panels.approval_panel import PART_LINES
+from nca.terminal.panels.line_approval import approve_by_line
+from nca.terminal.render.plain import PlainDraw
+
+LONG = "\n".join(f"echo {number}" for number in range(2 * PART_LINES + 1))
+
+
+async def answer(typed: str, command: str = "make") -> tuple[Answer, str]:
+    answers = io.StringIO()
+    asked = ApprovalAsked("c", "shell", "execute", "", command=command, subject="make")
+    given = await approve_by_line(asked, PlainDraw(answers, io.StringIO(), {}), InputLines(io.StringIO(typed)))
+    return given, answers.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("typed", "given"),
+    [
+        ("y\n", Answer("once")),
+        ("what?\nYES\n", Answer("once")),
+        ("s\n", Answer("session")),
+        ("always\n", Answer("always")),
+        ("no use b\n", Answer("deny", "use b")),
+        ("m\nn\n", Answer("deny")),
+        ("", Answer("deny")),
+    ],
+)
+async def test_what_is_short(typed: str, given: Answer) -> None:
+    assert (await answer(typed))[0] == given
+
+
+@pytest.mark.parametrize(
+    ("typed", "given"),
+    [
+        ("y\n", Answer("deny")),
+        ("y\ny\n", Answer("once")),
+        ("y\nwhat?\ny\n", Answer("deny")),
+        ("y\nm\ny\n", Answer("deny")),
+        ("a\ns\nn\n", Answer("deny")),
+        ("a\na\n", Answer("always")),
+        ("m\nm\ny\n", Answer("once")),
+    ],
+)
+async def test_what_is_long_is_seen_whole_or_asked_twice(typed: str, given: Answer) -> None:
+    got, said = await answer(typed, LONG)
+    assert got == given
+    assert "… and 101 more lines not shown" in said
+    assert ("echo 200" in said) == (typed.count("m") == 2)
