@@ -88,11 +88,69 @@ REDIRECTIONS = [
     "cat 3<notes.txt <&3",
     "cat {fd}>pwned",
     "ls >&2",
-    "ls 2>&1",
-    "ls 2>/dev/null",
     "cat notes.txt > /dev/tcp/127.0.0.1/9",
     "cat <&0",
 ]
+
+PIPES = [
+    *(
+        "ls | sh",
+        "cat notes.txt | bash",
+        "ls | xargs rm",
+        "cat notes.txt | tee pwned",
+        "git log | less",
+        "ls | cat > pwned",
+    ),
+    *(
+        "ls 2> pwned",
+        "ls 2>&1 > pwned",
+        "ls 2>/dev/tcp/x/9",
+        "ls |& cat",
+        "ls | ",
+        "| ls",
+        "ls || cat notes.txt",
+        "ls | | wc",
+    ),
+    *(
+        "cat notes.txt | head ../secret.txt",
+        "ls | git diff --output=pwned",
+        "grep a notes.txt | sort -o pwned",
+        "ls | head | sh",
+    ),
+    *(
+        "cat key | head",
+        "ls | find . -delete",
+        "ls | head key",
+        "ls | /bin/cat",
+        "ls | X=1 cat",
+        "ls | cat; touch pwned",
+        "ls | 'cat'",
+    ),
+    *(
+        "ls | cat\ntouch pwned",
+        "ls | cat & touch pwned",
+        "ls 2>/dev/nullx",
+        "ls 2>&1x",
+        "ls 2>&1pwned",
+        "ls 2>&1 2> pwned | cat",
+    ),
+    *(
+        "ls | cat $(touch pwned)",
+        "ls | cat 2>pwned",
+        "ls 22>/dev/null",
+        "ls 2>/dev/null/../../pwned",
+        "ls|touch",
+        "ls |cat '|' > x",
+    ),
+    *(
+        "cat notes.txt | wc --files0-from=notes.txt",
+        "ls | tail -f",
+        "ls | grep -f /etc/passwd",
+        "ls | rg --pre ./evil a",
+        "ls | tree -o x",
+    ),
+]
+"""Reading commands may be piped into each other, and into nothing else."""
 
 QUOTES = [
     "'ls'",
@@ -649,6 +707,7 @@ SLY = [
     *CHAINS,
     *SUBSTITUTIONS,
     *REDIRECTIONS,
+    *PIPES,
     *QUOTES,
     *CONTROLS,
     *HOMOGLYPHS,
@@ -726,5 +785,13 @@ HARMLESS = [
     "git blame -L 1,2 notes.txt",
     "git rev-parse --abbrev-ref HEAD",
     "git stash list",
+    "ls -la src | head -3",
+    "ls 2>&1",
+    "ls missing 2>/dev/null",
+    "ls missing 2>&1 | wc -l",
+    "cat notes.txt | grep -c 'hello | world'",
+    "git log --oneline | head -1 | wc -l",
+    "find . -name '*.py' 2>/dev/null | wc -l",
+    "grep -rn hello . 2>&1 | tail -n 2",
 ]
 """What shall run without asking: a list that takes nothing would pass too."""

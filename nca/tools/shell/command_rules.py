@@ -139,13 +139,15 @@ def rule_names(
     arguments". Only a simple command has names, alone or piped into filters. None has a program given by its absolute
     path, because a rule could mistake that for a file.
     """
-    words, *filters = pipeline(command) or [()]
-    if not words or words[0].startswith("/"):
+    first, *filters = pipeline(command) or (None,)
+    if first is None or first.words[0].startswith("/"):
         return ()
     for one in filters:
-        argv = read_only_argv(shlex.join(one), workspace=workspace, directory=directory, environment=environment)
-        if one[0] not in _FILTERS or argv is None:
+        line = shlex.join(one.words)
+        argv = read_only_argv(line, workspace=workspace, directory=directory, environment=environment)
+        if one.words[0] not in _FILTERS or argv is None:
             return ()
+    words = first.words
     known = _known_command(words, workspace, directory)
     any_arguments = (f"{shlex.join(words[:count])} *" for count in range(1, len(words) + 1))
     return (*([known] if known else []), shlex.join(words), *any_arguments)

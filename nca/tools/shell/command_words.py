@@ -7,6 +7,7 @@ accept what must be refused here, and bashlex is GPL.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from string import ascii_letters, digits
 
 MOST_CHARS = 4_000
@@ -48,16 +49,25 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     return tuple(words) or None
 
 
-def pipeline(command: str) -> tuple[tuple[str, ...], ...] | None:
-    """The words of simple commands joined by `|`; None for anything else.
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A simple command of a pipeline. `errors` says where its errors go: "", ` 2>&1` or ` 2>/dev/null`."""
 
-    Their errors may go to the output or nowhere (`2>&1`, `2>/dev/null`), which is left out.
-    """
-    stages = _STAGE.findall(command[: MOST_CHARS + 1])
-    words = [plain_words(_ERRORS.sub("", stage)) for stage in stages]
-    if "|".join(stages) != command or None in words:
-        return None
-    return tuple(stage for stage in words if stage)
+    words: tuple[str, ...]
+    errors: str
+
+
+def pipeline(command: str) -> tuple[Stage, ...] | None:
+    """Simple commands joined by `|`; None for anything else."""
+    stages: list[Stage] = []
+    texts = _STAGE.findall(command[: MOST_CHARS + 1])
+    for text in texts:
+        errors = _ERRORS.search(text)
+        words = plain_words(text[: errors.start()] if errors else text)
+        if words is None:
+            return None
+        stages.append(Stage(words, errors[0].rstrip() if errors else ""))
+    return tuple(stages) if stages and "|".join(texts) == command else None
 
 
 def versionless(program: str) -> str:

@@ -1,8 +1,8 @@
 """Recognize commands that only read files of the project, which run without asking.
 
 All of it must be provable: the command is plain words (`command_words`), its program is listed below, so is every
-option, and no word leads outside the project. It then runs without a shell, so what was checked is what runs. For
-everything else the person is asked.
+option, and no word leads outside the project. Such commands may be piped into each other. What runs is what was
+checked, without a shell, or with the words quoted for one. For everything else the person is asked.
 
 The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
 and every other word is treated as a path, too.
@@ -10,13 +10,14 @@ and every other word is treated as a path, too.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
-from nca.tools.programs import find_program
-from nca.tools.shell.command_words import plain_words, word_set
+from nca.tools.programs import find_program, find_shell
+from nca.tools.shell.command_words import pipeline, word_set
 from nca.tools.shell.read_only_git import git_words
 from nca.tools.tool import ToolError
 
@@ -97,16 +98,32 @@ _READERS = {
 def read_only_argv(
     command: str, *, workspace: Workspace, directory: Path, environment: Mapping[str, str]
 ) -> tuple[str, ...] | None:
-    """The arguments to run, without a shell, if the command only reads inside the project; None if it may do more."""
-    words = plain_words(command)
-    if words is None or max(map(len, words)) > _LONGEST_WORD_CHARS or not stays_inside(words[1:], workspace, directory):
+    """The program and arguments to run if the command only reads inside the project; None if it may do more.
+
+    A pipe needs a shell. It gets exactly the words that were checked, quoted.
+    """
+    path = environment.get("PATH", "")
+    stages = pipeline(command) or ()
+    checked = [_checked(stage.words, workspace, directory, path) for stage in stages]
+    quoted = [shlex.join(words) + stage.errors for words, stage in zip(checked, stages, strict=True) if words]
+    if not quoted or len(quoted) < len(stages):
+        return None
+    if len(stages) == 1 and not stages[0].errors:
+        return checked[0]
+    shell = find_shell(path, outside=workspace.root)
+    return (str(shell), "-c", " | ".join(quoted)) if shell is not None else None
+
+
+def _checked(words: tuple[str, ...], workspace: Workspace, directory: Path, path: str) -> tuple[str, ...] | None:
+    """The words of a simple command, with the program's path, if it only reads."""
+    if max(map(len, words)) > _LONGEST_WORD_CHARS or not stays_inside(words[1:], workspace, directory):
         return None
     if words[0] == "git":
         rest = git_words(words[1:], root=workspace.root, directory=directory)
     else:
         reader = _READERS.get(words[0])
         rest = words[1:] if reader is not None and _only_reads(reader, words[1:], directory) else None
-    program = find_program(words[0], environment.get("PATH", ""), outside=workspace.root) if rest is not None else None
+    program = find_program(words[0], path, outside=workspace.root) if rest is not None else None
     return (str(program), *rest) if rest is not None and program is not None else None
 
 

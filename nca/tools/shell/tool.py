@@ -33,7 +33,7 @@ class Shell(TypedTool):
         directory holds for the next command. There is no terminal and no input: use options that need no answer. What
         is left in the background is stopped when the command ends. Long output is cut in the middle and kept in a file.
         Prefer the other tools to read, search and edit files."""
-        # A command that only reads runs without a shell, so exactly what was checked is what runs.
+        # For a command that only reads, exactly what was checked is what runs.
         argv = self._read_only_argv(command)
         result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
         return ToolOutcome(result.report(), result.is_error, result.summary, left_out=result.left_out)

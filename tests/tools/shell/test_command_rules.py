@@ -22,6 +22,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tests").mkdir(parents=True)
     (place / "beside").mkdir()
     (root / "outside").symlink_to(place / "beside")
+    (root / "key").symlink_to(place / "secret.txt")
     return root
 
 
@@ -53,7 +54,7 @@ def test_no_string_that_looks_harmless_is_covered_by_the_rule_for_another(root: 
     covered = {
         (rule, sly) for sly in SLY for rule in offered if rule in names(sly, root) and sly.split() != rule.split()
     }
-    assert covered == {("ls", "ls 2>&1"), ("ls", "ls 2>/dev/null")}
+    assert covered == set()
 
 
 def test_every_listed_command_has_its_reason_and_is_offered(root: Path) -> None:

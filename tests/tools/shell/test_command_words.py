@@ -60,7 +60,7 @@ def test_a_real_shell_sees_the_same_words(arguments: list[str]) -> None:
     ],
 )
 def test_simple_commands_joined_by_pipes(command: str, words: tuple[tuple[str, ...], ...]) -> None:
-    assert pipeline(command) == words
+    assert tuple(stage.words for stage in pipeline(command) or ()) == words
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_simple_commands_joined_by_pipes(command: str, words: tuple[tuple[str, .
     ],
 )
 def test_other_lines_are_no_pipeline(command: str) -> None:
-    assert pipeline(command) is None or command == ""
+    assert pipeline(command) is None
 
 
 @pytest.mark.parametrize(
