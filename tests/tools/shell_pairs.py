@@ -641,6 +641,7 @@ COVERED = [
     ("cargo test", "cargo test --release my_test -- --nocapture"),
     ("cargo build", "cargo build --release 2>&1 | tail -5"),
     ("go test ./...", "go test -v -run TestA ./pkg | grep -v ok"),
+    ("go test ./...", "go test -count=1 -run=TestA ./..."),
     ("npx jest", "npx jest src/a.test.js -t name"),
     ("ruff check .", "ruff check nca tests --select=E,F"),
     ("mypy nca", "mypy --strict tests"),

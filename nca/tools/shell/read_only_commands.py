@@ -42,8 +42,10 @@ class Options:
     def takes(self, word: str) -> bool:
         """Whether a word that begins with a dash is a listed option."""
         name, equals, _ = word.partition("=")
-        if word.startswith("--") or word in self.words:
-            return word in self.words or name + equals in self.words
+        if word in self.words or name + equals in self.words:
+            return True
+        if word.startswith("--"):
+            return False
         if self.is_counted and word[1:].isdigit():
             return True
         for letter in word[1:]:
