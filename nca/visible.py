@@ -13,7 +13,7 @@ HIDING = "\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"
 another order than it has (CVE-2021-42574), and so do the deprecated characters after them; interlinear marks and tags
 hide instructions for a model from a person."""
 
-WRITTEN_OUT = "It holds characters that cannot be seen, written out as ⟨U+…⟩."
+WRITTEN_OUT = "It holds characters that cannot be seen or look like others, written out as ⟨U+…⟩."
 """What a person is told about a text that `written_out` changed."""
 
 _BLANK = re.compile(
@@ -21,6 +21,13 @@ _BLANK = re.compile(
     # a letter or a mark (joiner, fillers, variation selectors), and the empty Braille pattern.
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+_LOOK_ALIKES = (
+    # Greek and Cyrillic letters that look like Latin ones in every font.
+    "[\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bd\u03bf\u0405\u0406\u0408\u0410\u0412\u0415"
+    "\u041a\u041c-\u041e\u0420-\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d]+"
+)
+_MIXED = re.compile(f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])")
+"""In a word with Latin letters only a trick uses them."""
 _OPENING = "⟨"
 _MOST_MARKS = 30
 """On one letter, as in Unicode's stream-safe text format; more only take time."""
@@ -34,10 +41,11 @@ def unambiguous(text: str, kept: str = "\n") -> str:
 def written_out(text: str, kept: str = "\n") -> str:
     """The text with each character that is not plainly visible as ⟨U+202E⟩, but for those `kept`. Idempotent.
 
-    Marks that a font would merge with the letter before them are written out too: é has two spellings.
+    So are marks that a font would merge with the letter before them (é has two spellings), and Greek and Cyrillic
+    letters that look like Latin ones, next to these.
     """
     hidden = {ord(char): _escape(char) for char in set(text) if char not in kept and not _is_plain(char)}
-    shown = text.translate(hidden)
+    shown = _MIXED.sub(lambda found: "".join(map(_escape, found[0])), text.translate(hidden))
     return shown if unicodedata.is_normalized("NFC", shown) else _with_marks(shown)
 
 

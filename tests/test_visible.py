@@ -46,6 +46,9 @@ strange = st.text(
         ("e\u0301 is é", "e⟨U+0301⟩ is é"),
         ("a\u0316\u0301 q\u0301", "a\u0316⟨U+0301⟩ q\u0301"),
         ("\ud83d", "⟨U+D83D⟩"),
+        ("p\u0430yp\u0430l \u043es.system", "p⟨U+0430⟩yp⟨U+0430⟩l ⟨U+043E⟩s.system"),
+        ("\u0441\u043e\u0440y", "⟨U+0441⟩⟨U+043E⟩⟨U+0440⟩y"),
+        ("Привет, а это Δx и λ(x), 5 µm", "Привет, а это Δx и λ(x), 5 µm"),
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:

@@ -25,9 +25,10 @@ def remarks(command: str) -> Iterator[str]:
         yield f"It has {lines:,} lines."
     if len(command) > LONG_CHARS:
         yield f"It is long: {len(command):,} characters."
-    if written_out(command) != command:
+    shown_as = written_out(command)
+    if shown_as != command:
         yield WRITTEN_OUT
-    if strange := sorted({char for char in command if char.isprintable() and not char.isascii()}):
+    if strange := sorted({char for char in command if char in shown_as and not char.isascii()}):
         shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
         yield f"Not all of it is ASCII: {shown}{', …' if len(strange) > 5 else ''}."
 

@@ -17,7 +17,7 @@ from nca.tools.files.diffs import unified
 from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace
-from nca.visible import unambiguous
+from nca.visible import WRITTEN_OUT, unambiguous
 from tests.terminal.payloads import PAYLOADS, SURROGATES, forbidden
 
 TITLE = 1 + 3
@@ -124,10 +124,10 @@ def test_every_payload_is_seen_in_every_change(tmp_path: Path) -> None:
         edit = editing.approval({"path": "old.txt", "old_text": "two", "new_text": content})
         over = writing.approval({"path": "old.txt", "content": f"one\n{content}three\n"})
         for approval in (new, edit, over):
-            shown = "\n".join(rows(asked(path=approval.path, diff=approval.diff, warning=approval.warning)))
+            shown = "\n".join(rows(asked(path=approval.path, diff=approval.diff, warning=approval.warning), 120))
             assert forbidden(shown) == []
             # Lone surrogates cannot be written: U+FFFD is.
-            assert payload in SURROGATES or "written out as ⟨U+…⟩" in shown or payload == "\n"
+            assert payload in SURROGATES or WRITTEN_OUT in shown or payload == "\n"
             assert seen.setdefault(shown, content) == content or payload in SURROGATES
         if payload not in SURROGATES:
             assert content_of(rows(asked(diff=new.diff))) == content
