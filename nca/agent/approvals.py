@@ -143,7 +143,7 @@ class Approvals:
         """is_unclear: a denying rule may mean this call (a chain of commands, say), so the person is asked."""
         is_plain = self.mode == "auto" or not self._is_unusual(approval)
         if decide(self.mode, needed) == "allow" and (needed == "read" or (is_plain and not is_unclear)):
-            if approval.directory:
+            if needed == "execute" and approval.directory:
                 await self._sandbox.before_command(is_asked=False)
             return Allowed()
         async with self._one_at_a_time:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from nca.agent.permission_rules import SavedRules
 from nca.agent.sandbox_notices import OFFER, WITHOUT
 from nca.config.loaded import defaults
 from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.tables import PermissionRule
 from nca.events import Event, Notice
 from nca.messages import ToolCall
 from nca.models.catalog import ModelFacts
@@ -35,7 +37,7 @@ class Machine:
         (self.programs / "bwrap").write_text(script)
         (self.programs / "bwrap").chmod(0o755)
 
-    async def chat(self, *commands: str, **settings: str) -> list[str]:
+    async def chat(self, *commands: str, **settings: Any) -> list[str]:
         """The notices of a chat in which the model wants to run these."""
         values = {name.replace("__", "."): value for name, value in settings.items()}
         said: list[Event] = []
@@ -56,7 +58,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 async def test_it_is_offered_once_for_good(machine: Machine) -> None:
     machine.has(WORKS)
-    assert await machine.chat("pwd") == [], "reading needs no sandbox"
+    assert await machine.chat("pwd", permissions__deny=[PermissionRule("*", "x")]) == [], "reading needs no sandbox"
     assert await machine.chat("make", "make test") == [OFFER]
     assert await machine.chat("make") == []
 
