@@ -80,9 +80,11 @@ class _Folded:
         width = max(options.max_width - len(_INDENT), 2)
         for line, begin in self._lines:
             pieces = chop_cells(line.plain, width)
-            for number, row in enumerate(line.divide(accumulate(map(len, pieces[:-1])))):
-                # A blank at the end of a row could be the rest of the row.
-                row.plain = end_marked(row.plain)
+            rows = line.divide(accumulate(map(len, pieces[:-1])))
+            for number, row in enumerate(rows):
+                if number < len(rows) - 1:
+                    # A blank before a fold would look like the rest of the row.
+                    row.plain = end_marked(row.plain)
                 mark = _CONTINUED if number else begin
                 yield Text(mark, style=row.style, no_wrap=True, overflow="ignore").append_text(row)
 
@@ -93,4 +95,5 @@ def _pieces(line: Text) -> Iterator[tuple[Text, str]]:
         return
     text, style = line.plain, line.style
     for start in range(0, len(text), PIECE_CHARS):
-        yield Text(text[start : start + PIECE_CHARS], style=style), _CONTINUED if start else _INDENT
+        piece = end_marked(text[start : start + PIECE_CHARS])
+        yield Text(piece, style=style), _CONTINUED if start else _INDENT

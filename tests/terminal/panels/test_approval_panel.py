@@ -105,7 +105,9 @@ def test_two_changes_of_one_file_never_look_the_same(before: str, one: str, othe
     assert (panels[0] == panels[1]) == (one == other)
 
 
-@pytest.mark.parametrize("content", ["x" * 200 + " " + "y", "x" * 200 + "y", "x" * 76 + "日", "x" * 75 + " 日"])
+@pytest.mark.parametrize(
+    "content", ["x" * 200 + " " + "y", "x" * 200 + "y", "x" * 76 + "日", "x" * 75 + " 日", " " * 5_000, "xy " * 2_000]
+)
 def test_a_fold_hides_no_blank(content: str) -> None:
     for width in range(70, 90):
         assert content_of(rows(asked(diff=unified(None, content, "a")), width)) == content
@@ -154,6 +156,11 @@ def test_broken_bytes_of_a_file_are_told_apart(tmp_path: Path) -> None:
         editing = EditFile(Workspace(tmp_path), files_read)
         shown.add(editing.approval({"path": "old.txt", "old_text": "one", "new_text": "two"}).diff)
     assert len(shown) == 3
+
+
+def test_an_empty_line_beside_a_change_needs_no_mark() -> None:
+    shown = rows(asked(diff=unified("a\n\nb\n", "a\n\nc\n", "a")))
+    assert "␠" not in "".join(shown)
 
 
 def test_a_long_call_comes_in_parts_that_say_how_much_is_left() -> None:
