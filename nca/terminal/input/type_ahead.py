@@ -201,6 +201,9 @@ class TypeAhead:
         else:
             if question is None or not self._is_expected(text):
                 self._last_key = loop.time()
+            if question is not None:
+                # Who types something else takes back a choice that only waits for Enter.
+                self._answer(KeyPress(Keys.Ignore))
             self._parser.feed(text)
             self._parser.await_rest()
         return True

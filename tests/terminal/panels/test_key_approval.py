@@ -92,6 +92,13 @@ def test_what_was_not_shown_whole_needs_a_second_key() -> None:
     assert take(question, "y") == Answer("once")
 
 
+def test_a_choice_is_taken_back_by_any_other_text() -> None:
+    question = ApprovalKeys(rule="shell make")
+    assert take(question, "a") is None
+    assert question.take(KeyPress(Keys.Ignore)) is None
+    assert take(question, ENTER) is None
+
+
 def test_only_keys_that_mean_something_are_expected() -> None:
     question = ApprovalKeys()
     assert sorted(question.expected() or "") == ["n", "y"]
@@ -238,6 +245,14 @@ def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
     for key in "way":
         tty.send(key)
         time.sleep(0.05)
+    tty.settle()
+    time.sleep(PAUSE_SECONDS)
+    tty.send("a")
+    tty.sees("Enter always here")
+    tty.send("lso")
+    tty.settle()
+    time.sleep(PAUSE_SECONDS)
+    tty.send("\r")
     tty.settle()
     assert not (tmp_path / "project" / "a.txt").exists()
     time.sleep(PAUSE_SECONDS)
