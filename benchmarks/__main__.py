@@ -27,6 +27,7 @@ from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
 from benchmarks.in_the_loop import in_the_loop
 from benchmarks.material import coding_session
 from benchmarks.page import page, pictures
+from benchmarks.policy import simulated
 from benchmarks.readme import FIGURES, renewed
 from benchmarks.recall import recall
 from benchmarks.recalled import recalled
@@ -74,6 +75,7 @@ def measured(options: argparse.Namespace) -> Figures:
             "compactions": lambda: _told("compactions", beside.compactions(environments, found, folder)),
             "times": lambda: _told("times", beside.times(environments, folder, lengths)),
             "replays": lambda: _told("replays", beside.replays(environments, folder, is_quick=options.quick)),
+            "policies": lambda: list(simulated([OWN, real])) if real is not None and not options.quick else [],
             "counts": lambda: _told("counts", beside.counts(environments, folder, real)) if session else [],
             "saved": lambda: list(beside.saved_with_all_words(environments, _said(session), folder)) if session else [],
             "errors": lambda: list(beside.classified(environments, corpus)) if corpus is not None else [],
@@ -90,6 +92,11 @@ def measured(options: argparse.Namespace) -> Figures:
             "peers": {name: {"version": one.version, "reason": one.reason} for name, one in environments.items()},
             "settings": {"sessions": sum(not one.is_raw for one in found), "target_ratio": beside.TARGET_RATIO},
         }
+        if unknown := sorted(set(options.only) - set(parts)):
+            raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
+        if options.only:
+            before = json.loads(FIGURES.read_text(encoding="utf-8"))
+            return before | {part: _timed(part, parts[part]) for part in options.only}
         return head | {part: _timed(part, work) for part, work in parts.items()}
 
 
@@ -124,6 +131,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--page", action="store_true", help="only write page and table again, from the JSON")
     parser.add_argument("--date", default=date.today().isoformat())
     parser.add_argument("--skip", action="append", default=[], choices=("loop", "growth"), help="what takes longest")
+    parser.add_argument("--only", action="append", default=[], help="measure this part alone, the rest stays as it is")
     parser.add_argument("--model", action="append", default=[], help="in the loop too, beside the embedded one")
     return parser.parse_args()
 

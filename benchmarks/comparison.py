@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks import judge
 from benchmarks.asking import ask, packed
 from benchmarks.environments import Environment
+from benchmarks.extractors import facts
 from benchmarks.material import coding_session
 from benchmarks.peers.side import chars
 from nca.context.budget import Budget
@@ -204,14 +205,18 @@ def _summed(answer: Row, target_tokens: int) -> Row:
 
 
 def replays(environments: dict[str, Environment], folder: Path, *, is_quick: bool = False) -> Iterator[Row]:
-    """A session request by request: price with a prefix cache, and what was wrong on the way."""
+    """A session request by request: price with a prefix cache, what was wrong on the way, what is left at the end."""
     length, window = GENERATED[1] if is_quick else REPLAYED
-    path = packed(coding_session(length, seed=11), folder / "replay.json")
-    case = {"file": str(path), "summary": SUMMARY, **limits(window)}
+    rows = coding_session(length, seed=11)
+    said = rows[: max(place for place, row in enumerate(rows) if row["role"] == "assistant")]
+    case = {"file": str(packed(rows, folder / "replay.json")), "summary": SUMMARY, **limits(window)}
     for variant in VARIANTS:
         if environments[variant.peer].is_ready:
             task = {"op": "replay", "variant": variant.name}
-            yield {**_named(variant), **ask(environments[variant.peer], task, [case])[0]}
+            answer = ask(environments[variant.peer], task, [case])[0]
+            last = answer.pop("last", None)
+            left = {"left": judge.kept(facts(said), last)} if last is not None else {}
+            yield {**_named(variant), **answer, **left}
 
 
 def counts(environments: dict[str, Environment], folder: Path, transcripts: Path) -> Iterator[Row]:

@@ -50,7 +50,7 @@ def facts(rows: Sequence[Row]) -> dict[str, list[str]]:
         if row["role"] == "tool":
             errors.update(dict.fromkeys(error_lines(text_of(row), is_marked=bool(row.get("_error")))))
         seen.update(set(_HASH.findall(text_of(row))))
-    rules = [sentence.strip() for word in words for sentence in _SENTENCE.split(word[:20_000]) if _is_rule(sentence)]
+    rules = [sentence.strip() for word in words for sentence in sentences(word[:20_000]) if _is_rule(sentence)]
     return {
         "paths touched": list(changed),
         "files read": list(read),
@@ -59,6 +59,11 @@ def facts(rows: Sequence[Row]) -> dict[str, list[str]]:
         "user turns": words,
         "rules of the user": list(dict.fromkeys(rules)),
     }
+
+
+def sentences(text: str) -> list[str]:
+    """A text in its sentences and lines."""
+    return [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
 
 
 def error_lines(text: str, *, is_marked: bool = False) -> list[str]:

@@ -23,7 +23,7 @@ from nca.context.driver import run
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.plan import compact
-from nca.context.policy import is_due, target_tokens
+from nca.context.policy import is_due, target_ratio, target_tokens
 from nca.context.request import request_messages
 from nca.context.summary_writer import BY_CODE
 from nca.library.compaction import asking
@@ -155,7 +155,8 @@ class Session:
 
 def _newest(rows: list[Row]) -> list[Row]:
     """As many of the newest messages as the target has room for."""
-    target = target_tokens(Budget.of(WINDOW_TOKENS), 0, ContextSettings().target_ratio)
+    budget = Budget.of(WINDOW_TOKENS)
+    target = target_tokens(budget, 0, target_ratio(budget, ContextSettings()))
     for keep in range(len(rows), 0, -1):
         strategy = nca.SlidingWindow(keep, max_tokens=target)
         kept = strategy.compact(rows)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nca.config.loaded import defaults
@@ -85,10 +86,17 @@ def sessions_in(folder: Path) -> list[Recorded]:
     return found
 
 
-def readable(session: Recorded, window_tokens: int, *, has_tools: bool = False) -> Readable:
+def readable(
+    session: Recorded,
+    window_tokens: int,
+    *,
+    has_tools: bool = False,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> Readable:
     """Replay the session, compacted where it is due by nca's policy and by code alone.
 
     has_tools   each request brings nca's tools too, as in the chat, so that the messages have less room
+    settings    in place of nca's defaults, by name
     """
     found = Readable(window_tokens)
 
@@ -97,7 +105,7 @@ def readable(session: Recorded, window_tokens: int, *, has_tools: bool = False) 
         due = [fact for fact in session.facts if fact.from_message <= head]
         found.requests.append((head, len(due), tuple(fact.name for fact in due if not fact.is_in(text))))
 
-    loaded = defaults().with_values({"model.context_window": window_tokens}, "the benchmark")
+    loaded = defaults().with_values({"model.context_window": window_tokens, **settings}, "the benchmark")
     messages = [message_from_dict(row) for row in session.rows]
     tools = default_toolbox(Path()).definitions(window_tokens) if has_tools else []
     found.compactions = len(replay(messages, loaded, tools=tools, watch=watch).compactions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.policy import policies
 from benchmarks.summed import of, seconds, share, table, totals
 
 Row = dict[str, Any]
@@ -12,6 +13,13 @@ Figures = Mapping[str, Any]
 Section = Callable[[Figures], Iterator[str]]
 PICTURES = "pictures"
 MEGABYTE = 1024 * 1024
+LEFT = {
+    "rules of the user": "rules",
+    "user turns": "user's turns",
+    "paths touched": "changed paths",
+    "error lines": "errors",
+}
+"""What can be lost, and how the page calls it."""
 
 
 def label_of(row: Row) -> str:
@@ -167,20 +175,23 @@ def _replays(figures: Figures) -> Iterator[str]:
     yield ""
     yield (
         "The log grows as an agent's does. Before each request the program is asked whether its own count is above 80 %"
-        " of the budget; if so, it compacts to half. `trim_messages` is called before every request, as intended. The"
-        " cost is that of all requests with a prefix cache (0.1 for tokens that continue the previous request, 1.25 for"
-        " the rest), as a share of sending the whole history each time at full price. Each compaction breaks the prefix"
-        " once. A program that drops most of the session has a low cost too."
+        " of the budget; if so, it compacts to half. nca with all its stages decides by its own defaults (see below)."
+        " `trim_messages` is called before every request, as intended. The cost is that of all requests with a prefix"
+        " cache (0.1 for tokens that continue the previous request, 1.25 for the rest), as a share of sending the whole"
+        " history each time at full price. Each compaction breaks the prefix once. A program that drops most of the"
+        " session has a low cost too, so the last columns say what can be read in the last request."
     )
     yield ""
     rows = []
     for row in figures["replays"]:
         if "error" in row:
-            rows.append((label_of(row), row["error"], "", "", "", ""))
+            rows.append((label_of(row), row["error"], *[""] * (4 + len(LEFT))))
             continue
         numbers = (row["compactions"], row["breaks"], row["broken"], row["over"])
-        rows.append((label_of(row), f"{100 * row['cost_ratio']:.2f} %", *map(str, numbers)))
-    yield from table(("", "cost", "compactions", "prefix breaks", "with unpaired calls", "over the budget"), rows)
+        left = (share(row["left"][kind]) for kind in LEFT)
+        rows.append((label_of(row), f"{100 * row['cost_ratio']:.2f} %", *map(str, numbers), *left))
+    columns = ("compactions", "prefix breaks", "with unpaired calls", "over the budget", *LEFT.values())
+    yield from table(("", "cost", *columns), rows)
     yield ""
 
 
@@ -331,5 +342,5 @@ def _picture(*names: str) -> Iterator[str]:
 
 
 SECTIONS: tuple[Section, ...] = (
-    _compactions, _times, _replays, _counts, _saved, _errors, _recalled, _commands, _engine, _loop,
+    _compactions, _times, _replays, policies, _counts, _saved, _errors, _recalled, _commands, _engine, _loop,
 )  # fmt: skip

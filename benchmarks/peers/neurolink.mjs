@@ -181,7 +181,7 @@ const ops = {
       history += JSON.stringify(said).length;
       rows.push(row);
     }
-    return { cost_ratio: cost / raw, ...found };
+    return { cost_ratio: cost / raw, ...found, last: sent.map((part) => JSON.parse(part)) };
   },
   async count(task) {
     const rows = readRows(task.file);

@@ -219,7 +219,8 @@ def _replay(adapter: Adapter, task: Row) -> Row:
         history_chars += len(json.dumps(plain_row(row), sort_keys=True))
         replayed.append(row)
     numbers = {"requests": requests, "breaks": breaks, "broken": broken, "over": over}
-    return {"cost_ratio": cost / raw, "compactions": replayed.compactions, **numbers}
+    last = [json.loads(part) for part in sent]
+    return {"cost_ratio": cost / raw, "compactions": replayed.compactions, **numbers, "last": last}
 
 
 def _count(adapter: Adapter, task: Row) -> Row:

@@ -31,7 +31,7 @@ from nca.config.value_types import (
 
 STAGES = ("prune", "deduplicate", "summarize", "truncate")
 """The default stages in their default order."""
-INFO_THRESHOLD = 0.60
+INFO_THRESHOLD, TARGET_RATIO = 0.60, 0.25
 PROFILES = ("nca", "neurolink", "cowagent", "neuron", "nexora")
 """Other programs whose settings can be used; nca.compat.profiles has their values."""
 
@@ -179,7 +179,11 @@ class ContextSettings:
     compact_tokens: int = setting(
         0, whole(), "The same as a number of tokens; the lower one counts. 0: off.", unit="tokens"
     )
-    target_ratio: float = setting(0.50, ratio(), "Usage that a compaction aims for.")
+    target_ratio: float = setting(
+        TARGET_RATIO,
+        ratio(),
+        "Usage that a compaction aims for. The default gives way to 8,000 tokens in a small window, up to half.",
+    )
     max_tokens: int = setting(
         0, whole(), "Maximum budget of a request, below the window. 0: the window decides.", unit="tokens"
     )

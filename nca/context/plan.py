@@ -113,14 +113,14 @@ def compact(
     """Plan a compaction. Raises ContextDoesNotFit if what may not be touched is larger than the budget.
 
     target_tokens      0: the ratio decides
-    target_ratio       0: the settings'
+    target_ratio       0: the settings' own, as `policy.target_ratio` has it
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: summaries are extracts made by code
     only               summarize these messages alone, first to last, because a person chose them
     more_stages        stages beside the four of the engine, by the names that context.stages may hold
     """
-    ratio = target_ratio or settings.target_ratio
+    ratio = target_ratio or policy.target_ratio(budget, settings)
     recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
     draft = Draft(history, meter, keeps_newest=only is None or not is_answered(history), recent_raw=recent)
     input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Literal
 
-from nca.config.schema import INFO_THRESHOLD, ContextSettings
+from nca.config.schema import INFO_THRESHOLD, TARGET_RATIO, ContextSettings
 from nca.config.tables import Injection
 from nca.context.budget import Budget, Measurement
 from nca.context.history import History
@@ -22,8 +22,11 @@ PREPARE_BELOW_RATIO = 0.05
 """Preparation begins this share of the budget below the compaction threshold, where context.idle_threshold is 0."""
 MOST_UNHELPFUL = 2
 """After so many automatic compactions in a row that saved nothing, none is tried until the budget is exceeded."""
+SMALL_TARGET_TOKENS, SMALL_TARGET_RATIO = 8_000, 0.5
+"""In a small window the default target is so many tokens, up to this share of the budget: what is lost below it is not
+worth what it saves (`python -m benchmarks.policy`)."""
 USUAL_TARGET_RATIO = 0.625
-"""The default target over the default threshold (0.50 / 0.80): kept where the threshold is set lower."""
+"""The highest default target over the default threshold (0.50 / 0.80): kept where the threshold is set lower."""
 NEAREST_TARGET_RATIO = 0.8
 """A target nearer to the threshold than this would make compactions many and small."""
 _HAIR = 1e-6
@@ -222,12 +225,18 @@ def ceiling_tokens(budget: Budget, settings: ContextSettings, target: int) -> in
     return target + max(0, to_next, to_budget // 2) // 2
 
 
-def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
-    """The share of the budget that an automatic compaction comes down to, far enough below its threshold to be rare."""
-    trigger_ratio = thresholds(budget, settings).compact / budget.budget_tokens
-    if settings.target_ratio <= NEAREST_TARGET_RATIO * trigger_ratio:
+def target_ratio(budget: Budget, settings: ContextSettings) -> float:
+    """The share of the budget that a compaction comes down to; the default is higher in a small window."""
+    if settings.target_ratio != TARGET_RATIO:
         return settings.target_ratio
-    return USUAL_TARGET_RATIO * trigger_ratio
+    return max(TARGET_RATIO, min(SMALL_TARGET_RATIO, SMALL_TARGET_TOKENS / budget.budget_tokens))
+
+
+def aim_ratio(budget: Budget, settings: ContextSettings) -> float:
+    """The same for an automatic compaction: far enough below its threshold to be rare."""
+    trigger_ratio = thresholds(budget, settings).compact / budget.budget_tokens
+    ratio = target_ratio(budget, settings)
+    return ratio if ratio <= NEAREST_TARGET_RATIO * trigger_ratio else USUAL_TARGET_RATIO * trigger_ratio
 
 
 def has_too_many_turns(history: History, max_turns: int) -> bool:

@@ -127,12 +127,14 @@ def compact_loaded(
     context = loaded.settings.context
     # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
     stages = {name: load_stage(name) for name in context.stages if not is_built_in(name)}
+    is_default = loaded.origin("context.target_ratio") == "default"
     planning = plan_compaction(
         history,
         meter,
         budget,
         context,
         focus=read_text(focus, "focus"),
+        target_ratio=0.0 if is_default else context.target_ratio,
         summarizer_window=summarizer_window(loaded),
         has_summarizer=summarizer is not None,
         more_stages=MORE_STAGES,

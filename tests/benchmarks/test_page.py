@@ -22,6 +22,10 @@ def test_the_page_says_what_was_measured_and_what_was_not() -> None:
     assert "Not run: there are no weights" in text
     assert "## Estimates against" not in text
     assert "2026-01-02" in text
+    assert "| nca | 5.00 % | 3 | 3 | 0 | 0 | 67 % | 67 % | 67 % | 67 % |" in text
+    assert (
+        "| all | default | 0.8 | 3.00 % | 3.50 % | 12.00 % | 70 | 100.0 % | 90.0 % | 80.0 % | 20.0 % | 99.9 % |" in text
+    )
 
 
 def test_where_a_peer_is_ahead_is_said_and_nothing_else() -> None:

@@ -24,6 +24,7 @@ from nca.context.policy import (
     is_due,
     is_worth_it,
     rungs_ahead,
+    target_ratio,
     target_tokens,
     thresholds,
 )
@@ -50,7 +51,7 @@ def rungs(used: int, state: PolicyState = FRESH, **more: Any) -> list[tuple[str,
 
 def test_the_settings_defaults() -> None:
     assert (DEFAULTS.info_threshold, DEFAULTS.idle_threshold, DEFAULTS.compact_threshold) == (0.60, 0.0, 0.80)
-    assert DEFAULTS.target_ratio == 0.50
+    assert DEFAULTS.target_ratio == 0.25
     assert DEFAULTS.stages == ("prune", "deduplicate", "summarize", "truncate")
     assert thresholds(BUDGET, DEFAULTS) == Thresholds(6_000, 7_500, 8_000)
 
@@ -305,8 +306,17 @@ def test_target_numbers() -> None:
 
 @pytest.mark.parametrize(("threshold", "aim"), [(0.8, 0.5), (0.95, 0.5), (0.5, 0.3125), (0.6, 0.375), (0.65, 0.5)])
 def test_the_aim_stays_well_below_the_threshold(threshold: float, aim: float) -> None:
-    budget = Budget.of(100_000)
-    assert aim_ratio(budget, ContextSettings(compact_threshold=threshold)) == pytest.approx(aim, abs=0.001)
+    settings = ContextSettings(compact_threshold=threshold, target_ratio=0.5)
+    assert aim_ratio(Budget.of(100_000), settings) == pytest.approx(aim, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("window", "ratio"), [(8_000, 0.5), (32_000, 8_000 / 20_800), (64_000, 0.25), (1_000_000, 0.25)]
+)
+def test_the_default_target_is_higher_in_a_small_window(window: int, ratio: float) -> None:
+    budget = Budget.of(window)
+    assert target_ratio(budget, DEFAULTS) == aim_ratio(budget, DEFAULTS) == pytest.approx(ratio)
+    assert target_ratio(budget, ContextSettings(target_ratio=0.2)) == 0.2
 
 
 @pytest.mark.parametrize(("saved", "is_worth"), [(499, False), (500, True)])

@@ -32,7 +32,7 @@ def test_answers_on_standard_output_the_rest_beside_it() -> None:
         banner=["scripted/model answers."],
     )
     assert done.returncode == 0
-    assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = 0.5")
+    assert done.stdout.startswith("Here it is.\nAgain.\nTwo lines.\ncontext.target_ratio = 0.25")
     told = "Instructions: AGENTS.md.\n"  # this repository's, in which the tests run
     assert done.stderr.removeprefix(told).startswith("scripted/model answers.\nTool: list")
     assert "There is no command /nope; nothing was sent.\n" in done.stderr
