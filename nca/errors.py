@@ -42,6 +42,8 @@ class ProviderFailure:
     limit_tokens: int | None = None
     retry_after_seconds: float | None = None
     message: str = ""
+    is_unexplained: bool = False
+    """Status 400 or 413 without a word: for a request near the window that is an overflow."""
 
 
 class NcaError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import time
 from typing import Literal
 
@@ -24,6 +25,8 @@ from nca.models.retry import PassingFailure
 
 RECOVERY_SHARES = (0.7, 0.5)
 """After an overflow, compact to 0.7 of the true limit; after a second one, to 0.5; then give up."""
+NEAR_WINDOW_RATIO = 0.8
+"""From this share of the budget on, a refusal without a word is taken for an overflow."""
 MOST_STOPS = 2
 """How often in one step a provider may stop to compact. Then it is asked once more, without leave to compact."""
 PARTIAL_SECONDS, PARTIAL_BYTES = 2.0, 4_096
@@ -136,8 +139,8 @@ class Turn:
                     continue
                 if await self.models.take_over(error, self.window.settings.model.fallbacks):
                     shares = iter(RECOVERY_SHARES)
-                elif not await self._recovered(error.failure, next(shares, None)):
-                    if error.failure.is_overflow:
+                elif not await self._recovered(failure := self._explained(error.failure), next(shares, None)):
+                    if failure.is_overflow:
                         raise ContextDoesNotFit(error.message, advice=NOTHING_HELPS) from error
                     raise
                 continue
@@ -157,6 +160,13 @@ class Turn:
         self.window.append(Message("user", GO_ON, is_synthetic=True))
         self.emit(Notice(f"{error.message} The model is asked to go on."))
         return True
+
+    def _explained(self, failure: ProviderFailure) -> ProviderFailure:
+        """The failure; a refusal without a word is an overflow if the request was near the window."""
+        measured = self.window.measure()
+        if not failure.is_unexplained or measured.used_tokens < NEAR_WINDOW_RATIO * measured.budget.budget_tokens:
+            return failure
+        return dataclasses.replace(failure, action="compact", is_overflow=True)
 
     async def _recovered(self, failure: ProviderFailure, share: float | None) -> bool:
         """Whether the next request asks for less. The person is told what was refused.

@@ -177,13 +177,46 @@ OVERFLOW = _any(
     *sorted(OVERFLOW_CODES - {"1261"}),
 )
 
+SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
+_GIVEN = _any(
+    r"\b(?:prompt|inputs?|messages?|conversation|history|request(?:ed)?|session|sequence|context)(?:_?tokens)?\b(?![\[._])",
+    r"(?:prompt|input|context)_(?:tokens|length)|\btokens? (?:count|length)|(?:number|count) of tokens",
+    r"tokens in\b|\btokens?\b.{0,20}[+>]",
+)
+"""What may be too large: what was sent. A field of it, such as messages[0].name, is not."""
+_EXCEEDS = _any(
+    r"exceed|surpass|overflow|\bbeyond\b|\babove\b|[\d)] > \(?(?:\d|max)|\bonly (?:\w+ )?\d",
+    r"(?:larger|longer|greater|higher|bigger|more) than",
+    r"too (?:long|large|big|many)|\d (?:tokens )?(?:is |are )?not supported|(?:not|n't|cannot) fit|outgrown",
+    r"(?:must|should) be (?:less|smaller|shorter|fewer|lower|at most)|(?:must|should) have (?:less|fewer) than",
+    r"\d,? (?:model |token )?limit:? \d",
+)
+_ITS_LIMIT = _any(
+    r"\btokens?\b|\bcontext\b|\bwindow\b|max_\w*(?:len|length|tokens)\b|session max length",
+    r"\b(?:this|the|your) model\b|for \S+ model\b|model(?:'s)? (?:\w+ ){0,3}(?:limit|length|maximum)",
+    r"max(?:imum)? (?:model|input|prompt|sequence|allowed) (?:\w+ )?(?:length|size)",
+)
+"""Whose limit it is: the model's, or one counted in tokens."""
+_OTHER_LIMIT = _any(
+    r"\b(?:images?|audio|video|tools?|functions?|stop|metadata|schema|logit_bias|names?|description|field|string|key)\b",
+    r"\b(?:seconds|minutes|month|restarts?|retries|bytes|[kmg]i?b|concurren\w*|quota)\b|\bper[ -]\w+",
+    r"^(?!.*\b(?:prompt|inputs?|messages)\b).*\b(?:output|completion)\b",
+)
+TOKEN_COUNT = re.compile(rf"{N} tokens", re.IGNORECASE)
+
+
+def is_exceeded(sentence: str) -> bool:
+    """Whether a sentence says that what was sent exceeds a limit of the model's, in whatever words."""
+    return all(part.search(sentence) for part in (_GIVEN, _EXCEEDS, _ITS_LIMIT)) and not _OTHER_LIMIT.search(sentence)
+
+
 EXPLICIT_CONTEXT = _any(
     r"context[ _-]?(?:window|length|size|limit)",
     r"prompt (?:is )?too long",
     r"exceed_context_size",
     r"maximum number of tokens",
 )
-"""With a server error only a sentence that names the context counts."""
+"""With a server error, a sentence that names the context or says by how much it is exceeded."""
 
 _SUMS = (
     r"in the (?:completion|output)\)",

@@ -35,6 +35,8 @@ _NETWORK_CLASSES = frozenset(
         "APITimeoutError",
     }
 )
+_NUMBER = re.compile(r"\d[\d,_.]*")
+_UNEXPLAINED_STATUSES = frozenset({400, 413})
 _SMALL_INPUT_RATIO = 0.5
 """An input up to this share of the window fits; only the output limit is too large."""
 
@@ -48,13 +50,15 @@ def classify_provider_error(error: object, *, status: int | None = None, provide
     details = read_error(error, status=status, provider=provider)
     action, is_overflow = _decide(details)
     limit, asked = _limit_and_asked(details)
+    message = _message(details)
     return ProviderFailure(
         action=action,
         is_overflow=is_overflow,
         asked_tokens=asked,
         limit_tokens=limit,
         retry_after_seconds=retry_after_seconds(details.headers, details.text) if action == "backoff" else None,
-        message=_message(details),
+        message=message,
+        is_unexplained=not message and not details.codes and bool(_UNEXPLAINED_STATUSES & set(details.statuses)),
     )
 
 
@@ -128,7 +132,8 @@ def _look_alike(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool
     text = details.text
     if details.codes & rules.HISTORY_CODES or rules.HISTORY.search(text):
         return "repair_history", False
-    if 413 in statuses or details.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text):
+    counts_tokens = rules.TOKEN_COUNT.search(text) and _exceeded(text)
+    if (413 in statuses or details.codes & rules.PAYLOAD_CODES or rules.PAYLOAD.search(text)) and not counts_tokens:
         return "shrink_payload", False
     if details.codes & rules.BAD_PARAMETER_CODES or rules.PARAMETER.search(text):
         return "fail", False
@@ -139,11 +144,20 @@ def _look_alike(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool
 
 
 def _overflow_by_text(details: ErrorDetails, statuses: set[int]) -> tuple[Action, bool] | None:
-    if statuses & rules.NEVER_OVERFLOW_STATUSES or not rules.OVERFLOW.search(details.text):
+    if statuses & rules.NEVER_OVERFLOW_STATUSES:
         return None
-    if any(status >= 500 for status in statuses) and not rules.EXPLICIT_CONTEXT.search(details.text):
-        return None
-    return _overflow(details), True
+    exceeded = _exceeded(details.text)
+    if any(status >= 500 for status in statuses):
+        # A server that fails may mention the context without a word about the request.
+        is_said = any(rules.EXPLICIT_CONTEXT.search(one) or len(_NUMBER.findall(one)) > 1 for one in exceeded)
+    else:
+        is_said = bool(exceeded or rules.OVERFLOW.search(details.text))
+    return (_overflow(details), True) if is_said else None
+
+
+def _exceeded(text: str) -> list[str]:
+    """The sentences that say that the request exceeds a limit of the model's."""
+    return [sentence for sentence in rules.SENTENCES.split(text) if rules.is_exceeded(sentence)]
 
 
 def _overflow(details: ErrorDetails) -> Action:

@@ -166,6 +166,19 @@ CASES = {
         needs_talk=True,
         error_code=4,
     ),
+    **{
+        f"without-a-word-{status}": Case(
+            f"a request near the window, and {status} without a body",
+            overflow(status, ""),
+            "answer",
+            "refused the request as too large",
+            requests=4,
+            compactions=1,
+            settings={"model.context_window": "16000", "context.auto": "off"},
+            needs_talk=True,
+        )
+        for status in (400, 413)
+    },
     "too-much-output": Case(
         "a small prompt, and too much room for the answer",
         overflow(400, _openai(f"{messages.REQUESTED} {messages.TO_REDUCE}"), counts_output=True),
