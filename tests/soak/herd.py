@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ class Herd:
         for line in self._process.stdout:
             match hear(line):
                 case Gone(killed_by, status):
-                    assert killed_by in (0, signal.SIGKILL), f"signal {killed_by}"
+                    assert killed_by in (0, order.signal), f"signal {killed_by}"
                     assert killed_by or status == 0, "the program failed; its traceback is on standard error"
                     return None if killed_by else points
                 case Ended(count):

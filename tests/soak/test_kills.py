@@ -9,6 +9,7 @@ import copy
 import os
 import random
 import shutil
+import signal
 import statistics
 import tempfile
 import time
@@ -101,11 +102,13 @@ def test_killed_at_any_moment(zygote: Herd, folder: Path) -> None:
         steps = tuple(rng.choices(STEPS, k=STEPS_IN_A_RUN))
         after = rng.uniform(0.0, statistics.mean(whole)) if len(whole) >= WHOLE_RUNS else None
         started = time.monotonic()
-        points = zygote.run(Order(str(home), f"run{run}", steps, PAUSE_SECONDS, kill_after=after), account)
+        number = rng.choice((signal.SIGKILL, signal.SIGQUIT))
+        order = Order(str(home), f"run{run}", steps, PAUSE_SECONDS, kill_after=after, signal=number)
+        points = zygote.run(order, account)
         kills += points is None
         whole += [time.monotonic() - started] if after is None else []
         problems = account.check(home)
-        assert not problems, f"seed {seed}, run {run}, {steps}, killed after {after}: {problems}"
+        assert not problems, f"seed {seed}, run {run}, {steps}, {number.name} after {after}: {problems}"
         run += 1
 
 

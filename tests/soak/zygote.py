@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.readers  # noqa: F401  for the files of a package, which each child would import anew
 import os
+import resource
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ _POLL_SECONDS = 0.0005
 class Order(msgspec.Struct, frozen=True):
     """Work in `home` through `steps`. Killed after `kill_after` seconds, or at place `kill_at`, where one is given.
 
+    signal          that kills after so many seconds; nothing in the child handles it
     pause_seconds   between two pieces of an answer
     steps           the places are those after the opening; with no steps, those of the opening itself
     """
@@ -38,6 +40,7 @@ class Order(msgspec.Struct, frozen=True):
     pause_seconds: float = 0.0
     kill_after: float | None = None
     kill_at: int | None = None
+    signal: int = signal.SIGKILL
 
 
 def serve(lines: Iterable[bytes]) -> None:
@@ -48,13 +51,14 @@ def serve(lines: Iterable[bytes]) -> None:
         child = os.fork()
         if child == 0:
             _work(order)
-        tell(_waited(child, order.kill_after))
+        tell(_waited(child, order))
 
 
 def _work(order: Order) -> None:
     """In the child, which never returns."""
     status = 1
     try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         points = Points(order.kill_at)
         if not order.steps:
             points.start()
@@ -70,15 +74,15 @@ def _work(order: Order) -> None:
         os._exit(status)
 
 
-def _waited(child: int, seconds: float | None) -> Gone:
-    deadline = float("inf") if seconds is None else time.monotonic() + seconds
+def _waited(child: int, order: Order) -> Gone:
+    deadline = float("inf") if order.kill_after is None else time.monotonic() + order.kill_after
     is_killed = False
     while True:
         pid, status = os.waitpid(child, os.WNOHANG if not is_killed and deadline < float("inf") else 0)
         if pid:
             return Gone(os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, os.waitstatus_to_exitcode(status))
         if time.monotonic() >= deadline:
-            os.kill(child, signal.SIGKILL)
+            os.kill(child, order.signal)
             is_killed = True
         else:
             time.sleep(_POLL_SECONDS)
