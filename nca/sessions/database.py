@@ -205,9 +205,10 @@ def fetch(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = (
 
 def mended_rows(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
     """The rows of a query whose text may be damaged. No table has a BLOB, so each one here is such a text."""
-    cursor = connection.execute(sql, bindings)
-    names = [f"c{place}" for place in range(len(cursor.description))]
-    cursor.close()
+    try:
+        names = [f"c{place}" for place, _ in enumerate(connection.execute(sql, bindings).description)]
+    except apsw.ExecutionCompleteError:  # there are no rows
+        return
     as_bytes = ", ".join(f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names)
     damaged = f"WITH damaged ({', '.join(names)}) AS ({sql}) SELECT {as_bytes} FROM damaged"  # noqa: S608
     for row in connection.execute(damaged, bindings):

@@ -11,7 +11,7 @@ import pytest
 
 from nca.errors import StoreError
 from nca.sessions import Store, schema
-from nca.sessions.database import Database, connect, migrate, prepare, unused
+from nca.sessions.database import Database, connect, fetch, mended_rows, migrate, prepare, unused
 from tests.sessions.samples import filled, said
 
 PRAGMAS = {
@@ -192,3 +192,13 @@ def test_a_path_may_hold_any_character(tmp_path: Path) -> None:
     assert path.is_file()
     with Store.open(path, read_only=True) as store:
         assert [info.id for info in store.list()] == ids[::-1]
+
+
+def test_damaged_text_has_a_mark_for_each_bad_byte_and_no_rows_are_none() -> None:
+    connection = connect(None)
+    connection.execute("CREATE TABLE texts (number, text)")
+    assert list(mended_rows(connection, "SELECT * FROM texts")) == []
+    connection.execute("INSERT INTO texts VALUES (1, CAST(x'61ff62' AS TEXT)), (2, 'whole'), (3, NULL)")
+    wanted = [(1, "a\ufffdb"), (2, "whole"), (3, None)]
+    assert fetch(connection, "SELECT number, text FROM texts ORDER BY number") == wanted
+    assert list(mended_rows(connection, "SELECT number, text FROM texts WHERE number > ?", (1,))) == wanted[1:]
