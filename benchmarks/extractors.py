@@ -24,7 +24,7 @@ _ERROR = re.compile(
     ^(?: E\ {2,}\S.*                                              # pytest
        | FAILED\ \S.* | FAIL:?\ \S.* | npm\ ERR!.*
        | (?:fatal|error|Error|ERROR|panic)(?:\[\w+\])?:\ .*       # git, cargo, compilers
-       | (?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception|Exit):\ .*      # the last line of a traceback
+       | (?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*)?(?:Error|Exception):\ .*      # the last line of a traceback
        | \S+:\d+(?::\d+)?:\ (?:fatal\ )?error:?\ .*               # gcc, mypy
        | \S+\(\d+,\d+\):\ error\ .* | .*\berror\ TS\d+:\ .*       # tsc
        | (?:\S+:\ ){1,3}(?:command\ not\ found|No\ such\ file\ or\ directory|Permission\ denied).*

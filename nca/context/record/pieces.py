@@ -61,6 +61,8 @@ FAILS, LAST, BETWEEN = "still fails: ", ", last: ", "; "
 SHORT_CHARS = 320
 """A message of the person up to this length has one form; a longer one is cut in its middle at first."""
 ENDS_CHARS = 130
+ERROR_CHARS = 96
+"""An error that was fixed has a shorter form: where it was and what it was."""
 MOST_LINES = 12
 """A message of the person with more lines than this becomes one line: it is a paste."""
 LISTED = 8
@@ -145,8 +147,9 @@ def _fixed(ledger: Lines, tokens: int) -> Iterator[Piece]:
     """Errors that were fixed, the newest first: as far as `tokens` reach they are a kind of their own."""
     for place, (seq, text) in _reversed(list(texts(ledger, FIXED))):
         line = f"- ({seq}) {text}" if seq else f"- {text}"
-        tokens -= line_tokens(line)
-        yield Piece(Kind.ERRORS if tokens >= 0 else Kind.CONTENTS, Section.PLACES, 10_000 + place, (line,))
+        forms = (f"{line[:ERROR_CHARS]}…", line) if len(line) > ERROR_CHARS + 20 else (line,)
+        tokens -= line_tokens(forms[0])
+        yield Piece(Kind.ERRORS if tokens >= 0 else Kind.CONTENTS, Section.PLACES, 10_000 + place, forms)
 
 
 def _named(text: str) -> str:

@@ -33,8 +33,8 @@ STATE_PART = 8
 """Where new results are cut, an eighth of the room is kept for the state of the work."""
 NARRATIVE_PART = 5
 """Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
-SMALL_ROOM_TOKENS, ERRORS_PART = 4_000, 8
-"""Errors that were fixed get an eighth of what a room has above this many tokens, before the newest steps do."""
+SMALL_ROOM_TOKENS, ERRORS_PART = 2_500, 4
+"""Errors that were fixed get a quarter of what a room has above this many tokens, before the newest steps do."""
 WORDS_CAP_PART, STATE_CAP_PART = 10, 20
 """Where a person set a bound for words or state, it is also a tenth or a twentieth of the budget at most."""
 SLACK_TOKENS = 24
