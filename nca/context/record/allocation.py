@@ -55,6 +55,10 @@ class Chosen:
     tokens: int
     left_out: dict[Kind, int]
 
+    def tokens_of(self, *kinds: Kind) -> int:
+        """Raw tokens of the lines of these kinds."""
+        return sum(line_tokens(text) for piece, text in self.lines if piece.kind in kinds)
+
 
 def line_tokens(text: str) -> int:
     """Raw tokens of a line of a record, with its end."""

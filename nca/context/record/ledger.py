@@ -8,7 +8,7 @@ kind of command, of which the latest holds. Lists are sets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from nca.context.file_reads import arguments_of, file_use, main_argument
 from nca.context.record.outcomes import (
@@ -39,10 +39,14 @@ RULES, WORDS, DECISIONS, FILES, OUTCOMES, FAILING, ANSWERS, STEPS, READ, URLS, N
     "names",
     "fixed",
 )
+SUCCEEDED = "succeeded"
+"""What a stretch of the log did without a failure: only to end what an earlier one left failing; not kept."""
 SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once."""
 MAX_FACT_CHARS = 160
 HINT_CHARS = 60
+CHANGE = "change"
+"""Begins the key of a failure to change a file."""
 COMMAND_CHARS = 100
 _OLD_CATEGORIES = {
     "Rules the user stated": RULES,
@@ -84,7 +88,7 @@ def extract(entries: Sequence[Entry], known: Known | None = None) -> Ledger:
     """What holds after these messages, judged by them alone."""
     known = {} if known is None else known
     calls: dict[str, tuple[int, ToolCall]] = {}
-    ledger: dict[str, dict[str, str]] = {category: {} for category in CATEGORIES}
+    ledger: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
     seen: dict[str, int] = {}
     for entry in entries:
         message, seq = entry.message, entry.seq
@@ -120,6 +124,10 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
             kind, _, rest = parted(line)[1].partition("\t")
             if rest.endswith("\tok"):
                 _fix(kind, merged)
+        for path in (text.partition("\t")[0] for _, text in texts(current, FILES)):
+            _fix(f"{CHANGE} {path}", merged)
+        for _, key in texts(current, SUCCEEDED):
+            _fix(key, merged)
         for category in CATEGORIES:
             for line in current.get(category, ()):
                 whole = f"0\t{line}" if is_old else line
@@ -135,6 +143,19 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
     for path in merged[FILES]:
         merged[READ].pop(path, None)
     return {category: list(lines.values()) for category, lines in merged.items() if lines}
+
+
+def as_of_now(ledger: Ledger, later: Ledger, shown: Container[int]) -> Ledger:
+    """The ledger with the state of the work that later messages left, less what these say themselves.
+
+    later  of the messages that stay behind the record
+    shown  those of them that are shown as they are
+    """
+    state = {category: later[category] for category in (SUCCEEDED, OUTCOMES, FAILING) if category in later}
+    now = merge([ledger, state])
+    for category in (OUTCOMES, FAILING):
+        now[category] = [line for line in now.get(category, ()) if parted(line)[0] not in shown]
+    return {category: lines for category, lines in now.items() if lines}
 
 
 def without_old_steps(ledger: Ledger, newest_user: int) -> Ledger:
@@ -160,12 +181,12 @@ def _note_call(seq: int, call: ToolCall, result: Message, ledger: dict[str, dict
     outcome = outcome_of(call, result)
     use = file_use(call)
     if use is not None:
-        key = f"{'change' if use.is_write else 'read'} {use.path}"
+        key = f"{CHANGE if use.is_write else 'read'} {use.path}"
         if outcome.is_failure:
             if use.is_write:
                 _note_failure(key, f"{call.name} {use.path}", seq, outcome, ledger)
             return
-        _fix(key, ledger)
+        _succeed(key, ledger)
         if use.is_write and outcome.text != "not run":
             line = f"{seq}\t{use.path}\t1\t{_verb(call)}\t{_hint(call)}"
             ledger[FILES][use.path] = _added(ledger[FILES][use.path], line) if use.path in ledger[FILES] else line
@@ -180,7 +201,12 @@ def _note_call(seq: int, call: ToolCall, result: Message, ledger: dict[str, dict
     if outcome.is_failure:
         _note_failure(kind, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, ledger)
     elif outcome.text != "not run":
-        _fix(kind, ledger)
+        _succeed(kind, ledger)
+
+
+def _succeed(key: str, ledger: dict[str, dict[str, str]]) -> None:
+    _fix(key, ledger)
+    ledger[SUCCEEDED][key] = f"0\t{key}"
 
 
 def _fix(key: str, ledger: dict[str, dict[str, str]]) -> None:
@@ -195,6 +221,7 @@ def _fix(key: str, ledger: dict[str, dict[str, str]]) -> None:
 
 def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
     _fix(key, ledger)
+    ledger[SUCCEEDED].pop(key, None)
     ledger[FAILING][key] = f"{seq}\t{key}\t{' '.join(what.split())}\t" + "\n".join(outcome.errors)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
 from nca.context.record import ledger as facts
-from nca.context.record.allocation import Chosen, Kind, allocate
+from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, allocate
 from nca.context.record.ledger import Ledger
 from nca.context.record.pieces import HEADINGS_TOKENS, pieces_of
 from nca.context.record.steps import step_lines
@@ -30,7 +30,8 @@ SMALLEST_CUT_TOKENS = 200
 LEAST_UNSEEN_TOKENS = 96
 """A result that the model has not read yet keeps at least so much."""
 STATE_PART = 8
-"""Where new results are cut, an eighth of the room is kept for the state of the work."""
+"""New results are cut for the state of the work too, as far as it takes an eighth of the target."""
+PROTECTED = tuple(kind for kind in Kind if kind <= LAST_PROTECTED)
 NARRATIVE_PART = 5
 """Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
 SMALL_ROOM_TOKENS, ERRORS_PART = 2_500, 4
@@ -108,10 +109,11 @@ class Recording:
         )
 
     def make_way(self) -> None:
-        """Cut the largest new results as far as rules, words and decisions need their room."""
+        """Cut the largest new results as far as rules, words, decisions and the state of the work need their room."""
         room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size, *_ in _unseen(self.draft)))
-        wanted = self.record_of(self.movable, 0, room).chosen.tokens + self.frame
-        excess = wanted + max(0, self.rooms.target) // STATE_PART - self.rooms.target
+        chosen = self.record_of(self.movable, room, room).chosen
+        state = min(chosen.tokens_of(Kind.STATE), self._aims[0] // STATE_PART)
+        excess = chosen.tokens_of(*PROTECTED) + state + self.frame - self.rooms.target
         if excess > 0 and cut_unseen(self.draft, excess):
             self._remember()
             self.rooms = self._rooms()
@@ -134,7 +136,11 @@ class Recording:
         for _ in range(PASSES):
             going = self.movable[: len(self.movable) - len(kept)]
             record = self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept), is_first=True)
-            more = self._newest(room - record.chosen.tokens, self._ceiling(()) - record.chosen.tokens)
+            chosen = record.chosen
+            most = self._ceiling(()) - chosen.tokens
+            if chosen.tokens_of(Kind.STATE) or chosen.left_out.get(Kind.STATE):
+                most = min(most, room - chosen.tokens_of(*PROTECTED, Kind.STATE))
+            more = self._newest(room - chosen.tokens, most)
             if len(more) <= len(kept):
                 break
             kept = more
@@ -173,6 +179,7 @@ class Recording:
         parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in foreign)]
         parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
         ledger = facts.without_old_steps(facts.merge(parts), newest)
+        ledger = facts.as_of_now(ledger, *self._behind(gone))
         lower = room // NARRATIVE_PART if is_first else room
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
 
@@ -180,6 +187,14 @@ class Recording:
             return allocate(pieces_of(ledger, error_tokens=error_tokens), room, ceiling, lower=lower, caps=self.caps)
 
         return Record(gone, ledger, give(ledger), give, tuple(prose for prose, _ in foreign if prose))
+
+    def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
+        """What the messages behind these blocks state, and which of them are shown as they are."""
+        history, last = self.draft.history, gone[-1].last if gone else 0
+        behind = [block for block in self.draft.blocks() if block.first > last]
+        entries = [history.entries[seq - 1] for block in behind for seq in block.seqs]
+        whole = {seq for block in behind if not block.stubs for seq in block.seqs}
+        return facts.extract(entries, history.facts), whole
 
     def _ceiling(self, kept: Sequence[Block]) -> int:
         return self.rooms.ceiling - self.frame - self._prose_raw - raw_of(kept)
@@ -194,7 +209,7 @@ class Recording:
     def _newest(self, room: int, most: int) -> list[Block]:
         """The newest blocks within `room`, oldest first; of one more a part, where its results can be cut to fit.
 
-        Of the newest a beginning stays even where there is no room, as far as `most` allows.
+        Of the newest a beginning stays even where there is no room, as far as `most` allows: not at the cost of state.
         """
         own, kept, messages, left = self.settings, list[Block](), 0, room
         older = int(own.keep_recent_ratio * max(0, self.rooms.target))

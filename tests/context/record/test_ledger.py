@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nca.context.record.allocation import Kind, allocate
 from nca.context.record.ledger import (
     ANSWERS,
+    CATEGORIES,
     FAILING,
     FILES,
     FIXED,
@@ -20,6 +21,7 @@ from nca.context.record.ledger import (
     STEPS,
     WORDS,
     Ledger,
+    as_of_now,
     extract,
     merge,
     parted,
@@ -263,3 +265,36 @@ def test_prose_and_summaries_of_other_programs_stay_prose() -> None:
     assert ledger == {}
     assert ANSWERS not in ledger
     assert OUTCOMES not in ledger
+
+
+def test_what_failed_in_one_stretch_and_succeeded_in_a_later_one_is_fixed() -> None:
+    refused = "Error: a.py was not read in this session; read it first"
+    before = extract(
+        log(
+            *did("edit_file", refused, path="a.py"),
+            *did("fetch_url", "Error: timed out", is_error=True, url="https://x.test"),
+            *did("shell", "fatal: not a git repository\n[exit code 128]", command="git status"),
+        )
+    )
+    assert len(before[FAILING]) == 3
+    after = extract(
+        log(
+            *did("edit_file", "[edited a.py: line 1]", path="a.py", new_text="x"),
+            *did("fetch_url", "A page.", url="https://x.test"),
+            *did("shell", "On branch main", command="git status"),
+            first=7,
+        )
+    )
+    merged = merge([before, after])
+    assert FAILING not in merged
+    assert refused in texts(merged, FIXED)
+    assert set(merged) <= {*CATEGORIES}
+
+
+def test_the_state_is_that_of_now_without_what_later_messages_show() -> None:
+    before = extract(log(*did("shell", "1 failed", command="pytest -q"), *did("shell", "ok", command="make lint")))
+    later = extract(log(*did("shell", "9 passed", command="pytest -q"), first=5))
+    assert texts(as_of_now(before, later, {5, 6}), OUTCOMES) == ["make lint\tmake lint → ok\tok"]
+    hidden = as_of_now(before, later, set())
+    assert "pytest\tpytest -q → 9 passed\tok" in texts(hidden, OUTCOMES)
+    assert FAILING not in hidden

@@ -1,0 +1,82 @@
+"""What a record says of the work, over a recorded session in small windows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from nca.config.layers import defaults
+from nca.context.request import resolve
+from nca.context.view import View
+from nca.library.replay import replay
+from nca.messages import Message, ToolCall
+from nca.tools.toolbox import default_toolbox
+from nca.wire import message_from_dict
+from tests.context.logs import history_of
+from tests.context.samples import assistant, compacted, step, talk, user
+
+SESSION = Path(__file__).parents[2] / "data" / "sessions" / "fahrplan.jsonl"
+WINDOWS = (8_000, 12_000, 16_000, 24_000)
+CHANGES = ("edit_file", "write_file")
+
+
+def session() -> list[Message]:
+    return [message_from_dict(json.loads(line)) for line in SESSION.read_text(encoding="utf-8").splitlines()]
+
+
+def changes(messages: Sequence[Message]) -> Iterator[tuple[str, bool]]:
+    """The path of each call that changes a file, and whether it did, as the session's own tools say it."""
+    calls = {call.id: call for message in messages for call in message.tool_calls}
+    for message in messages:
+        call = calls.get(message.tool_call_id, ToolCall("", "", ""))
+        if message.role == "tool" and call.name in CHANGES:
+            yield json.loads(call.arguments)["path"], not message.text.startswith("Error: ")
+
+
+def requests(window: int) -> tuple[list[tuple[int, str]], set[int]]:
+    """Each request with the message before it, as all its text; and the messages behind which it was compacted."""
+    seen: list[tuple[int, str]] = []
+
+    def watch(head: int, shown: Sequence[Message]) -> None:
+        texts = [message.text for message in shown]
+        seen.append((head, "\n".join([*texts, *(call.arguments for one in shown for call in one.tool_calls)])))
+
+    loaded = defaults().with_values({"model.context_window": window}, "the test")
+    found = replay(session(), loaded, tools=default_toolbox(Path()).definitions(window), watch=watch)
+    return seen, {one.after_message for one in found.compactions}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_the_state_of_the_work_stays_before_what_one_call_brings_back(window: int) -> None:
+    messages = session()
+    seen, compactions = requests(window)
+    assert compactions
+    for head, text in seen:
+        done = list(changes(messages[:head]))
+        assert [path for path, has_changed in done if has_changed and path not in text] == []
+        failing = [path for path, has_changed in dict(done).items() if not has_changed]
+        listed = [path for path, _ in done if f"still fails: `edit_file {path}`" in text]
+        assert head not in compactions or set(listed) <= set(failing)
+
+
+def test_a_failure_that_a_later_message_in_view_mends_is_not_listed() -> None:
+    log = [
+        user("Fix a.py."),
+        *step("a", "Error: a.py was not read in this session; read it first", "edit_file", path="a.py", is_error=True),
+        *step("b", "2 failed, 3 passed", "shell", command="pytest -q"),
+        *step("c", "line\n" * 600, "read_file", path="b.py"),
+        *step("d", "[edited a.py: line 1]", "edit_file", path="a.py", new_text="x = 1"),
+        *step("e", "5 passed", "shell", command="pytest -q"),
+        assistant("Done."),
+        *talk(2, 60),
+        user("And now?"),
+    ]
+    history = history_of(log)
+    compacted(history, 2_400, stages=["summarize"])
+    assert history.view != View()
+    shown = "\n".join(message.text for message in resolve(history))
+    assert "still fails" not in shown
+    assert "→ 2 failed" not in shown
