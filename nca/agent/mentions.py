@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nca.context.admission import PREVIEW_BYTES, fit_files
+from nca.context.admission import PREVIEW_BYTES, Admitted, fit_files
 from nca.context.tokens import IMAGE_TOKENS, frame_tokens
 from nca.errors import UsageError
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
@@ -24,6 +24,8 @@ from nca.tools.tool import ToolError
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
+REST_TOKENS = 16
+"""Raw tokens of the words that say how the rest of a cut file is read."""
 
 
 def mentioned(text: str, directory: Path, servers: Collection[str] = ()) -> list[Path]:
@@ -72,7 +74,7 @@ def with_attachments(
 
     shared   names and texts that are attached like files, such as a command's output
     can_see  the model takes images
-    files_read  learns which files came along in whole: the model may change those without reading them again
+    files_read  learns which files came along, and which of them in whole: those may be changed without a read
     """
     if not paths and not shared:
         return Message("user", clean_text(text))
@@ -83,18 +85,28 @@ def with_attachments(
     room = budget_raw_tokens - len(images) * IMAGE_TOKENS
     if images and room < 0:
         raise UsageError("There is no room for so many images.", advice="Nothing was sent; /compact makes room.")
-    room -= sum(frame_tokens(file.name) for file in files)
+    room -= sum(frame_tokens(file.name) + REST_TOKENS * (file.source is not None) for file in files)
     fitted = fit_files([(file.name, file.text) for file in files], max(0, room), sizes=[file.size for file in files])
     attached = (
-        AttachmentPart(file.name, admitted.text, admitted.original_bytes, is_cut=admitted.is_cut)
+        AttachmentPart(file.name, _continued(file, admitted), admitted.original_bytes, is_cut=admitted.is_cut)
         for file, admitted in zip(files, fitted, strict=True)
     )
     for file, admitted in zip(files, fitted, strict=True):
-        if files_read is not None and file.source is not None and not admitted.is_cut:
-            files_read.note(*file.source)
+        if files_read is not None and file.source is not None:
+            files_read.attached.add(file.source[0])
+            if not admitted.is_cut:
+                files_read.note(*file.source)
     # The name comes first, because the request has no other place for it.
     shown_images = (part for one in images for part in (TextPart(f"[image {one.name}]", is_synthetic=True), one.part))
     return Message("user", (TextPart(clean_text(text)), *attached, *shown_images))
+
+
+def _continued(file: _Text, admitted: Admitted) -> str:
+    """The text as it fits; of a file that is cut, with the line from which read_file shows the rest."""
+    if file.source is None or not admitted.is_cut or not admitted.text:
+        return admitted.text
+    kept, _, notice = admitted.text.rpartition("\n")
+    return f"{kept}\n{notice.removesuffix(']')}; read_file with offset={kept.count(chr(10)) + 1} shows the rest]"
 
 
 @dataclass(frozen=True, slots=True)

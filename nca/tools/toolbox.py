@@ -180,8 +180,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.web.fetch import FetchUrl
 
     context = context or ToolContext()
-    workspace = Workspace(root, context.protected, context.readable)
     files_read = context.files_read or FilesRead()
+    workspace = Workspace(root, context.protected, context.readable, files_read.attached)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
         EditFile(workspace, files_read),

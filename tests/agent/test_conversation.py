@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -431,6 +433,32 @@ async def test_attachments_come_along_within_their_budget(room: Room) -> None:
     assert "File truncated from 54000 bytes" in part.text
     stats = room.of(RequestStarted)[0]
     assert stats.used_tokens <= stats.budget_tokens
+
+
+async def test_the_rest_of_an_attached_file_can_be_read_wherever_it_is(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    outside = tmp_path / "notes.txt"
+    outside.write_text("".join(f"line {number} of the notes\n" for number in range(1, 20_000)))
+    (tmp_path / "other.txt").write_text("a secret")
+    room = Room(tmp_path / "project")
+    read: list[ScriptedReply] = [
+        lambda request: call("read_file", json.dumps({"path": str(outside), "offset": offset_in(request)})),
+        call("read_file", json.dumps({"path": str(tmp_path / "other.txt")}), "c2"),
+        "Read.",
+    ]
+    conversation = room.open(read)
+    await conversation.send(f"Read @{outside} please")
+    part = conversation.context.entries[0].message.attachments[0]
+    last = part.text.splitlines()[-2]
+    rest, refused = (entry.message.text for entry in conversation.context.entries if entry.message.role == "tool")
+    assert rest.splitlines()[1].startswith(last[:12])
+    assert "outside of the working directory" in refused
+
+
+def offset_in(request: ModelRequest) -> int:
+    found = re.search(r"read_file with offset=(\d+) shows the rest\]", str(request.messages[-1]["content"]))
+    assert found is not None
+    return int(found[1])
 
 
 @pytest.mark.parametrize("text", ["Look at @missing/file.py", "See @image.bin"])

@@ -10,9 +10,13 @@ MAX_CHANGED_BYTES = 8 << 20
 
 
 class FilesRead:
-    """Shared by the tools of one conversation. Maps real paths to hashes of the contents."""
+    """Shared by the tools of one conversation. Maps real paths to hashes of the contents.
+
+    attached  the real paths of all files that the person attached
+    """
 
     def __init__(self) -> None:
+        self.attached: set[Path] = set()
         self._digests: dict[Path, bytes] = {}
 
     def note(self, path: Path, raw: bytes) -> None:

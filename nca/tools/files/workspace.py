@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
@@ -24,11 +24,19 @@ class Workspace:
     """Everything under `root`. In the folders `protected` nothing may be written.
 
     readable  folders outside of the root whose files may be read: those that nca itself names to the model
+    attached  files anywhere that the person attached: the model has their names, and may have only their beginnings
     """
 
-    def __init__(self, root: Path, protected: Sequence[Path] = (), readable: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        protected: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        attached: Container[Path] = (),
+    ) -> None:
         self.root = Path(os.path.realpath(root))
         self._readable = [Path(os.path.realpath(path)) for path in readable]
+        self._attached = attached
         self._protected = [plain_parts(Path(os.path.realpath(path)).parts) for path in protected]
 
     def resolve(self, name: str) -> Path:
@@ -39,7 +47,7 @@ class Workspace:
         return path
 
     def resolve_to_read(self, name: str) -> Path:
-        """As `resolve`, but also takes a file in a readable folder."""
+        """As `resolve`, but also takes a file that was attached or is in a readable folder."""
         path = self._real_path(name)
         return path if self._base(path) != self.root else self.resolve(name)
 
@@ -53,6 +61,8 @@ class Workspace:
 
     def _base(self, path: Path) -> Path:
         """The folder from which a file is opened."""
+        if path in self._attached and not path.is_relative_to(self.root):
+            return path.parent
         return next((folder for folder in self._readable if path.is_relative_to(folder)), self.root)
 
     def resolve_to_write(self, name: str) -> Path:
