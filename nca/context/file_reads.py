@@ -15,6 +15,8 @@ from nca.messages import Entry, ToolCall
 
 CALLS_REMEMBERED = 4_096
 """The same calls are looked at by several stages of one compaction, and again by the next one."""
+_WANTED = ("pattern", "query", "regex")
+"""Arguments in which a search is told what to look for; where it looks says less."""
 PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "absolute_path")
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
@@ -74,9 +76,11 @@ def path_of(arguments: dict[str, Any]) -> str:
 
 
 def main_argument(call: ToolCall) -> str:
-    """What a call is about: the file that its arguments name, else the first text among them."""
+    """What a call is about: what it looks for, else the file that its arguments name, else the first text in them."""
     arguments = arguments_of(call)
-    return path_of(arguments) or next((value for value in arguments.values() if isinstance(value, str)), "")
+    texts = {key: value for key, value in arguments.items() if isinstance(value, str)}
+    wanted = next((texts[key] for key in _WANTED if texts.get(key)), "")
+    return wanted or path_of(arguments) or next(iter(texts.values()), "")
 
 
 def file_use(call: ToolCall) -> FileUse | None:

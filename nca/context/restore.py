@@ -109,7 +109,7 @@ def _with_ledger(history: History, items: list[Item]) -> list[Item]:
     if not left or any(item.ledger for item in left):
         return items
     covered = merge_ranges(span for item in left for span in item.ranges)
-    known = facts.extract([history.entries[seq - 1] for seq in seqs(covered)], history.facts)
+    known = facts.merge([facts.extract([history.entries[seq - 1] for seq in seqs(covered)], history.facts)])
     newest = left[-1]
     header = newest.text.partition("\n")[0] or HEADER
     full = compose(

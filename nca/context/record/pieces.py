@@ -31,20 +31,24 @@ class Section(IntEnum):
     RULES = 0
     WORDS = 1
     DECISIONS = 2
-    STATE = 3
-    ANSWERS = 4
-    STEPS = 5
-    PLACES = 6
+    FILES = 3
+    STATE = 4
+    ANSWERS = 5
+    STEPS = 6
+    PLACES = 7
+    LEFT_OUT = 8
 
 
 HEADINGS = {
     Section.RULES: "### Rules and corrections",
     Section.WORDS: "### What the user said",
     Section.DECISIONS: "### Decisions and findings",
+    Section.FILES: "### Files changed",
     Section.STATE: "### State of the work",
     Section.ANSWERS: "### Answers so far",
     Section.STEPS: "### Steps of the turn in progress",
     Section.PLACES: "### Where things are",
+    Section.LEFT_OUT: "### Left out for length",
 }
 CATEGORIES = {
     Section.RULES: RULES,
@@ -56,7 +60,9 @@ CATEGORIES = {
 """What a section says, where that is one category of the ledger."""
 LISTS = {"Read": READ, "URLs": URLS, "Names": NAMES}
 """The lists of the section PLACES, by the word that begins each of their lines."""
-HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values())
+LEFT_OUT_TOKENS = 40
+"""Raw tokens of the lines on what is left out, beside the headings that are not needed then."""
+HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values()) + LEFT_OUT_TOKENS
 FAILS, LAST, BETWEEN = "still fails: ", ", last: ", "; "
 SHORT_CHARS = 320
 """A message of the person up to this length has one form; a longer one is cut in its middle at first."""
@@ -114,7 +120,7 @@ def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:
 
 
 def _state(ledger: Lines) -> Iterator[Piece]:
-    """What still fails first, then files, then the last outcome of each kind of command; each the newest first."""
+    """Changed files; what still fails, then the last outcome of each kind of command; each the newest first."""
     failing = [line for _, line in texts(ledger, FAILING)]
     for place, line in _reversed(failing):
         _, what, errors = (*line.split("\t", 2), "", "")[:3]
@@ -125,7 +131,7 @@ def _state(ledger: Lines) -> Iterator[Piece]:
     for place, line in _reversed([line for _, line in texts(ledger, FILES)]):
         path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
         short = f"- {path}: {verb or 'changed'}" + (f" {count}×" if count not in ("", "1") else "")
-        yield Piece(Kind.STATE, Section.STATE, place, (short, f"{short}{LAST}{hint}") if hint else (short,))
+        yield Piece(Kind.FILES, Section.FILES, place, (short, f"{short}{LAST}{hint}") if hint else (short,))
     kinds = {line.partition("\t")[0] for line in failing}
     for place, line in _reversed([line for _, line in texts(ledger, OUTCOMES)]):
         kind, _, rest = line.partition("\t")

@@ -29,6 +29,8 @@ SMALLEST_CUT_TOKENS = 200
 """Room that is smaller than this is not worth showing a part of another step."""
 LEAST_UNSEEN_TOKENS = 96
 """A result that the model has not read yet keeps at least so much."""
+FILES_PART = 3
+"""The changed files take at most a third of the room, however many they are."""
 STATE_PART = 8
 """New results are cut for the state of the work too, as far as it takes an eighth of the target."""
 PROTECTED = tuple(kind for kind in Kind if kind <= LAST_PROTECTED)
@@ -182,9 +184,10 @@ class Recording:
         ledger = facts.as_of_now(ledger, *self._behind(gone))
         lower = room // NARRATIVE_PART if is_first else room
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
+        caps = {**self.caps, Kind.FILES: self.caps[Kind.STATE] or max(1, room, ceiling) // FILES_PART + 1}
 
         def give(ledger: Ledger) -> Chosen:
-            return allocate(pieces_of(ledger, error_tokens=error_tokens), room, ceiling, lower=lower, caps=self.caps)
+            return allocate(pieces_of(ledger, error_tokens=error_tokens), room, ceiling, lower=lower, caps=caps)
 
         return Record(gone, ledger, give(ledger), give, tuple(prose for prose, _ in foreign if prose))
 

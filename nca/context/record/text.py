@@ -60,7 +60,7 @@ def read_again(text: str) -> tuple[str, Ledger]:
         if section is None:
             prose.append(block)
             continue
-        for line in _lines(body):
+        for line in _lines(body) if section is not Section.LEFT_OUT else ():
             category, value = _read_line(section, line)
             ledger.setdefault(category, []).append(value)
     for category in LISTS.values():

@@ -9,6 +9,7 @@ from typing import Literal, cast
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.record.allocation import Chosen
 from nca.context.record.ledger import Ledger
+from nca.context.record.left_out import left_out
 from nca.context.record.prose import harvested, within, without_stale
 from nca.context.record.recording import Record, Recording, SummaryJob, raw_of
 from nca.context.record.steps import one_line_each
@@ -98,7 +99,8 @@ def compose(
     header: str = HEADER,
 ) -> Summary:
     """The record as it is sent; its id follows from what it covers and says."""
-    text = laid_out(header, written.prose, chosen.lines)
+    parts = laid_out(header, written.prose, chosen.lines), left_out(ledger, chosen)
+    text = "\n\n".join(part for part in parts if part)
     digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)
 

@@ -27,6 +27,7 @@ from nca.context.record.ledger import (
     parted,
     without_old_steps,
 )
+from nca.context.record.left_out import left_out
 from nca.context.record.pieces import pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import laid_out, read_again
@@ -298,3 +299,18 @@ def test_the_state_is_that_of_now_without_what_later_messages_show() -> None:
     hidden = as_of_now(before, later, set())
     assert "pytest\tpytest -q → 9 passed\tok" in texts(hidden, OUTCOMES)
     assert FAILING not in hidden
+
+
+def test_what_had_no_room_is_counted_with_the_call_that_lists_it_and_is_not_read_back() -> None:
+    ledger = extract(log(said("Never touch lock.py."), *did("edit_file", "[edited a.py]", path="a.py", new_text="x")))
+    ledger |= {STEPS: ["57\tread_file a.py → ok", "57\tread_file b.py → ok", "61\tshell ls → ok"], WORDS: ["9\tHello."]}
+    assert left_out(ledger, allocate(pieces_of(ledger), ROOM, ROOM)) == ""
+    nothing = allocate(pieces_of(ledger), 0, 0)
+    missing = left_out(ledger, nothing)
+    assert missing.splitlines()[1:] == [
+        "- 1 of the rules: recall scope=rules",
+        "- 1 of the changed files: recall scope=files",
+        "- 1 of what the user said: recall expand=9",
+        "- 3 of the steps of this turn: recall expand=57-62",
+    ]
+    assert read_again(f"{laid_out(HEADER, 'Prose.', nothing.lines)}\n\n{missing}") == ("Prose.", {})

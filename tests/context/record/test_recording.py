@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tests.context.samples import assistant, compacted, step, talk, user
 SESSION = Path(__file__).parents[2] / "data" / "sessions" / "fahrplan.jsonl"
 WINDOWS = (8_000, 12_000, 16_000, 24_000)
 CHANGES = ("edit_file", "write_file")
+RANGE = re.compile(r"recall expand=(\d+)(?:-(\d+))?")
 
 
 def session() -> list[Message]:
@@ -42,7 +44,8 @@ def requests(window: int) -> tuple[list[tuple[int, str]], set[int]]:
 
     def watch(head: int, shown: Sequence[Message]) -> None:
         texts = [message.text for message in shown]
-        seen.append((head, "\n".join([*texts, *(call.arguments for one in shown for call in one.tool_calls)])))
+        given = [json.loads(call.arguments) for message in shown for call in message.tool_calls]
+        seen.append((head, "\n".join([*texts, *(str(value) for one in given for value in one.values())])))
 
     loaded = defaults().with_values({"model.context_window": window}, "the test")
     found = replay(session(), loaded, tools=default_toolbox(Path()).definitions(window), watch=watch)
@@ -60,6 +63,19 @@ def test_the_state_of_the_work_stays_before_what_one_call_brings_back(window: in
         failing = [path for path, has_changed in dict(done).items() if not has_changed]
         listed = [path for path, _ in done if f"still fails: `edit_file {path}`" in text]
         assert head not in compactions or set(listed) <= set(failing)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_every_step_of_the_turn_in_progress_is_shown_listed_or_can_be_recalled(window: int) -> None:
+    messages = session()
+    for head, text in requests(window)[0]:
+        newest = max(seq for seq, message in enumerate(messages[:head], 1) if message.role == "user")
+        named = {seq for first, last in RANGE.findall(text) for seq in range(int(first), int(last or first) + 1)}
+        plain = " ".join(text.split())
+        for seq, message in enumerate(messages[newest:head], newest + 1):
+            for call in message.tool_calls:
+                asked = " ".join(str(next(iter(json.loads(call.arguments).values()))).split())
+                assert asked[:40] in plain or seq in named, (head, seq, call)
 
 
 def test_a_failure_that_a_later_message_in_view_mends_is_not_listed() -> None:
