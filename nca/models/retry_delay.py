@@ -16,7 +16,7 @@ _IN_TEXT = re.compile(
     r"(?P<unit>ms|milliseconds|s|sec|seconds?|m|min|minutes?|h|hours?)?(?:(?P<seconds>\d+(?:\.\d+)?)s)?\b",
     re.IGNORECASE,
 )
-_UNITS = {"ms": 0.001, "mi": 60.0, "m": 60.0, "h": 3600.0, "s": 1.0}
+_UNITS = {"ms": 0.001, "milli": 0.001, "m": 60.0, "h": 3600.0, "s": 1.0}
 
 
 def backoff_seconds(attempt: int) -> float:
@@ -47,8 +47,6 @@ def _from_text(text: str) -> float | None:
         return None
     unit = (found["unit"] or "s").lower()
     scale = next(_UNITS[start] for start in _UNITS if unit.startswith(start))
-    if unit.startswith("milli"):
-        scale = 0.001
     return float(found["number"]) * scale + float(found["seconds"] or 0)
 
 
