@@ -76,7 +76,10 @@ def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path
 
 
 LEAST = {"tabulate": (0.75, 0.94, 0.95)}
-"""Lower shares: of the worst request and of all at 8,000, and of all from 12,000 on. There scripts made the new files, and no call names them."""
+"""Lower shares: of the worst request and of all at 8,000, and of all above.
+
+There scripts made the new files, and no call names them.
+"""
 
 
 @pytest.mark.parametrize("session", sessions_in(OWN), ids=lambda session: session.name)
