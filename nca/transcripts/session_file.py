@@ -119,7 +119,8 @@ def _read_own(transcript: Transcript, place: str) -> SessionCopy:
             **{name: getattr(parts, name) for name in SessionCopy.__struct_fields__ if name not in _CONVERTED},
         )
         check(copy)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        # A name of a field may hold half of a surrogate pair, which msgspec cannot look up.
         raise InvalidMessages(f"{place}: {error}.", advice="The file is damaged or was not exported by nca.") from error
     except StoreError as error:
         raise InvalidMessages(f"{place}: {error.message}.", advice="The file was changed after the export.") from error

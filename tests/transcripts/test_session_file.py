@@ -224,6 +224,11 @@ def test_a_damaged_file_is_an_error_or_a_session_never_anything_else(data: st.Da
         store.add(copy)
 
 
+def test_a_field_whose_name_is_half_a_pair_is_refused_in_one_line() -> None:
+    with pytest.raises(InvalidMessages, match="damaged"):
+        read(EXPORTED.replace(b'"session":', b'"\\ud800":0,"session":'))
+
+
 def test_keys_are_taken_out_of_every_part() -> None:
     key = "sk-" + "a1B2" * 6
     copy = redacted(full(f"a {key} b known-key"), Redactor({"MY_KEY": "known-key"}))
