@@ -6,12 +6,12 @@ engine calls no model and no foreign code, and knows no clock. `nca.context.driv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from nca.config.schema import ContextSettings
+from nca.config.schema import STAGES, ContextSettings
 from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.draft import Draft
@@ -33,8 +33,8 @@ from nca.context.view import Range, Summary, View
 INPUT_RATIO = 0.6
 """The share of the summarizer's window for what it reads; the rest is its answer and what the estimate may miss."""
 
-STAGE_ROUNDS = 2
-"""The stages run once more where the exact count is larger than theirs: repairs of a foreign log may add up."""
+STAGE_ROUNDS = 3
+"""nca's own stages run again while a view above its target comes down: one may open the way for another."""
 
 T = TypeVar("T")
 Question = SummaryRequest | StageRequest
@@ -180,13 +180,17 @@ class Planning:
             yield from self._measured("trim", self.trim(most=settings.max_turns))
         elif self.draft.tokens <= self.target:
             return
+        stages: Sequence[str] = settings.stages
         for _ in range(STAGE_ROUNDS):
-            yield from self._stages()
+            before, self.floor = self.draft.tokens, 0
+            yield from self._run(stages)
             fix_pointers(self.draft)
-            expected = self.draft.tokens
             tokens = self.draft.settle()
-            if tokens <= max(expected, self.target):
+            if tokens <= self.target or tokens >= before:
                 break
+            # The model has been asked: what is left for a further round is code's.
+            self.job = replace(self.job, has_summarizer=False)
+            stages = [stage for stage in stages if stage in STAGES]
         # Over the budget it comes down to the target whatever the stages are, so that compactions stay rare.
         if self.draft.tokens > (self.reach if "truncate" in settings.stages else self.limit):
             fit(self.draft, settings, self.reach, self.budget)
@@ -194,8 +198,8 @@ class Planning:
             fit_or_refuse(self.draft, self.budget, self.limit)
         self._note("truncate", tokens)
 
-    def _stages(self) -> Asking[None]:
-        for stage in self.job.settings.stages:
+    def _run(self, stages: Sequence[str]) -> Asking[None]:
+        for stage in stages:
             if self.draft.tokens <= (self.reach if stage == "truncate" else max(self.target, self.floor)):
                 break
             yield from self._measured(stage, self._stage(stage))
