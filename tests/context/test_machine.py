@@ -329,5 +329,5 @@ class SessionMachine(Hands):
         self.runner.close()
 
 
-SessionMachine.TestCase.settings = trying(1 / 25, steps=STEPS)
+SessionMachine.TestCase.settings = trying(1 / 60, steps=STEPS)
 TestSession = patient(SessionMachine.TestCase)
