@@ -260,7 +260,7 @@ class Planning:
 
     @property
     def ceiling(self) -> int:
-        """What rules, words and decisions may fill. A target that was asked for in tokens is a limit to them too."""
+        """What rules, changed files, words and decisions may fill; a target given in tokens is a limit to them too."""
         return (
             self.target
             if self.is_exact

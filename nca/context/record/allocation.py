@@ -81,9 +81,9 @@ def allocate(
 
     pieces   of each kind in the order of their worth, the most worth first
     room     what pieces of any kind may take together
-    ceiling  what rules, words and decisions may take; at least `room` counts
+    ceiling  what rules, changed files, words and decisions may take; at least `room` counts
     lower    what narrative and contents may take together; None: all that is left
-    caps     upper bounds that a person set for a kind; 0: none
+    caps     upper bounds of single kinds; 0: none
     """
     taken: dict[int, int] = {}
     tokens = 0

@@ -45,7 +45,7 @@ def summarize(
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written | None]:
     """Replace the older part by a record; None, and nothing changed, where that would not be smaller.
 
-    ceiling_tokens  what rules, words and decisions may fill above the target
+    ceiling_tokens  what rules, changed files, words and decisions may fill above the target
     older           the blocks that go; None: all but the newest that fit
     """
     settings = job.settings
