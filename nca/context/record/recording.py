@@ -104,6 +104,7 @@ class Recording:
         self.movable = [block for block in draft.blocks() if not block.is_locked]
         self._aims = target_tokens, ceiling_tokens
         self._prose_raw = 0
+        self._held: dict[tuple[int, ...], tuple[Ledger, tuple[str, ...]]] = {}
         self._remember()
         self.rooms = self._rooms()
         self.frame = (
@@ -173,14 +174,7 @@ class Recording:
 
         is_first  the newest steps have no room yet: answers and lists leave it to them
         """
-        history = self.draft.history
-        entries = [history.entries[seq - 1] for block in gone for seq in block.seqs]
-        foreign = [read_again(entry.message.text) for entry in entries if is_summary(entry.message)]
-        own = [entry for entry in entries if not is_summary(entry.message)]
-        newest = history.newest_user or 0
-        parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in foreign)]
-        parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
-        ledger = facts.without_old_steps(facts.merge(parts), newest)
+        ledger, foreign = self._holding(gone)
         ledger = facts.as_of_now(ledger, *self._behind(gone))
         lower = room // NARRATIVE_PART if is_first else room
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
@@ -189,7 +183,7 @@ class Recording:
         def give(ledger: Ledger) -> Chosen:
             return allocate(pieces_of(ledger, error_tokens=error_tokens), room, ceiling, lower=lower, caps=caps)
 
-        return Record(gone, ledger, give(ledger), give, tuple(prose for prose, _ in foreign if prose))
+        return Record(gone, ledger, give(ledger), give, foreign)
 
     def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
         """What the messages behind these blocks state, and which of them are shown as they are."""
@@ -198,6 +192,24 @@ class Recording:
         entries = [history.entries[seq - 1] for block in behind for seq in block.seqs]
         whole = {seq for block in behind if not block.stubs for seq in block.seqs}
         return facts.extract(entries, history.facts), whole
+
+    def _holding(self, gone: Sequence[Block]) -> tuple[Ledger, tuple[str, ...]]:
+        """What these blocks and everything before them state, and the prose of other programs' summaries in them.
+
+        Each choice of room asks for the same blocks again, and to read them takes longest.
+        """
+        firsts = tuple(block.first for block in gone)
+        if firsts not in self._held:
+            history = self.draft.history
+            entries = [history.entries[seq - 1] for block in gone for seq in block.seqs]
+            foreign = [read_again(entry.message.text) for entry in entries if is_summary(entry.message)]
+            own = [entry for entry in entries if not is_summary(entry.message)]
+            newest = history.newest_user or 0
+            parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in foreign)]
+            parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
+            ledger = facts.without_old_steps(facts.merge(parts), newest)
+            self._held[firsts] = ledger, tuple(prose for prose, _ in foreign if prose)
+        return self._held[firsts]
 
     def _ceiling(self, kept: Sequence[Block]) -> int:
         return self.rooms.ceiling - self.frame - self._prose_raw - raw_of(kept)
