@@ -1,4 +1,4 @@
-"""Which words mark rules, corrections, decisions and findings, in ten languages (`languages.toml`).
+"""Which words mark rules, corrections, decisions, findings and negations, in ten languages (`languages.toml`).
 
 They only order what is kept: a person's words stay as words whether or not a pattern knows them.
 """
@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-Mark = Literal["rules", "corrections", "decisions", "findings"]
+Mark = Literal["rules", "corrections", "decisions", "findings", "negations"]
 LONGEST_FILLER_CHARS = 60
 _SENTENCE_END = re.compile(r"(?m)(?<=[.!?…])(?<!\s\d\.)(?<!\s\d\d\.)(?<!^\d\.)(?<!^\d\d\.)\s+|(?<=[。！？])\s*|\n+")
 """Not after an ordinal ("am 4. Februar") or the number of an item in a list."""

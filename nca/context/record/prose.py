@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from nca.context.record.languages import marks
 from nca.context.record.ledger import DECISIONS, RULES, Ledger
 from nca.context.summary import cut_text
 from nca.context.tokens import text_tokens
@@ -27,6 +28,8 @@ _SPECIFIC = re.compile(
 )
 """Paths, file names, tickets, hashes and long numbers: what a model must not make up."""
 _WORD = re.compile(r"\w+")
+_CODE = re.compile(r"""\d|[_/\\`"']|\w\.\w|[a-z][A-Z]""")
+"""Marks a word as no plain word."""
 
 
 def sections(prose: str) -> list[tuple[str, str]]:
@@ -111,5 +114,13 @@ def _category(heading: str) -> str:
 
 
 def _is_same(one: str, other: str) -> bool:
+    """Not where one denies what the other says, or names a number or a name of its own: it revises the other."""
     words, others = (set(_WORD.findall(text.lower())) for text in (one, other))
-    return bool(words) and len(words & others) >= SAME_WORDS * min(len(words), max(1, len(others)))
+    if not words or len(words & others) < SAME_WORDS * min(len(words), max(1, len(others))):
+        return False
+    return marks(one, "negations") == marks(other, "negations") and _specific(one) <= _specific(other)
+
+
+def _specific(text: str) -> set[str]:
+    """Numbers, names in code and words in quotes: what makes two statements with the same words differ."""
+    return {word.strip(".,;:!?()").lower() for word in text.split() if _CODE.search(word)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nca.context.record.ledger import DECISIONS, RULES
 from nca.context.record.prose import harvested, is_complete, marked, within, without_stale
 
@@ -28,6 +30,21 @@ def test_rules_and_decisions_that_the_model_names_go_to_the_ledger() -> None:
     }
     assert "schema.sql" not in prose
     assert prose.startswith("### Pending and next step\nRun the whole suite.")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The server listens on port 8080.", "The server listens on port 9090."),
+        ("Use tabs in the templates.", "Do not use tabs in the templates."),
+        ("Ce module garde son cache.", "Ce module ne garde pas son cache."),
+        ("The parser lives in src/parse.py.", "The parser lives in src/read.py."),
+        ("テンプレートではタブを使う。", "テンプレートではタブを使わない。"),
+    ],
+)
+def test_a_statement_that_revises_an_earlier_one_is_kept(before: str, after: str) -> None:
+    _, ledger = harvested(f"### Decisions and findings\n- {after}", {DECISIONS: [f"0\t{before}"]})
+    assert ledger == {DECISIONS: [f"0\t{after}"]}
 
 
 def test_a_section_without_items_stays_prose() -> None:
