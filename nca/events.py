@@ -161,7 +161,7 @@ class ErrorRaised(_Event, frozen=True):
 class TurnFinished(_Event, frozen=True):
     """The end of a turn, sent for every turn. `text` is the final answer, or its beginning.
 
-    stuck: the model repeated one call and got the same result each time.
+    stuck: the model made the same calls again and again and got the same results each time.
     cost: US dollars for all requests of the turn, summaries included; None if a price is unknown.
     exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
     interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.

@@ -1,11 +1,14 @@
-"""Detect a model that repeats itself: the same calls with the same results, step after step."""
+"""Detect a model that goes round in circles: the same calls with the same results, again and again."""
 
 from __future__ import annotations
 
-MOST_STEPS = 3
-"""After the same call with the same result three times, nudge the model once; then end the turn."""
+MOST_ROUNDS = 3
+"""After the same steps with the same results three times, nudge the model once; then end the turn."""
+LONGEST_ROUND_STEPS = 4
+"""More steps with the same results are hardly a circle. A test that fails the same way after several changes is none
+either: the changes differ."""
 NUDGE = (
-    "[This is the same call with the same result for the third time. "
+    "[You have made the same calls with the same results three times. "
     "Do something else, or say what is missing; once more, and the turn ends.]"
 )
 
@@ -14,26 +17,32 @@ Done = tuple[str, str, str]
 
 
 class Repeats:
-    """Counts repeated steps of one turn. A step is all calls of one answer, in order."""
+    """Counts repeated rounds of one turn. A step is all calls of one answer, in order; a round is a few steps."""
 
     def __init__(self) -> None:
-        self._last: tuple[tuple[Done, ...], int] | None = None
-        self._times = 0
+        self._steps: list[tuple[tuple[Done, ...], int]] = []
+        self._rounds = 0
 
     def note(self, step: tuple[Done, ...], view_id: int) -> bool:
-        """Count a step; True if the model is to be nudged.
+        """Add a step; True if the model is to be nudged.
 
         Another view means a compaction in between, after which the model may need to read the same again.
         """
-        self._times = self._times + 1 if (step, view_id) == self._last else 1
-        self._last = step, view_id
-        return self._times == MOST_STEPS
+        self._steps.append((step, view_id))
+        del self._steps[: -LONGEST_ROUND_STEPS * (MOST_ROUNDS + 1)]
+        before, self._rounds = self._rounds, max(map(self._repeated, range(1, LONGEST_ROUND_STEPS + 1)))
+        return before < MOST_ROUNDS == self._rounds
 
     @property
     def is_stuck(self) -> bool:
         """The nudge did not help."""
-        return self._times > MOST_STEPS
+        return self._rounds > MOST_ROUNDS
 
-    @property
-    def times(self) -> int:
-        return self._times
+    def _repeated(self, length: int) -> int:
+        """How many times the newest `length` steps stand at the end, one round right after the other."""
+        steps = self._steps[::-1]
+        newest = steps[:length]
+        rounds = 1
+        while steps[rounds * length : (rounds + 1) * length] == newest:
+            rounds += 1
+        return rounds

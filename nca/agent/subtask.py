@@ -35,7 +35,7 @@ PROMPT = (
 )
 _ENDINGS = {
     "max_steps": "[the task reached its limit of {steps} steps]",
-    "stuck": "[the task was stopped: it made the same call with the same result again and again]",
+    "stuck": "[the task was stopped: it made the same calls with the same results again and again]",
 }
 _ID_BYTES = 4
 

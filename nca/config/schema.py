@@ -208,7 +208,7 @@ class ContextSettings:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    max_steps: int = setting(15, whole(1, 1000), "Maximum number of requests in one turn.")
+    max_steps: int = setting(200, whole(1, 1000), "Maximum number of requests in one turn.")
     permission: str = setting(
         "ask",
         choice("ask", "accept-edits", "plan", "auto"),

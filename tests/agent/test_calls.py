@@ -146,6 +146,28 @@ async def test_going_round_in_circles_is_nudged_once_and_then_ends(room: Room) -
     assert validate_request(conversation.context.effective_history(), "openai") == []
 
 
+async def test_a_circle_of_several_steps_is_one_too(room: Room) -> None:
+    conversation = room.open(*[again(), again("b"), again("c")] * 4, "never asked")
+    assert (await conversation.send("Go")).reason == "stuck"
+    said = results(conversation)
+    assert [number for number, text in enumerate(said, 1) if text.endswith(NUDGE)] == [9]
+    assert len(said) == 12
+
+
+async def test_a_check_that_fails_the_same_way_after_each_change_is_no_circle(room: Room) -> None:
+    changes = [step for number in range(10) for step in (again(f"change {number}"), again("check"))]
+    conversation = room.open(*changes, "Done.")
+    assert (await conversation.send("Go")).reason == "answered"
+    assert all(NUDGE not in text for text in results(conversation))
+
+
+async def test_a_turn_may_take_a_hundred_and_twenty_steps(room: Room) -> None:
+    settings = {"context.stages": ("prune", "truncate")}
+    conversation = room.open(*[again(f"part {number}") for number in range(119)], "Done.", **settings)
+    finished = await conversation.send("Go")
+    assert (finished.reason, finished.steps) == ("answered", 120)
+
+
 async def test_a_nudge_that_helps_ends_nothing(room: Room) -> None:
     conversation = room.open(*[again()] * 3, again("other"), *[again()] * 2, "Done.")
     assert (await conversation.send("Go")).reason == "answered"

@@ -122,7 +122,7 @@ def test_a_named_file_stands_in_the_projects_place_and_is_trusted(places: Places
     named.write_text('[model]\napi_base = "http://localhost:1/v1"\n')
     loaded = places.load(config_file=named)
     assert loaded.settings.model.api_base == "http://localhost:1/v1"
-    assert loaded.settings.agent.max_steps == 15
+    assert loaded.settings.agent.max_steps == 200
     with pytest.raises(ConfigError, match="no such file"):
         places.load(config_file=tmp_path / "missing.toml")
 

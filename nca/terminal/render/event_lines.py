@@ -35,7 +35,7 @@ def notice_line(event: Event) -> tuple[str, str] | None:
         case TurnFinished(reason="max_steps"):
             return f"Stopped after {event.steps} steps (agent.max_steps). Say “go on” to continue.", "notice"
         case TurnFinished(reason="stuck"):
-            text = "Stopped: the same call returned the same result again and again. Say what to do differently."
+            text = "Stopped: the same calls returned the same results again and again. Say what to do differently."
             return text, "notice"
         case _:
             return None
