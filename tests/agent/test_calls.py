@@ -162,7 +162,7 @@ async def test_a_check_that_fails_the_same_way_after_each_change_is_no_circle(ro
 
 
 async def test_a_turn_may_take_a_hundred_and_twenty_steps(room: Room) -> None:
-    settings = {"context.stages": ("prune", "truncate")}
+    settings: dict[str, Any] = {"context.stages": ("prune", "truncate")}
     conversation = room.open(*[again(f"part {number}") for number in range(119)], "Done.", **settings)
     finished = await conversation.send("Go")
     assert (finished.reason, finished.steps) == ("answered", 120)
