@@ -67,7 +67,7 @@ async def _pick_on_screen(store: Store) -> SessionInfo:
 
     loader = SessionLoader(store)
     try:
-        chosen = await SessionPicker(loader, str(Path.cwd())).pick()
+        chosen = await SessionPicker(loader, str(Path.cwd())).run()
     finally:
         loader.close()
     if chosen is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nca.terminal.input.completion import PromptCompleter
 from nca.terminal.input.file_finder import FileFinder
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from nca.agent.approvals import Answer
     from nca.agent.conversation import Conversation
     from nca.events import ApprovalAsked
-    from nca.sessions.session import SessionInfo
+    from nca.terminal.panels.list_panel import ListPanel
     from nca.terminal.panels.locked_session import KeyChoice
+
+T = TypeVar("T")
 
 WATCH_SECONDS = 0.3
 
@@ -34,7 +36,7 @@ class PromptReader(Reader):
 
     is_interactive = True
     can_choose = True
-    can_pick = True
+    can_walk = True
 
     def __init__(self, first: FirstPrompt, draw: Draw, interrupts: Interrupts) -> None:
         self._first = first
@@ -98,19 +100,13 @@ class PromptReader(Reader):
     def lend_terminal(self) -> AbstractContextManager[object]:
         return self._prompt.lent_terminal()
 
-    async def pick(self, conversation: Conversation) -> SessionInfo | None:
-        from nca.terminal.panels.session_loader import SessionLoader
-        from nca.terminal.panels.session_picker import SessionPicker
-
-        shelf = SessionLoader(conversation.store)
-        picker = SessionPicker(shelf, str(conversation.directory), conversation.session.info.id)
+    async def walk(self, panel: ListPanel[T]) -> T | None:
         with self.lend_terminal():
-            self._draw.begin_prompt(picker.above)
+            self._draw.begin_prompt(panel.above)
             try:
-                return await picker.pick()
+                return await panel.run()
             finally:
                 self._draw.end_prompt()
-                shelf.close()
 
 
 def status_of(conversation: Conversation) -> ToolbarStatus:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from nca.agent.approvals import Nobody
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
-    from nca.sessions.session import SessionInfo
+    from nca.terminal.panels.list_panel import ListPanel
     from nca.terminal.panels.locked_session import KeyChoice
+
+
+T = TypeVar("T")
 
 
 class Completions(Protocol):
@@ -32,12 +35,12 @@ class Reader(Nobody, ABC):
 
     is_interactive  a person types; otherwise the lines come from a pipe or a file
     can_choose      `choose` can ask the person
-    can_pick        `pick` can show a list
+    can_walk        `walk` can show a list
     """
 
     is_interactive: bool
     can_choose: bool
-    can_pick = False
+    can_walk = False
 
     @abstractmethod
     async def read(self, conversation: Conversation, default: str = "") -> str:
@@ -71,6 +74,6 @@ class Reader(Nobody, ABC):
         """Ask a question that one key answers. "" where the person gives no answer."""
         return ""
 
-    async def pick(self, conversation: Conversation) -> SessionInfo | None:
-        """Have the person choose a stored session. None where they choose none."""
+    async def walk(self, panel: ListPanel[T]) -> T | None:
+        """Show a list that the person walks with the keys. None where they leave it, or there is no screen for it."""
         return None

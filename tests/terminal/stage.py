@@ -12,11 +12,11 @@ from typing import Any
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
 from nca.models.catalog import ModelFacts
-from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.terminal.app import ChatApp
 from nca.terminal.commands.registry import find_command
 from nca.terminal.interrupts import Interrupts
+from nca.terminal.panels.list_panel import ListPanel
 from nca.terminal.panels.locked_session import KeyChoice
 from nca.terminal.reader import Reader
 from nca.terminal.render.plain import PlainDraw
@@ -24,12 +24,12 @@ from nca.testing.scripted import ScriptedModel
 
 
 class ScriptedReader(Reader):
-    """A person with prepared answers; without any, nobody can be asked."""
+    """A person with prepared answers; without any, nobody can be asked. `picks`: what they choose in lists."""
 
     is_interactive = True
 
-    def __init__(self, answers: Sequence[str] = (), picks: Sequence[SessionInfo | None] = ()) -> None:
-        self.can_choose, self.can_pick = bool(answers), bool(picks)
+    def __init__(self, answers: Sequence[str] = (), picks: Sequence[Any] = ()) -> None:
+        self.can_choose, self.can_walk = bool(answers), bool(picks)
         self.questions: list[str] = []
         self._answers, self._picks = list(answers), list(picks)
 
@@ -43,7 +43,7 @@ class ScriptedReader(Reader):
         self.questions.append(question)
         return self._answers.pop(0)
 
-    async def pick(self, conversation: Conversation) -> SessionInfo | None:
+    async def walk(self, panel: ListPanel[Any]) -> Any:
         return self._picks.pop(0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import closing
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
@@ -53,11 +54,19 @@ class SessionsCommand(Command):
 
 async def choose(app: App) -> None:
     """Have the person pick a session and continue it; where nobody can pick, list them."""
-    if not app.reader.can_pick:
+    if not app.reader.can_walk:
         _list(app)
         app.output.notice("/resume ID continues one of them.")
         return
-    chosen = await app.reader.pick(app.conversation)
+    # Imported here: only a screen needs prompt_toolkit.
+    from nca.terminal.panels.session_loader import SessionLoader
+    from nca.terminal.panels.session_picker import SessionPicker
+
+    conversation = app.conversation
+    theme = conversation.loaded.settings.terminal.theme
+    with closing(SessionLoader(conversation.store)) as loader:
+        picker = SessionPicker(loader, str(conversation.directory), conversation.session.info.id, theme)
+        chosen = await app.reader.walk(picker)
     if chosen is not None:
         await app.sessions.resume(chosen.id)
 

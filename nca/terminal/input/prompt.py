@@ -41,7 +41,7 @@ from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
 from nca.terminal.render.ascii_fallback import encodable, is_utf8
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.theme import PALETTES, background, has_colour
+from nca.terminal.render.theme import has_colour, prompt_styles
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -78,9 +78,9 @@ _STYLES = {
 
 
 @cache
-def _style(background: str) -> Style:
-    colours = PALETTES[background]
-    accent, notice = colours.prompt_accent, colours.prompt_notice
+def _style(theme: str) -> Style:
+    colours = prompt_styles(theme)
+    accent, notice = colours["accent"], colours["notice"]
     coloured = {"prompt": f"{accent} bold", "gauge": f"nodim {accent}"}
     return Style.from_dict(_STYLES | coloured | {"gauge.high": f"nodim {notice}", "hint": f"nodim {notice}"})
 
@@ -250,7 +250,7 @@ class Prompt:
             bottom_toolbar=self._toolbar,
             key_bindings=prompt_keys(self),
             search_ignore_case=True,
-            style=DynamicStyle(lambda: _style(background(self._settings.theme))),
+            style=DynamicStyle(lambda: _style(self._settings.theme)),
             include_default_pygments_style=False,
             input=self._keyboard,
             output=terminal_output(),

@@ -1,32 +1,28 @@
-"""The rows of the session picker: which sessions match, which one is chosen, and how they are drawn."""
+"""The rows of the session picker: which sessions match, which one is chosen, and what is said about it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import set_cell_size
 
 from nca.sessions.preview import SessionPreview
 from nca.sessions.results import SessionHit
 from nca.sessions.session import SessionInfo
+from nca.terminal.panels.list_panel import Line, Listing
 from nca.terminal.render.humanize import byte_size, counted, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.sessions import place, short_id, title
 
-MOST_LINES = 18
-"""Most lines below the search line. The list scrolls, so it need not fill a large screen."""
 _PREVIEW_LINES = 5
-_LEAST_WITH_PREVIEW = 11
-_LEAST_WITH_HELP = 4
 _LEAST_OF_ID = 4
 """Fewer characters are not taken for the start of an id, because many ids start with the same one."""
 _NARROW = 56
 _SHOWN_CHARS = 400
 _PLACE_CELLS = 18
-_HELP = "↑↓ choose · Enter opens · Tab shows {other} · Esc cancels"
-_SHORT_HELP = "↑↓ · Enter · Tab · Esc"
+_KEYS = "↑↓ choose · Enter opens · Tab shows {other} · Esc cancels"
+_SHORT_KEYS = "↑↓ · Enter · Tab · Esc"
 
 
 class _Known(NamedTuple):
@@ -91,19 +87,12 @@ class PickerRows:
     def snippet(self, session_id: str) -> str:
         return self._found.get(session_id, "")
 
-    def lines(self, preview: SessionPreview | None, columns: int, height: int) -> StyleAndTextTuples:
-        """At most `height` lines of at most `columns` cells: the list, a preview of the chosen session, the keys."""
-        height = min(height, MOST_LINES)
-        has_help = height >= _LEAST_WITH_HELP
-        preview_lines = self._preview_lines(preview) if height >= _LEAST_WITH_PREVIEW else []
-        room = height - has_help - (len(preview_lines) + 1 if preview_lines else 0)
-        parts = self._list(columns, room)
-        if preview_lines:
-            parts.append(("class:picker.quiet", "─" * columns))
-            parts += [(style, set_cell_size(text, columns)) for style, text in preview_lines]
-        if has_help:
-            parts.append(("class:picker.quiet", self._help(columns)))
-        return _joined(parts)
+    def listing(self, preview: SessionPreview | None, columns: int) -> Listing:
+        """The list with a `preview` of the chosen session, for a window of so many columns."""
+        about = self._about(preview)
+        if not self.shown:
+            return Listing(1, lambda _: self._nothing(), -1, about, self._keys())
+        return Listing(len(self.shown), lambda number: self._row(number, columns), self.selected, about, self._keys())
 
     def _refill(self) -> None:
         before = self.chosen
@@ -125,27 +114,20 @@ class PickerRows:
             shown += [self._by_id[name] for name in inside if not self.is_here or name in self._here]
         self.shown = shown
 
-    def _list(self, columns: int, room: int) -> list[tuple[str, str]]:
-        if not self.shown:
-            said = "nothing found" if self._text.strip() else "no sessions"
-            where = " in this directory; Tab shows all" if self.is_here else ""
-            return [("class:picker.quiet", set_cell_size(f"  {said}{where}", columns))][:room]
-        top = max(0, min(self.selected - room // 2, len(self.shown) - room))
-        parts = []
-        for number, info in enumerate(self.shown[top : top + room], top):
-            is_chosen = number == self.selected
-            style = "class:picker.chosen" if is_chosen else ""
-            parts.append((style, set_cell_size(f"{'›' if is_chosen else ' '} {self._row(info, columns)}", columns)))
-        return parts
+    def _nothing(self) -> Line:
+        said = "nothing found" if self._text.strip() else "no sessions"
+        where = " in this directory; Tab shows all" if self.is_here else ""
+        return [("class:quiet", f"{said}{where}")]
 
-    def _row(self, info: SessionInfo, columns: int) -> str:
+    def _row(self, number: int, columns: int) -> Line:
+        info = self.shown[number]
         about = f"(this) {title(info)}" if info.id == self._current else title(info)
         if columns < _NARROW:
-            return f"{local_time(info.updated_at)[5:10]} {about}"
+            return [("", f"{local_time(info.updated_at)[5:10]} {about}")]
         where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
-        return f"{local_time(info.updated_at)} {info.messages:>6,}  {where}{about}"
+        return [("", f"{local_time(info.updated_at)} {info.messages:>6,}  {where}{about}")]
 
-    def _preview_lines(self, preview: SessionPreview | None) -> list[tuple[str, str]]:
+    def _about(self, preview: SessionPreview | None) -> list[Line]:
         info = self.chosen
         if info is None:
             return []
@@ -154,29 +136,21 @@ class PickerRows:
         facts += [f"began {local_time(info.created_at)}", *(["from nca run"] if info.kind == "run" else [])]
         found = self.snippet(info.id)
         lines = [
-            ("class:picker.quiet", " · ".join(facts)),
-            ("class:picker.quiet", place(info.directory)),
+            ("class:quiet", " · ".join(facts)),
+            ("class:quiet", place(info.directory)),
             ("", f"found: {one_line(found, _SHOWN_CHARS)}" if found else ""),
             ("", f"› {one_line(preview.asked, _SHOWN_CHARS)}" if preview and preview.asked else ""),
             ("", f"• {one_line(preview.answered, _SHOWN_CHARS)}" if preview and preview.answered else ""),
         ]
-        filled = [line for line in lines if line[1]]
-        return filled + [("", "")] * (_PREVIEW_LINES - len(filled))
+        filled: list[Line] = [[line] for line in lines if line[1]]
+        return filled + [[("", "")]] * (_PREVIEW_LINES - len(filled))
 
-    def _help(self, columns: int) -> str:
+    def _keys(self) -> tuple[str, str]:
         other = "all directories" if self.is_here else "this directory"
-        counted = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
-        long = f"{counted} · {_HELP.format(other=other)}"
-        return long if len(long) <= columns else set_cell_size(f"{_SHORT_HELP} · {counted}", columns)
+        chosen = f"{self.selected + 1:,} of {len(self.shown):,}" if self.shown else "0"
+        return f"{chosen} · {_KEYS.format(other=other)}", f"{_SHORT_KEYS} · {chosen}"
 
 
 def _end(text: str) -> str:
     """The end of a path, which says more than its start."""
     return text if len(text) <= _PLACE_CELLS else f"…{text[1 - _PLACE_CELLS :]}"
-
-
-def _joined(parts: list[tuple[str, str]]) -> StyleAndTextTuples:
-    joined: StyleAndTextTuples = []
-    for number, (style, text) in enumerate(parts):
-        joined += [("", "\n"), (style, text)] if number else [(style, text)]
-    return joined

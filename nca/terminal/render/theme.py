@@ -24,24 +24,41 @@ UNKNOWN = "unknown"
 
 
 class Palette(NamedTuple):
-    """Rich's colour names, and prompt_toolkit's names of the first two."""
+    """Rich's colour names."""
 
     accent: str
     notice: str
     failure: str
     added: str
     keyword: str
-    prompt_accent: str
-    prompt_notice: str
+    result: str
 
 
 PALETTES = {
-    "dark": Palette("cyan", "yellow", "bright_red", "green", "bright_magenta", "ansicyan", "ansiyellow"),
-    "light": Palette("color(24)", "color(94)", "color(124)", "color(22)", "color(90)", "#005f87", "#875f00"),
-    UNKNOWN: Palette("color(30)", "color(130)", "red", "color(28)", "color(133)", "#008787", "#af5f00"),
+    "dark": Palette("cyan", "yellow", "bright_red", "green", "bright_magenta", "color(75)"),
+    "light": Palette("color(24)", "color(94)", "color(124)", "color(22)", "color(90)", "color(26)"),
+    UNKNOWN: Palette("color(30)", "color(130)", "red", "color(28)", "color(133)", "color(32)"),
 }
 """By background. The contrast to white (`light`), to black (`dark`, with xterm's plain colours) or to both is at least
 3.5. xterm's plain colours have 1.7 (yellow) to 2.2 (green) on white."""
+
+PARTS = {
+    "system_prompt": "keyword",
+    "instructions": "keyword",
+    "tool_definitions": "added",
+    "mcp_tools": "added",
+    "summaries": "notice",
+    "ledger": "notice",
+    "conversation": "accent",
+    "tool_calls": "result",
+    "tool_results": "result",
+    "attachments": "failure",
+}
+"""The colour of each kind of tokens (`nca.context.parts.KINDS`), by its name in the palette. Wherever tokens are drawn,
+the style `part.KIND` has it."""
+
+_LEVELS = (0, 95, 135, 175, 215, 255)
+"""Xterm's steps of red, green and blue."""
 
 _LIGHT_NUMBERS = frozenset({7, *range(9, 16)})
 """The light ones of the sixteen colours; 8 is a dark grey."""
@@ -95,7 +112,24 @@ def theme_for(theme: str, environment: Mapping[str, str] = os.environ) -> Theme:
     accented = ("markdown.code", "markdown.item.bullet", "markdown.item.number", "markdown.link_url")
     colours = dict.fromkeys(("accent", *accented), palette.accent)
     colours |= {"notice": palette.notice, "failure": palette.failure, "added": palette.added}
+    colours |= {f"part.{kind}": getattr(palette, name) for kind, name in PARTS.items()}
     return Theme(_STYLES | colours | {"removed": palette.failure})
+
+
+def prompt_styles(theme: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The same styles for prompt_toolkit, by class, as far as lists use them."""
+    palette = PALETTES[background(theme, environment)]
+    names = {"label": "accent", **{name: name for name in Palette._fields}}
+    names |= {f"part.{kind}": name for kind, name in PARTS.items()}
+    return {"quiet": "dim"} | {style: _for_prompt(getattr(palette, name)) for style, name in names.items()}
+
+
+def _for_prompt(colour: str) -> str:
+    """Rich's name of a colour as prompt_toolkit writes it. Numbers from 16 on are a cube of 6 × 6 × 6 colours."""
+    if not colour.startswith("color("):
+        return f"ansi{colour.replace('_', '')}"
+    number = int(colour[6:-1]) - 16
+    return "#" + "".join(f"{_LEVELS[number // step % 6]:02x}" for step in (36, 6, 1))
 
 
 def screen_console(environment: Mapping[str, str] = os.environ) -> Console:

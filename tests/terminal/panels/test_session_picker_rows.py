@@ -7,7 +7,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.cells import cell_len
 
 from nca.sessions import Hit, SessionHit, SessionInfo, SessionPreview
-from nca.terminal.panels.session_picker_rows import MOST_LINES, PickerRows
+from nca.terminal.panels.list_panel import fitted_listing
+from nca.terminal.panels.session_picker_rows import PickerRows
 
 EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e name"
 
@@ -22,7 +23,7 @@ def found(session: str, snippet: str) -> SessionHit:
 
 
 def text(rows: PickerRows, columns: int = 80, height: int = 20, preview: SessionPreview | None = None) -> list[str]:
-    return [line.rstrip() for line in shown(rows.lines(preview, columns, height))]
+    return [line.rstrip() for line in shown(fitted_listing(rows.listing(preview, columns), columns, height))]
 
 
 def shown(parts: StyleAndTextTuples) -> list[str]:
@@ -98,7 +99,7 @@ def test_the_chosen_one_is_always_on_the_screen() -> None:
     for step in (1, 10, 400, 500, -3, -490, -90):
         rows.move(step)
         lines = text(rows, height=30)
-        assert len(lines) <= MOST_LINES
+        assert len(lines) <= 30
         assert rows.chosen is not None
         assert [line for line in lines if line.startswith("›") and rows.chosen.title in line]
     assert any("1 of 500" in line for line in lines)

@@ -14,7 +14,7 @@ from nca.config.schema import TerminalSettings
 from nca.terminal.render.code_theme import code_theme
 from nca.terminal.render.draw import Draw
 from nca.terminal.render.screen import Screen
-from nca.terminal.render.theme import PALETTES, background, has_colour, screen_console, theme_for
+from nca.terminal.render.theme import PALETTES, background, has_colour, prompt_styles, screen_console, theme_for
 
 XTERM = TerminalTheme(
     (0, 0, 0),
@@ -43,7 +43,7 @@ def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 @pytest.mark.parametrize("name", PALETTES)
 def test_every_colour_can_be_read(name: str) -> None:
     palette = PALETTES[name]
-    for named in (palette.accent, palette.notice, palette.failure, palette.added, palette.keyword):
+    for named in (palette.accent, palette.notice, palette.failure, palette.added, palette.keyword, palette.result):
         colour = tuple(Color.parse(named).get_truecolor(XTERM))
         assert all(contrast(colour, behind) >= LEAST_CONTRAST for behind in BEHIND[name]), (named, colour)
     styles = theme_for(name, {}).styles
@@ -52,11 +52,12 @@ def test_every_colour_can_be_read(name: str) -> None:
         Color.parse(palette.failure),
     ]
     assert code_theme(name, {}).get_style_for_token(("Keyword",)).color == Color.parse(palette.keyword)
-    accent, notice = palette.prompt_accent, palette.prompt_notice
-    assert Style.from_dict({"a": accent, "b": notice})
-    for mark, rich_name in ((accent, palette.accent), (notice, palette.notice)):
-        if mark.startswith("#"):
-            assert Color.parse(mark).get_truecolor() == Color.parse(rich_name).get_truecolor()
+    for style, written in prompt_styles(name, {}).items():
+        rgb = Style.from_dict({"a": written}).get_attrs_for_style_str("class:a").color
+        rich_style = styles.get(style)
+        if written.startswith("#") and rich_style is not None:
+            assert rich_style.color is not None
+            assert rich_style.color.get_truecolor().hex == f"#{rgb}"
 
 
 @pytest.mark.parametrize(

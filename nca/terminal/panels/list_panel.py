@@ -1,0 +1,208 @@
+"""A list that the person walks with the keys, drawn below the text on the screen and erased at the end.
+
+A subclass says what stands in the list and what its keys do: sessions, the context, settings.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import BufferControl, Dimension, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.styles import Style
+from rich.cells import cell_len, set_cell_size
+
+from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
+from nca.terminal.input.prompt import terminal_output, write_above
+from nca.terminal.render.theme import prompt_styles
+
+T = TypeVar("T")
+
+Line = Sequence[tuple[str, str]]
+"""Pieces of text, each with its style. The text must be safe already."""
+
+MOST_LINES = 18
+"""Most lines of a list, if its subclass does not say otherwise. It scrolls, so it need not fill a large screen."""
+_LEAST_WITH_KEYS = 4
+_LEAST_ROWS = 4
+"""With fewer rows of the list left, nothing is said about the chosen one."""
+_PAGE = 10
+
+
+class Listing(NamedTuple):
+    """What a list shows now.
+
+    total   how many rows there are
+    row     draws the row of a number from 0 on; called for those on the screen
+    chosen  the number of the row that is chosen; -1 if none can be
+    about   lines about the chosen one: always as many, so that the list does not move
+    keys    what the keys do: the first of these texts that fits is shown
+    """
+
+    total: int
+    row: Callable[[int], Line]
+    chosen: int
+    about: Sequence[Line] = ()
+    keys: Sequence[str] = ()
+
+
+class ListPanel(ABC, Generic[T]):
+    """One list, shown once. `most_lines`: how many lines it takes at most, without the line that is typed into."""
+
+    most_lines = MOST_LINES
+
+    def __init__(self, theme: str = "auto", *, is_typed: bool = True) -> None:
+        """`theme` is the setting terminal.theme. `is_typed`: above the list is a line to type into."""
+        self.buffer = Buffer(multiline=False, on_text_changed=lambda _: self.typed(self.buffer.text))
+        self._theme = theme
+        self._is_typed = is_typed
+
+    @abstractmethod
+    def listing(self, columns: int) -> Listing:
+        """What is shown now, in a window of so many columns."""
+
+    @abstractmethod
+    def move(self, by: int) -> None:
+        """Choose the row so many below the chosen one, or the last one before the end of the list."""
+
+    @abstractmethod
+    def enter(self) -> None:
+        """Enter was pressed."""
+
+    @property
+    def label(self) -> str:
+        """Stands before what is typed."""
+        return "Search: "
+
+    def begin(self) -> None:
+        """The list is about to be shown."""
+
+    def typed(self, text: str) -> None:
+        """The text in the line has changed."""
+
+    def keys(self) -> Mapping[str, Callable[[], None]]:
+        """Other keys by their names, and what each does."""
+        return {}
+
+    def leave(self) -> None:
+        """Escape or Ctrl-C was pressed."""
+        self.end(None)
+
+    def end(self, result: T | None) -> None:
+        """Erase the list; `run` returns the result."""
+        self._app.exit(result=result)
+
+    async def run(self) -> T | None:
+        """Show the list until it ends. None if the person leaves."""
+        self._app.ttimeoutlen = ESCAPE_SECONDS
+        # The chat handles SIGINT itself.
+        return await self._app.run_async(pre_run=self.begin, handle_sigint=False)
+
+    def above(self, write: Callable[[], None]) -> None:
+        """Run a write so that it appears above the list."""
+        write_above(self._app, write)
+
+    def redraw(self) -> None:
+        self._app.invalidate()
+
+    def background(self, work: Coroutine[Any, Any, None]) -> Any:
+        """Start a task that is cancelled when the list ends."""
+        return self._app.create_background_task(work)
+
+    @cached_property
+    def _app(self) -> Application[T | None]:
+        windows = [Window(FormattedTextControl(self._lines), height=self._height, dont_extend_height=True)]
+        if self._is_typed:
+            before = BeforeInput(lambda: [("class:label", self.label)])
+            windows.insert(0, Window(BufferControl(self.buffer, [before]), height=1, dont_extend_height=True))
+        return Application(
+            layout=Layout(HSplit(windows)),
+            key_bindings=self._bindings(),
+            style=Style.from_dict(prompt_styles(self._theme) | {"chosen": "reverse"}),
+            include_default_pygments_style=False,
+            erase_when_done=True,
+            input=_ListKeyboard(),
+            output=terminal_output(),
+        )
+
+    def _lines(self) -> StyleAndTextTuples:
+        size = self._app.output.get_size()
+        # The last row of the screen stays free.
+        room = max(0, min(self.most_lines, size.rows - 1 - self._is_typed))
+        return fitted_listing(self.listing(size.columns), size.columns, room)
+
+    def _height(self) -> Dimension:
+        shown = self._lines()
+        lines = sum(text.count("\n") for _, text, *_ in shown) + 1 if shown else 0
+        return Dimension(min=0, max=lines, preferred=lines)
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        steps = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -_PAGE, "pagedown": _PAGE}
+        actions: dict[str, Callable[[], None]] = {
+            key: lambda by=by: self.move(by)  # type: ignore[misc]
+            for key, by in steps.items()
+        }
+        actions |= {"enter": self.enter, "c-d": self.leave, Keys.SIGINT: self.leave, **self.keys()}
+        actions |= dict.fromkeys(("escape", "c-c", "c-g"), self.leave)
+        for key, action in actions.items():
+
+            @bindings.add(key, eager=key in ("enter", "escape", "c-c", "c-g", "c-s"))
+            def act(event: KeyPressEvent, action: Callable[[], None] = action) -> None:
+                action()
+
+        @bindings.add(Keys.BracketedPaste)
+        def paste(event: KeyPressEvent) -> None:
+            self.buffer.insert_text(" ".join(event.data.split()))
+
+        return bindings
+
+
+class _ListKeyboard(Keyboard):
+    """Keys typed ahead are meant for the prompt; they must not choose anything."""
+
+    def typeahead_hash(self) -> str:
+        return f"{super().typeahead_hash()}-list"
+
+
+def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextTuples:
+    """At most `height` lines of at most `columns` cells: the rows around the chosen one, about it, the keys."""
+    has_keys = height >= _LEAST_WITH_KEYS and bool(listing.keys)
+    room = height - has_keys
+    has_about = bool(listing.about) and room - len(listing.about) - 1 >= _LEAST_ROWS
+    room -= (len(listing.about) + 1) * has_about
+    top = max(0, min(listing.chosen - room // 2, listing.total - room))
+    lines = [_row(listing, number) for number in range(top, min(listing.total, top + room))]
+    if has_about:
+        lines += [[("class:quiet", "─" * columns)], *listing.about]
+    if has_keys:
+        lines.append([("class:quiet", next((k for k in listing.keys if cell_len(k) <= columns), listing.keys[-1]))])
+    shown: StyleAndTextTuples = []
+    for number, line in enumerate(lines):
+        shown += [("", "\n")] * bool(number) + _fitted(line, columns)
+    return shown
+
+
+def _row(listing: Listing, number: int) -> Line:
+    if number != listing.chosen:
+        return [("", "  "), *listing.row(number)]
+    return [(f"{style} class:chosen", text) for style, text in [("", "› "), *listing.row(number)]]
+
+
+def _fitted(line: Line, columns: int) -> StyleAndTextTuples:
+    """The line in exactly `columns` cells; the last piece that fits is cut or filled."""
+    fitted: StyleAndTextTuples = []
+    left = columns
+    for place, (style, text) in enumerate(line, 1):
+        cells = left if place == len(line) else min(left, cell_len(text))
+        fitted.append((style, set_cell_size(text, cells)))
+        left -= cells
+    return fitted

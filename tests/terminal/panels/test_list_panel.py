@@ -1,0 +1,32 @@
+"""What a list draws, at every size."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from nca.terminal.panels.list_panel import Line, Listing, fitted_listing
+
+TEXTS = st.text(st.sampled_from("ab 漢😀"), max_size=12)
+
+
+@given(st.integers(0, 60), st.integers(-5, 70), st.integers(0, 5), st.integers(1, 60), st.integers(0, 40), TEXTS)
+def test_it_fits_every_window_and_shows_the_chosen_row(
+    total: int, chosen: int, about: int, columns: int, height: int, text: str
+) -> None:
+    chosen = max(0, min(total - 1, chosen)) if total else -1
+
+    def row(number: int) -> Line:
+        return [("class:accent", f"{number:02}"), ("", text), ("class:quiet", text)]
+
+    drawn = fitted_listing(Listing(total, row, chosen, [[("", text)]] * about, ["a long line", "k"]), columns, height)
+    lines = "".join(part[1] for part in drawn).split("\n") if drawn else []
+    assert len(lines) <= height
+    assert all(cell_len(line) == columns for line in lines)
+    marked = [line for line in lines if line.startswith("›")]
+    assert len(marked) == (total > 0 and height > 0)
+    if marked and columns > 4:
+        assert marked[0][2:4] == f"{chosen:02}"
+    if height > 4:
+        assert lines[-1].strip() in ("a long line", "k", "a long line"[:columns].strip())
