@@ -1,15 +1,13 @@
 """Recover what is readable from a corrupt database into a new one.
 
-The corrupt file itself is never opened, because SQLite would replay its log into it. A copy with a sound header is read
-table by table, from both ends up to the damage, and between damaged pages. A session with all its messages keeps its
-views. A session with a gap keeps the remaining messages in order and shows all of them.
+SQLite never opens the corrupt file, because it would replay its log into it. The rows are read page by page, each known
+by the types of its values. A session with all its messages keeps its views. A session with a gap keeps the remaining
+messages in order and shows all of them.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections import deque
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,38 +17,23 @@ import apsw
 from nca.errors import StoreDamaged, StoreError
 from nca.sessions import store_errors as faults
 from nca.sessions import views
-from nca.sessions.database import Database, Row, mended_rows, size_of
+from nca.sessions.database import Database, Row, log_of, size_of
 from nca.sessions.encoding import decode_message
-from nca.sessions.file_header import HEADER_BYTES, PAGE_SIZE, for_reading
+from nca.sessions.file_header import HEADER_BYTES, page_bytes
+from nca.sessions.frames import read_frames
+from nca.sessions.pages import Pages, Record
 
-_COLUMNS = {
-    "sessions": "number, id, name, directory, model, title, is_pinned, created_at, updated_at, touched, head_view",
-    "messages": "session, seq, at, role, body",
-    "views": "session, number, parent, body",
-    "summaries": "number, session, body",
-    "compactions": "session, view, trigger, stages, tokens_before, tokens_after, kept_facts, total_facts, seconds,"
-    " cost, at",
-    "usage": "session, seq, view, model, at, prompt_tokens, completion_tokens, cache_read_tokens, cache_write_tokens,"
-    " reasoning_tokens, cost",
-    "partials": "session, body",
-}
-_KEYED = {"pins": "session, seq", "learned": "model, ratio, window_tokens, samples, at"}
-"""Tables without a rowid, which are read from one end only."""
+Rows = dict[str, list[Row]]
+"""By table."""
 
-Tables = dict[str, list[Row]]
-
-_LEAST_ROW_BYTES = 16
-"""No row takes less of a file, so no rowid is larger than the file's size by this."""
-_MOST_STRETCHES = 20_000
-"""Reads that one table is worth: with its first page gone each of them fails, at some 50 microseconds."""
-_FOLDER = ".recovery-"
-_SESSION_PLACES = ", ".join("?" * 11)
+_LASTING = {"messages": 1, "views": 0, "summaries": 1, "compactions": 0, "usage": 1}
+"""Tables whose rows never change, and the column of their session. The last column tells no two rows apart."""
+_SESSIONS, _WITHOUT_ROWID = "sessions", ("pins", "learned")
+_STRAYS = "strays"
 _NO_SESSION = 0
+_INDEX_COLUMNS = 2
+"""A BLOB where a text should be is a damaged text, but the full-text index has rows of a key and a BLOB."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
-_KINDS, _KEPT = "kinds", "kept"
-_ADDED = {_KINDS: ("sessions", "number, kind"), _KEPT: ("compactions", "session, view, kept")}
-"""Each session's kind; what each compaction kept. Read separately, because files of older schemas have no such columns.
-"""
 
 
 class Recovered(NamedTuple):
@@ -67,108 +50,116 @@ def recover_readable(damaged: Path, target: Database) -> Recovered:
     """Copy what is readable into `target`. Raises StoreError if `target` cannot be written."""
     if size_of(damaged) == 0:
         return Recovered(0, 0)
-    for left in damaged.parent.glob(f"{_FOLDER}*"):  # left by a process that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    with faults.explained(target.path), tempfile.TemporaryDirectory(dir=damaged.parent, prefix=_FOLDER) as folder:
-        copy = Path(folder) / "copy.db"
-        shutil.copyfile(damaged, copy)
-        with suppress(FileNotFoundError):
-            shutil.copyfile(damaged.with_name(damaged.name + "-wal"), copy.with_name("copy.db-wal"))
-        tables = _read_mended(copy, target.connection.serialize("main"))
-    return _Rebuild(tables, target).run()
+    tables = [_Table.of(name, target) for name in (_SESSIONS, *_LASTING, "partials", *_WITHOUT_ROWID)]
+    usual = target.connection.pragma("page_size")
+    with faults.explained(target.path):
+        with damaged.open("rb") as file:
+            own = page_bytes(file.read(HEADER_BYTES))
+        readings = [_read(damaged, size, tables) for size in {own or usual, usual}]
+    return _Rebuild(max(readings, key=lambda rows: len(rows["messages"])), tables, target).run()
 
 
-def _read_mended(copy: Path, sound: bytes) -> Tables:
-    """What can be read behind the header of a sound store; if that is nothing, behind its whole first page."""
-    with copy.open("rb") as file:
-        own_size = file.read(HEADER_BYTES)[PAGE_SIZE]
-    usual_size = sound[PAGE_SIZE]
-    first_page = sound[HEADER_BYTES : int.from_bytes(usual_size)]
-    tables: Tables = {}
-    for page_size, rest in ((own_size, b""), (usual_size, b""), (usual_size, first_page)):
-        with copy.open("r+b") as file:
-            file.write(for_reading(sound, page_size) + rest)
-        tables = _read_tables(copy)
-        if tables.get("messages"):
-            break
-    return tables
+class _Table(NamedTuple):
+    """What a row of a table looks like. The types include None where it may stand."""
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[tuple[type, ...], ...]
+    defaults: Row
+    root: int
+    is_keyed: bool
+    """Whether the first column is the rowid, which is not stored as a value."""
+
+    @classmethod
+    def of(cls, name: str, sound: Database) -> _Table:
+        [(root,)] = sound.rows("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,))
+        columns = sound.rows('SELECT name, type, "notnull" OR pk, dflt_value, pk FROM pragma_table_info(?)', (name,))
+        [defaults] = sound.rows(f"SELECT {', '.join(column[3] or 'NULL' for column in columns)}")
+        return cls(
+            name,
+            tuple(column[0] for column in columns),
+            tuple(_TYPES[column[1]] + (() if column[2] else (type(None),)) for column in columns),
+            defaults,
+            root,
+            columns[0][1] == "INTEGER" and [column[4] for column in columns if column[4]] == [1],
+        )
+
+    def row(self, record: Record) -> Row | None:
+        """The row that a record is, if it is one of this table. An older schema had fewer columns at the end."""
+        values = record.values
+        if len(values) > len(self.columns) or (self.is_keyed and values[:1] != (None,)):
+            return None
+        if len(values) > _INDEX_COLUMNS:
+            values = tuple(value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values)
+        row = (*((record.rowid,) if self.is_keyed else ()), *values[self.is_keyed :], *self.defaults[len(values) :])
+        return row if all(isinstance(value, kinds) for value, kinds in zip(row, self.types, strict=True)) else None
 
 
-def _read_tables(path: Path) -> Tables:
-    tables: Tables = {}
-    most_rows = path.stat().st_size // _LEAST_ROW_BYTES
-    try:
-        connection = apsw.Connection(str(path))
-        # What cannot be read of the schema must not hide the rest.
-        connection.pragma("writable_schema", "ON")
-    except apsw.Error:
-        return tables
-    try:
-        for table, columns in _COLUMNS.items():
-            tables[table] = _rows_around_damage(connection, f"SELECT rowid, {columns} FROM {table}", most_rows)  # noqa: S608
-        for table, columns in _KEYED.items():
-            key = columns.partition(",")[0]
-            up, _ = _until_damage(connection, f"SELECT {columns} FROM {table} ORDER BY {key}")  # noqa: S608
-            down, _ = _until_damage(connection, f"SELECT {columns} FROM {table} ORDER BY {key} DESC")  # noqa: S608
-            tables[table] = list(dict.fromkeys(up + down))
-        for name, (table, columns) in _ADDED.items():
-            tables[name], _ = _until_damage(connection, f"SELECT {columns} FROM {table}")  # noqa: S608
-    finally:
-        with suppress(apsw.Error):
-            connection.close()
-    return tables
+def _read(damaged: Path, size: int, tables: list[_Table]) -> Rows:
+    frames = read_frames(log_of(damaged), size)
+    with damaged.open("rb") as file:
+        newest = _rows_of(Pages(file, size, frames.pages), tables)
+        if not frames.is_damaged:
+            return newest
+        checked = _rows_of(Pages(file, size, frames.pages[: frames.checked]), tables)
+    # What passed the log's checksums comes first; behind it, what was written later.
+    for name in (_SESSIONS, *_LASTING):
+        known = {row[:-1] for row in checked[name]}
+        newest[name] = checked[name] + [row for row in newest[name] if row[:-1] not in known]
+    return newest
 
 
-def _rows_around_damage(connection: apsw.Connection, select: str, most_rows: int) -> list[Row]:
-    """The rows that can be read, by rowid, which is their first column and is left out.
+def _rows_of(pages: Pages, tables: list[_Table]) -> Rows:
+    live: defaultdict[str, list[Row]] = defaultdict(list)
+    freed: defaultdict[str, list[Row]] = defaultdict(list)
+    roots = {table.name: table.root for table in tables}
+    free_pages = pages.freed()
+    for number, records in pages.leaves():
+        found = freed if number in free_pages else live
+        for record in records:
+            match record.values:
+                case ("table", str(name), _, int(root), _):
+                    roots[name] = root
+            for table in tables:
+                if row := table.row(record):
+                    found[table.name].append(row)
+                    break
+            else:
+                found[_STRAYS] += _stray(record)
+    # A free page has rows of deleted sessions, or damage names a page that is in use.
+    known = {row[0] for row in live[_SESSIONS]} | {row[1] for row in live["messages"]}
+    for name, column in ((_SESSIONS, 0), *_LASTING.items()):
+        live[name] += [row for row in freed[name] if row[column] in known]
+    for table in tables:
+        if table.name in _WITHOUT_ROWID:
+            live[table.name] = [row for record in pages.index(roots[table.name]) if (row := table.row(record))]
+    return {name: list(dict.fromkeys(rows)) for name, rows in live.items()}
 
-    Both ends are read up to the damage. What lies between is halved until a half can be read.
-    """
-    up, is_whole = _until_damage(connection, f"{select} ORDER BY rowid")
-    down, _ = ([], True) if is_whole else _until_damage(connection, f"{select} ORDER BY rowid DESC")
-    found = dict.fromkeys(up + down)
-    stretches = deque() if is_whole else deque([(_after(up, 0), down[-1][0] - 1 if down else most_rows)])
-    for _ in range(_MOST_STRETCHES):
-        if not stretches:
-            break
-        first, last = stretches.popleft()
-        read, is_whole = _until_damage(connection, f"{select} WHERE rowid BETWEEN {first} AND {last} ORDER BY rowid")
-        found |= dict.fromkeys(read)
-        first = _after(read, first - 1)
-        if first < last and not is_whole:
-            middle = (first + last) // 2
-            stretches += ((first, middle), (middle + 1, last))
-    # Damage can give one rowid to two rows.
-    return [row[1:] for row in sorted(found, key=lambda row: row[0])]
 
-
-def _after(rows: list[Row], before: int) -> int:
-    """The rowid behind these rows, or behind `before`."""
-    return max((int(row[0]) for row in rows), default=before) + 1
-
-
-def _until_damage(connection: apsw.Connection, sql: str) -> tuple[list[Row], bool]:
-    """The rows of a query as far as they can be read, and whether these are all."""
-    rows: list[Row] = []
-    try:
-        for row in mended_rows(connection, sql):
-            rows.append(row)  # what was read before an error counts
-    except apsw.Error:
-        return rows, False
-    return rows, True
+def _stray(record: Record) -> list[Row]:
+    """The message that can be read although what stands beside it cannot. Nobody knows of which session it is."""
+    match record.values:
+        case (_, _, _, _, _, str() | bytes() as body):
+            text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+            with suppress(StoreDamaged):
+                return [(record.rowid, _NO_SESSION, 0, 0.0, decode_message(text, "a message").role, text)]
+    return []
 
 
 class _Rebuild:
     """Writes the recovered rows into a new database, one session at a time."""
 
-    def __init__(self, tables: Tables, target: Database) -> None:
-        self._tables = {table: _well_typed(table, rows, target) for table, rows in tables.items()}
-        self._tables["messages"] = [*self._of("messages"), *_strays(tables.get("messages", []), self._of("messages"))]
+    def __init__(self, rows: Rows, tables: list[_Table], target: Database) -> None:
+        bodies = {row[-1] for row in rows["messages"]}
+        strays = [row for row in rows.get(_STRAYS, []) if row[-1] not in bodies]
+        self._rows = rows | {"messages": rows["messages"] + strays}
+        self._columns = {table.name: table.columns for table in tables}
         self._target = target
 
     def run(self) -> Recovered:
-        known = {row[0]: row for row in self._of("sessions")}
-        lost = {row[0] for row in self._of("messages")} - known.keys()
+        # Of two versions of one session the later one counts.
+        known = {row[0]: row for row in sorted(self._of(_SESSIONS), key=lambda row: row[9])}
+        lost = {row[1] for row in self._of("messages")} - known.keys()
         known |= {number: _unknown_session(number) for number in lost}
         sessions = messages = 0
         for row in sorted(known.values(), key=lambda row: row[9]):
@@ -179,32 +170,26 @@ class _Rebuild:
                     sessions += 1
                     break
         with suppress(StoreError), self._target.transaction() as connection:
-            connection.executemany("INSERT INTO learned VALUES (?, ?, ?, ?, ?)", self._of("learned"))
+            self._insert(connection, "learned", self._of("learned"))
         return Recovered(sessions, messages)
 
-    def _of(self, table: str, session: int | None = None, place: int = 0) -> list[Row]:
-        rows = self._tables.get(table, [])
+    def _of(self, table: str, session: int | None = None) -> list[Row]:
+        rows = self._rows.get(table, [])
+        place = _LASTING.get(table, 0)
         return rows if session is None else [row for row in rows if row[place] == session]
 
     def _session(self, row: Row) -> int:
         number, head_view = row[0], row[10]
-        log = sorted(self._of("messages", number), key=lambda message: message[1])
-        is_gapless = all(message[1] == place for place, message in enumerate(log, 1))
+        log = sorted(self._of("messages", number), key=lambda message: message[2])
+        is_gapless = all(message[2] == place for place, message in enumerate(log, 1))
         with self._target.transaction() as connection:
-            connection.execute(
-                f"INSERT INTO sessions ({_COLUMNS['sessions']}) VALUES ({_SESSION_PLACES})",  # noqa: S608
-                (*row[:10], 0),
-            )
-            for _, kind in self._of(_KINDS, number):
-                connection.execute("UPDATE sessions SET kind = ? WHERE number = ?", (kind, number))
-            connection.executemany(
-                "INSERT INTO messages (session, seq, at, role, body) VALUES (?, ?, ?, ?, ?)",
-                [(number, place, *message[2:]) for place, message in enumerate(log, 1)],
-            )
+            self._insert(connection, _SESSIONS, [(*row[:10], 0, *row[11:])])
+            messages = [(None, number, place, *message[3:]) for place, message in enumerate(log, 1)]
+            self._insert(connection, "messages", messages)
             views.create_first(connection, number)
             if is_gapless:
                 self._views(connection, number, head_view, len(log))
-            connection.executemany("INSERT INTO partials VALUES (?, ?)", self._of("partials", number))
+            self._insert(connection, "partials", self._of("partials", number))
         return len(log)
 
     def _views(self, connection: apsw.Connection, number: int, head_view: int, head: int) -> None:
@@ -213,46 +198,22 @@ class _Rebuild:
         for view in sorted(self._of("views", number), key=lambda row: row[1]):
             if view[2] in kept and view[1] not in kept:
                 kept.add(view[1])
-                connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", view)
+                self._insert(connection, "views", [view])
         records = {row[1]: row for row in self._of("compactions", number) if row[1] in kept - {0}}
-        _insert(connection, "summaries", self._of("summaries", number, 1))
-        _insert(connection, "compactions", list(records.values()))
-        _insert(connection, "usage", [row for row in self._of("usage", number) if row[2] in kept])
-        _insert(connection, "pins", [row for row in self._of("pins", number) if 1 <= row[1] <= head])
-        for _, view, what in self._of(_KEPT, number):
-            connection.execute("UPDATE compactions SET kept = ? WHERE session = ? AND view = ?", (what, number, view))
+        self._insert(connection, "summaries", self._of("summaries", number))
+        self._insert(connection, "compactions", list(records.values()))
+        usage = [(None, *row[1:]) for row in self._of("usage", number) if row[3] in kept]
+        self._insert(connection, "usage", usage)
+        self._insert(connection, "pins", [row for row in self._of("pins", number) if 1 <= row[1] <= head])
         head_view = max(view for view in kept if view <= max(0, head_view))
         connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (head_view, number))
 
-
-def _insert(connection: apsw.Connection, table: str, rows: list[Row]) -> None:
-    columns = (_COLUMNS | _KEYED)[table]
-    places = ", ".join("?" * len(columns.split(",")))
-    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)  # noqa: S608
-
-
-def _well_typed(table: str, rows: list[Row], target: Database) -> list[Row]:
-    """The rows whose values are of their columns' types. Damage makes others, which cannot be written."""
-    name, columns = _ADDED.get(table) or (table, (_COLUMNS | _KEYED)[table])
-    declared = target.rows(f"PRAGMA table_info({name})")
-    # The key of a row is never NULL, though only SQLite knows it.
-    types = {
-        name: _TYPES[kind] + (() if is_filled or key else (type(None),))
-        for _, name, kind, is_filled, _, key in declared
-    }
-    wanted = [types[column] for column in columns.split(", ")]
-    return [row for row in rows if all(isinstance(value, kind) for value, kind in zip(row, wanted, strict=True))]
-
-
-def _strays(rows: list[Row], known: list[Row]) -> list[Row]:
-    """Messages that can be read although what stands beside them cannot. Nobody knows of which session they are."""
-    strays = []
-    unknown = dict.fromkeys(rows).keys() - set(known)
-    for place, (*_, body) in enumerate(row for row in rows if row in unknown):
-        with suppress(StoreDamaged):
-            strays.append((_NO_SESSION, place, 0.0, decode_message(body, "a message").role, body))
-    return strays
+    def _insert(self, connection: apsw.Connection, table: str, rows: list[Row]) -> None:
+        """Of two rows with one key, which damage can make, the first stays."""
+        columns = self._columns[table]
+        places = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)  # noqa: S608
 
 
 def _unknown_session(number: int) -> Row:
-    return (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number, 0)
+    return (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number, 0, "chat")

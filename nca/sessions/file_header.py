@@ -7,8 +7,8 @@ from __future__ import annotations
 
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\0"
-PAGE_SIZE = slice(16, 18)
 
+_PAGE_SIZE = slice(16, 18)
 _PAGE_SIZES = frozenset(2**power for power in range(9, 17))
 _CHANGES = slice(24, 28)
 _PAGES = slice(28, 32)
@@ -29,7 +29,7 @@ def is_sound(header: bytes) -> bool:
     """Whether the bytes that no store changes are what they are in each."""
     return (
         header.startswith(MAGIC)
-        and _page_bytes(header) in _PAGE_SIZES
+        and page_bytes(header) > 0
         and header[_FORMAT_VERSIONS] in (b"\1\1", b"\2\2")
         and all(header[place : place + len(value)] == value for place, value in _FIXED.items())
         and all(header[place : place + 4] in (value, bytes(4)) for place, value in _FIXED_WITH_TABLES.items())
@@ -39,17 +39,11 @@ def is_sound(header: bytes) -> bool:
 def bytes_expected(header: bytes) -> int:
     """The file's size by its header; 0 if SQLite does not go by that."""
     is_valid = header[_CHANGES] == header[_PAGES_VALID_FOR]
-    return int.from_bytes(header[_PAGES]) * _page_bytes(header) if is_valid else 0
+    return int.from_bytes(header[_PAGES]) * page_bytes(header) if is_valid else 0
 
 
-def for_reading(sound: bytes, page_size: bytes) -> bytes:
-    """The header of a sound store, with which SQLite reads as many pages as a damaged file has."""
-    header = bytearray(sound[:HEADER_BYTES])
-    header[PAGE_SIZE] = page_size
-    header[_CHANGES], header[_PAGES_VALID_FOR] = b"\0\0\0\1", b"\0\0\0\2"
-    return bytes(header)
-
-
-def _page_bytes(header: bytes) -> int:
-    size = int.from_bytes(header[PAGE_SIZE])
-    return 65_536 if size == 1 else size
+def page_bytes(header: bytes) -> int:
+    """The size of a page; 0 if SQLite has no such size."""
+    size = int.from_bytes(header[_PAGE_SIZE])
+    size = 65_536 if size == 1 else size
+    return size if size in _PAGE_SIZES else 0

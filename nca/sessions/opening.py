@@ -7,6 +7,7 @@
 | ours, of a newer schema                       | StoreTooNew                            | StoreTooNew    |
 | a directory; another program's database       | StoreError                             | StoreError     |
 | garbage, cut short, damaged pages             | set aside; the readable part is kept   | StoreDamaged   |
+| a log with commits behind damage              | set aside; these are kept too          | as SQLite reads it |
 | unreadable, unwritable, a full disk           | StoreError "cannot write …"            | StoreError     |
 """
 
@@ -17,6 +18,8 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import apsw
 
 from nca.atomic_write import sync_folder
 from nca.errors import StoreDamaged, StoreError, StoreTooNew
@@ -36,6 +39,7 @@ from nca.sessions.database import (
     unused,
 )
 from nca.sessions.file_header import HEADER_BYTES, MAGIC, bytes_expected, is_of, is_sound
+from nca.sessions.frames import read_frames
 from nca.sessions.lock import FileLock
 
 _OPENING_SECONDS = 30.0
@@ -154,6 +158,8 @@ def _open_existing(path: Path, *, is_alone: bool) -> Database:
     database = Database(connection, path)
     try:
         _check(database)
+        if needs_check:
+            _check_log(database, path)
         with faults.explained(path):
             prepare(connection)
         if needs_check:
@@ -163,6 +169,8 @@ def _open_existing(path: Path, *, is_alone: bool) -> Database:
         if missing:
             raise faults.damaged(path, f"without its {min(kind + ' ' + name for kind, name, _ in missing)}")
     except BaseException:
+        # Or SQLite would write the log, as far as it can read it, into the file, and delete it.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(needs_check))
         connection.close()
         raise
     return database
@@ -235,6 +243,14 @@ def _schema_of(database: Database) -> set[Row]:
 def _newest_schema() -> set[Row]:
     with closing(open_in_memory().database) as database:
         return _schema_of(database)
+
+
+def _check_log(database: Database, path: Path) -> None:
+    """Refuse a log with commits behind damage: SQLite would drop them without a word. No other process may write."""
+    with faults.explained(path, "read"):
+        frames = read_frames(log_of(path), database.connection.pragma("page_size"))
+    if frames.is_damaged:
+        raise faults.damaged(path, "its write-ahead log has a wrong byte")
 
 
 def _check_pages(database: Database) -> None:

@@ -122,16 +122,6 @@ def test_an_opening_that_was_killed_between_its_two_moves_is_finished(path: Path
         assert store.notes == ()
 
 
-def test_a_copy_that_a_killed_recovery_left_is_removed(path: Path) -> None:
-    filled(path)
-    _without_a_table(path)
-    left = path.with_name(".recovery-left")
-    left.mkdir()
-    (left / "copy.db").write_bytes(path.read_bytes())
-    Store.open(path).close()
-    assert not left.exists()
-
-
 def test_two_damaged_files_in_one_second_are_both_kept(path: Path) -> None:
     for _ in range(2):
         filled(path)
