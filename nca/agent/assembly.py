@@ -13,6 +13,7 @@ from nca.agent.context import Context
 from nca.agent.fallbacks import Fallbacks, ModelOpener
 from nca.agent.instructions import ProjectPrompts
 from nca.agent.memory import Memory
+from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
 from nca.agent.permission_rules import SavedRules
 from nca.agent.spending import Spending
@@ -88,6 +89,7 @@ def assemble(
         redactor=redactor,
         archive=archive,
         outputs=outputs,
+        nested=NestedInstructions(directory),
         user_input=user_input,
         emit=emit,
     )

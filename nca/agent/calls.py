@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.approvals import STOPPED, Approvals, Refused
+from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
 from nca.context.admission import LeftOut, admit_output
@@ -41,6 +42,7 @@ class Calls:
         redactor: Redactor,
         emit: Listener,
         outputs: Path | None,
+        nested: NestedInstructions,
         within: str = "",
     ) -> None:
         """within: a prefix for the calls' ids in events, so that a subtask's ids differ from the conversation's."""
@@ -51,6 +53,7 @@ class Calls:
         self._redactor = redactor
         self._emit = emit
         self._outputs = outputs
+        self._nested = nested
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._begun: set[str] = set()
         self.repeats = Repeats()
@@ -109,7 +112,9 @@ class Calls:
 
     async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float, nudge: str) -> None:
         text = await asyncio.to_thread(self._admit, outcome)
-        text = f"{text}\n{nudge}" if nudge else text
+        view_id = self._window.session.views.current_id
+        nested = "" if outcome.is_error else await asyncio.to_thread(self._nested.for_call, call, view_id)
+        text = "\n".join(filter(None, (text, nudge, nested)))
         content: str | tuple[Part, ...] = (TextPart(text), *outcome.media) if outcome.media else text
         self._window.append(Message("tool", content, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
         shown_id = self._within + call.id

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -20,20 +21,23 @@ from nca.errors import ConfigError
 from nca.messages import clean_text
 from nca.models.catalog import ModelFacts
 from nca.tools.files.workspace import Workspace, open_own
-from nca.tools.skill import FOLDER, SkillFile, find_skills
+from nca.tools.skills.places import places
+from nca.tools.skills.tool import FOLDER, SkillFile, find_skills
 from nca.tools.tool import ToolError
 
 MAX_FILE_BYTES = 128 * 1024
 """A section's file is sent with every request; a larger text belongs in an attachment."""
 MAX_PROBLEMS = 3
 """Invalid skill files reported one by one; the rest are counted, so that a project cannot fill the screen."""
-MAX_SKILL_TOKENS = 1_000
+MAX_SKILL_TOKENS = 2_000
 SKILL_SHARE = 16
 """The list of skills is sent with every request: at most MAX_SKILL_TOKENS raw tokens, or 1/16 of a small budget."""
 _SKILLS = (
     "## Skills\n"
     "How things are done here. Before you begin with something that one of these is for, read it with the skill tool."
 )
+DESCRIPTION_CHARS = (1_024, 400, 200, 80)
+"""Descriptions are cut to the first of these lengths at which all of them fit."""
 _MORE_SKILLS = "- [{count} more are not listed]"
 
 
@@ -82,7 +86,7 @@ def _built(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills
     project = project_instructions(directory, budget.budget_tokens)
     skills, problems = list[SkillFile](), list[str]()
     if has_skills and facts.can_use_tools:
-        skills, problems = find_skills(directory, user_config_file(os.environ).parent / FOLDER)
+        skills, problems = find_skills(places(directory, user_config_file(os.environ).parent, FOLDER))
     listed, notices = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
     text = system_prompt(settings, directory, project.text, listed)
     if len(problems) > MAX_PROBLEMS:
@@ -115,20 +119,24 @@ def skill_list(skills: Sequence[SkillFile], max_tokens: int) -> tuple[str, list[
     """The section that lists the skills, within so many raw tokens, and notices about it for a person."""
     if not skills:
         return "", []
-    lines, left_out = [_SKILLS], 0
-    room = max_tokens - text_tokens(_SKILLS) - text_tokens(_MORE_SKILLS.format(count=len(skills)))
-    for skill in skills:
-        line = f"- {skill.name}: {skill.when}"
-        room -= text_tokens(line) + 1
-        if room < 0:
-            left_out += 1
-        else:
-            lines.append(line)
     notice = f"Skills: {', '.join(skill.name for skill in skills)}."
-    if not left_out:
-        return "\n".join(lines), [notice]
-    lines.append(_MORE_SKILLS.format(count=left_out))
-    return "\n".join(lines), [notice, f"{left_out} of {len(skills)} skills are not listed: there is no room for more."]
+    listed = [skill for skill in skills if skill.is_listed]
+    if not listed:
+        return "", [notice]
+    room = max_tokens - text_tokens(_SKILLS) - text_tokens(_MORE_SKILLS.format(count=len(listed)))
+    for most_chars in DESCRIPTION_CHARS:
+        lines = [f"- {skill.name}: {_cut(skill.when, most_chars)}" for skill in listed]
+        sizes = list(accumulate(text_tokens(line) + 1 for line in lines))
+        if sizes[-1] <= room:
+            return "\n".join([_SKILLS, *lines]), [notice]
+    fits = sum(size <= room for size in sizes)
+    left_out = len(listed) - fits
+    text = "\n".join([_SKILLS, *lines[:fits], _MORE_SKILLS.format(count=left_out)])
+    return text, [notice, f"{left_out} of {len(listed)} skills are not listed: there is no room for more."]
+
+
+def _cut(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else text[: most_chars - 1].rpartition(" ")[0] + "…"
 
 
 def render_sections(sections: tuple[Section, ...], directory: Path) -> str:

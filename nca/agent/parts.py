@@ -10,6 +10,7 @@ from nca.agent.archive import Archive
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
+from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.turn import Turn
 from nca.agent.user_input import NoInput, UserInput
@@ -33,10 +34,13 @@ class Parts:
     redactor: Redactor
     archive: Archive
     outputs: Path | None
+    nested: NestedInstructions
     user_input: UserInput | NoInput
     emit: Listener
 
     def turn(self, within: str = "") -> Turn:
         """A turn that has yet to run. `within` begins the ids of its calls in events."""
-        calls = Calls(self.window, self.toolbox, self.approvals, self.redactor, self.emit, self.outputs, within)
+        calls = Calls(
+            self.window, self.toolbox, self.approvals, self.redactor, self.emit, self.outputs, self.nested, within
+        )
         return Turn(self.window, self.compactor, self.models, self.spending, calls, self.user_input, self.emit)

@@ -14,6 +14,7 @@ import msgspec
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
 from nca.agent.instructions import FixedPrompt
+from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
 from nca.agent.state import SessionState
 from nca.agent.tool_selection import own_toolbox
@@ -106,6 +107,7 @@ class _Task:
             models=models,
             compactor=Compactor(self.window, models, self._hear, None),
             outputs=outputs,
+            nested=NestedInstructions(parent.directory),
             user_input=NoInput(),
             emit=self._hear,
         )

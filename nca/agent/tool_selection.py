@@ -18,7 +18,7 @@ from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
 from nca.tools.shell.runner import CommandRunner
-from nca.tools.skill import SkillFile
+from nca.tools.skills.tool import SkillFile
 from nca.tools.task import Subtasks
 from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 

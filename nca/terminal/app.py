@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nca.errors import NcaError, UsageError
@@ -23,6 +24,7 @@ from nca.terminal.signals import INTERRUPTED_EXIT_CODE
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
     from nca.agent.preview import Preview
+    from nca.agent.prompt_commands import PromptCommand
 
 T = TypeVar("T")
 
@@ -49,6 +51,7 @@ class ChatApp:
         self.sessions = SessionSwitcher(conversation, output, reader)
         self._shell_line = ShellLine(self.sessions, output)
         self._preview: tuple[Conversation, Preview] | None = None
+        self.prompts: Mapping[str, PromptCommand] = {}
         self._next_text = ""
         self._exit_code = 0
         self._warmed: Conversation | None = None
@@ -132,11 +135,13 @@ class ChatApp:
     async def _warm(self, conversation: Conversation) -> None:
         """Load what the first answer needs while the person types."""
         await self.reader.shown()
+        from nca.agent.prompt_commands import find_prompts
         from nca.models.client import LitellmModel, warm
         from nca.models.model import KeepsPrefix
 
         if not conversation.session.is_read_only:
             conversation.servers.begin()
+        self.prompts = await asyncio.to_thread(find_prompts, conversation.directory)
         # What is wrong is said when the model is asked.
         with contextlib.suppress(ImportError, NcaError):
             if isinstance(conversation.model, KeepsPrefix):
@@ -144,11 +149,13 @@ class ChatApp:
             elif isinstance(conversation.model, LitellmModel):
                 await warm()
 
-    async def _send(self, text: str, *, asked_by: str = "") -> None:
-        """Run one turn. `asked_by` is the line that an MCP server made the text from, for the prompt if this fails."""
+    async def _send(self, text: str, *, asked_by: str = "", attachments: Sequence[Path] = ()) -> None:
+        """Run one turn. `asked_by` is the line from which the text was made, for the prompt if this fails."""
         self.output.apply(self.conversation.loaded.settings.terminal)
         try:
-            finished = await self._working("Thinking", self.conversation.send(text, is_own=not asked_by))
+            finished = await self._working(
+                "Thinking", self.conversation.send(text, attachments=attachments, is_own=not asked_by)
+            )
         except Stopped:
             # Nothing was sent.
             self.put_in_prompt(line_of(text))
@@ -185,12 +192,34 @@ class ChatApp:
 
     async def _command(self, line: str) -> None:
         name, _, argument = line[1:].partition(" ")
+        command = find_command(name)
         if name.startswith("mcp:"):
             await self._send_server_prompt(name.removeprefix("mcp:"), argument.strip())
-        elif (command := find_command(name)) is not None:
+        elif command is not None and name.lower() in (command.name, *command.aliases):
+            await self._do("", command.run(self, argument.strip()))
+        elif (prompt := await self._prompt(name)) is not None:
+            await self._call(prompt, argument.strip())
+        elif command is not None:
             await self._do("", command.run(self, argument.strip()))
         else:
             self.output.error(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice_for(name))
+
+    async def _prompt(self, name: str) -> PromptCommand | None:
+        """The skill or custom command with this name, as it is on disk now."""
+        from nca.agent.prompt_commands import find_prompts
+
+        self.prompts = await asyncio.to_thread(find_prompts, self.conversation.directory)
+        return self.prompts.get(name)
+
+    async def _call(self, prompt: PromptCommand, words: str) -> None:
+        """`/NAME words`: send a skill or a custom command."""
+        try:
+            called = await asyncio.to_thread(prompt.call, words, self.conversation.directory)
+            self.conversation.share(called.source, called.text)
+        except NcaError as error:
+            self.output.error(*error_line(error))
+            return
+        await self._send(called.message, attachments=called.files, asked_by=f"/{prompt.name} {words}".rstrip())
 
     async def _run_shell(self, line: str) -> None:
         if not self.reader.is_interactive:

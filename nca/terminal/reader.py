@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -11,6 +11,7 @@ from nca.agent.approvals import Nobody
 
 if TYPE_CHECKING:
     from nca.agent.conversation import Conversation
+    from nca.agent.prompt_commands import PromptCommand
     from nca.terminal.panels.list_panel import ListPanel
     from nca.terminal.panels.locked_session import KeyChoice
 
@@ -23,6 +24,10 @@ class Completions(Protocol):
 
     @property
     def conversation(self) -> Conversation: ...
+
+    @property
+    def prompts(self) -> Mapping[str, PromptCommand]:
+        """Skills and custom commands, by name."""
 
     def suggestions(self, name: str, argument: str) -> Iterable[tuple[str, str]]:
         """For the argument of the command `name`: the texts for its last word, and what each means."""

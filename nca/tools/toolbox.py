@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nca.tools.files.read_files import FilesRead
     from nca.tools.recall import Archive
     from nca.tools.shell.runner import CommandRunner
-    from nca.tools.skill import SkillFile
+    from nca.tools.skills.tool import SkillFile
     from nca.tools.task import Subtasks
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -174,7 +174,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.recall import Recall
     from nca.tools.search.grep_and_glob import Glob, Grep
     from nca.tools.shell.tool import Shell
-    from nca.tools.skill import Skill
+    from nca.tools.skills.tool import Skill
     from nca.tools.task import Task
     from nca.tools.todo import Todo
     from nca.tools.web.fetch import FetchUrl
@@ -193,7 +193,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
         FetchUrl(context.private_hosts),
         Todo(context.last_todo),
         Recall(archive) if archive is not None else None,
-        Skill(context.skills) if context.skills else None,
+        Skill(context.skills) if any(skill.is_listed for skill in context.skills) else None,
         Task(context.subtasks) if context.subtasks is not None else None,
     ]
     return Toolbox([tool for tool in tools if tool is not None])

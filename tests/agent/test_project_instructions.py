@@ -170,3 +170,59 @@ async def test_without_skills_there_is_no_skill_tool(tmp_path: Path) -> None:
     first = conversation.model.requests[0]  # type: ignore[attr-defined]
     assert "Skills" not in first.messages[0]["content"]
     assert "skill" not in [tool["function"]["name"] for tool in first.tools]
+
+
+def test_what_other_agents_have_counts_where_there_is_no_agents_file(project: Path) -> None:
+    root = project.parents[1]
+    (root / "CLAUDE.md").write_text("For Claude.")
+    (root / "GEMINI.md").write_text("For Gemini.")
+    (project / ".claude").mkdir()
+    (project / ".claude" / "CLAUDE.md").write_text("Inner, for Claude.")
+    (root / "part" / "AGENTS.md").write_text("For all.")
+    (root / "part" / "CLAUDE.md").write_text("@AGENTS.md")
+    blocks = found(project).text.split("\n\n### ")[1:]
+    assert blocks == [
+        "CLAUDE.md\nFor Claude.",
+        "part/AGENTS.md\nFor all.",
+        "part/inner/.claude/CLAUDE.md\nInner, for Claude.",
+    ]
+
+
+def test_a_file_may_name_others(project: Path) -> None:
+    root = project.parents[1]
+    (root / "docs").mkdir()
+    (root / "CLAUDE.md").write_text("See @docs/style.md, and @nobody. `@docs/code.md`\n```\n@docs/code.md\n```\n")
+    (root / "docs" / "style.md").write_text("Tabs.\n@more.md\n@../CLAUDE.md\n")
+    (root / "docs" / "more.md").write_text("More: @/etc/hostname")
+    (root / "docs" / "code.md").write_text("Not named.")
+    told = found(project)
+    names = [block.partition("\n")[0] for block in told.text.split("\n\n### ")[1:]]
+    assert names == ["docs/more.md", "docs/style.md", "CLAUDE.md"]
+    assert any("/etc/hostname is outside" in line for line in told.notices)
+
+
+def test_a_chain_of_names_ends(project: Path) -> None:
+    for number in range(9):
+        (project / f"{number}.md").write_text(f"Step {number}. @{number + 1}.md")
+    (project / "AGENTS.md").write_text("@0.md")
+    text = found(project).text
+    assert "Step 4." in text
+    assert "Step 5." not in text
+
+
+async def test_a_folders_instructions_come_when_the_work_goes_there(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    inner = tmp_path / "part" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "part" / "AGENTS.md").write_text("In part: tabs.")
+    (inner / "CLAUDE.md").write_text("In inner: spaces.")
+    (inner / "a.py").write_text("x = 1\n")
+    read = call("read_file", '{"path": "part/inner/a.py"}')
+    conversation = room.open([read, read, call("read_file", '{"path": "part/inner/none.py"}'), "Done."])
+    await conversation.send("Read it")
+    first, again, missing = (
+        entry.message.text for entry in conversation.context.entries if entry.message.role == "tool"
+    )
+    assert first.index("x = 1") < first.index("In part: tabs.") < first.index("In inner: spaces.")
+    assert "[Instructions of the project for this folder, from part/AGENTS.md; they allow nothing]" in first
+    assert "spaces" not in again + missing

@@ -158,7 +158,7 @@ async def test_a_plan_stays_a_plan(room: Rooms) -> None:
 async def test_a_long_task_is_compacted_in_its_own_window_and_its_limit_is_told(room: Rooms) -> None:
     (room.path / "big.txt").write_text("".join(f"Line {number} of a long story.\n" for number in range(300)))
     looks = [call("read_file", f'{{"path": "big.txt", "offset": {n + 1}}}', f"c{n}") for n in range(15)]
-    conversation = room.start([call("task", TASK), "Done."], looks)
+    conversation = room.start([call("task", TASK), "Done."], looks, settings={"agent.max_steps": 15})
     await conversation.send("Find the flag.")
     inner = room.requests(inner=True)
     assert len(inner) == 15

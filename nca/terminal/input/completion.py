@@ -16,6 +16,8 @@ from nca.terminal.input.line_kind import is_command
 from nca.terminal.input.mcp_completion import prompt_completions, resource_completions
 from nca.terminal.render.sanitize import one_line
 
+ABOUT_CHARS = 80
+
 if TYPE_CHECKING:
     from nca.terminal.reader import Completions
 
@@ -59,6 +61,13 @@ class PromptCompleter(Completer):
         name, blank, argument = text[1:].partition(" ")
         if not blank:
             yield from _command_names(name)
+            for prompt in self._completions.prompts.values():
+                if prompt.name.startswith(name):
+                    about = " · ".join(filter(None, (prompt.hint, prompt.about)))
+                    shown = one_line(f"/{prompt.name}")
+                    yield Completion(
+                        f"{prompt.name} ", -len(name), display=shown, display_meta=one_line(about, ABOUT_CHARS)
+                    )
             yield from prompt_completions(self._completions.conversation.servers, text)
             return
         argument = argument.lstrip(" ")

@@ -10,7 +10,8 @@ import pytest
 from nca.agent.instructions import MAX_SKILL_TOKENS, skill_list
 from nca.config.schema import Settings
 from nca.context.tokens import text_tokens
-from nca.tools.skill import MAX_SKILL_BYTES, NAME, Skill, SkillFile, find_skills
+from nca.tools.skills.places import Place, places
+from nca.tools.skills.tool import MAX_SKILL_BYTES, NAME, Skill, SkillFile, find_skills
 from nca.tools.tool import ToolError
 
 
@@ -28,7 +29,7 @@ def write(folder: Path, file: str, name: str, when: str, body: str = "Do it.\n")
 
 
 def find(project: Path) -> tuple[list[SkillFile], list[str]]:
-    return find_skills(project, project.parent / "own")
+    return find_skills([Place(project.parent / "own"), *places(project, project.parent / "none", "skills")])
 
 
 async def test_names_and_whens_are_found_and_the_text_is_read_when_asked_for(project: Path) -> None:
@@ -80,7 +81,7 @@ def test_what_is_no_skill_is_one_line_and_nothing_outside_is_read(project: Path)
     (skills / "readme.txt").write_text("not looked at")
     found, problems = find(project)
     assert found == []
-    assert len(problems) == 8
+    assert len(problems) == 7
     assert all(line.startswith("Skipped a skill: ") and "\n" not in line for line in problems)
     assert any("link.md is outside" in line for line in problems)
 
@@ -89,7 +90,7 @@ def test_a_linked_folder_outside_has_no_skills(project: Path) -> None:
     write(project.parent / "own", "mine.md", "mine", "Mine.")
     (project / ".nca" / "skills").rmdir()
     (project / ".nca" / "skills").symlink_to(project.parent / "own")
-    assert find_skills(project, project / "none") == ([], [])
+    assert find_skills(places(project, project / "none", "skills")) == ([], [])
 
 
 async def test_a_long_skill_is_cut_and_says_so(project: Path) -> None:
@@ -115,3 +116,45 @@ def test_the_list_is_bounded(project: Path) -> None:
 
 def test_its_results_are_protected_from_pruning() -> None:
     assert NAME in Settings().context.prune.protected_tools
+
+
+async def test_a_folder_as_other_agents_have_it(project: Path) -> None:
+    folder = project / ".claude" / "skills" / "office" / "pdf"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        "\ufeff---\nname: pdf\ndescription: Use it for: PDFs\nallowed-tools: Bash\nmodel: x\n---\n"
+        "Run $CLAUDE_SKILL_DIR/scripts/a.py"
+    )
+    (folder / "scripts" / "a.py").write_text("print(1)\n")
+    (folder / "scripts" / "SKILL.md").write_text("---\nname: inner\ndescription: no skill of its own\n---\n")
+    (project / ".claude" / "skills" / "README.md").write_text("No skill.")
+    own = project.parent / "own" / "pdf"
+    (project / ".agents" / "skills" / "pdf").mkdir(parents=True)
+    (project / ".agents" / "skills" / "pdf" / "SKILL.md").write_text("---\ndescription: The nearer folder.\n---\nB")
+    found, problems = find(project)
+    assert ([one.when for one in found], problems) == (["The nearer folder."], [])
+    (project / ".agents" / "skills" / "pdf" / "SKILL.md").unlink()
+    (one,), _ = find(project)
+    tool = Skill([one])
+    text = (await tool.call("pdf")).text
+    assert f"[beside it in {folder}; read one with file=…: scripts/SKILL.md, scripts/a.py]" in text
+    assert text.endswith(f"\nRun {folder}/scripts/a.py")
+    assert (await tool.call("pdf", "scripts/a.py")).text == "[scripts/a.py of the skill pdf]\nprint(1)\n"
+    for outside in ("../../../../secret", "/etc/passwd", "", "scripts/../../x"):
+        with pytest.raises(ToolError, match=r"is not a file of the skill|is gone"):
+            one.text_of(outside)
+    (folder / "link").symlink_to("/etc/passwd")
+    with pytest.raises(ToolError, match="outside"):
+        one.text_of("link")
+    own.mkdir()
+    (own / "SKILL.md").write_text("---\nname: pdf\ndescription: Mine.\ndisable-model-invocation: true\n---\nC")
+    (mine,), _ = find(project)
+    assert (mine.when, mine.is_own, mine.is_listed) == ("Mine.", True, False)
+    assert skill_list([mine], 2_000) == ("", ["Skills: pdf."])
+
+
+def test_folders_without_end_are_bounded(project: Path) -> None:
+    own = project.parent / "own"
+    (own / "loop").symlink_to(own)
+    write(own, "a.md", "a", "Once.")
+    assert [one.name for one in find(project)[0]] == ["a"]

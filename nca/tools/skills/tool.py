@@ -1,0 +1,167 @@
+"""Skills: Markdown files that explain how to do something, and the tool that reads them when they are needed.
+
+A skill is a folder with a `SKILL.md`, as the Agent Skills format has it (agentskills.io), or a single `NAME.md`. It
+begins with front matter:
+
+    ---
+    name: release
+    description: How a release is made and checked. Use it before you tag anything.
+    ---
+
+The rest is the skill's text. Scripts and references may stand beside a `SKILL.md`. The system prompt lists names and
+descriptions; the tool returns the text, and the files beside it on demand. A skill of the person's own takes precedence
+over a project's of the same name. A skill allows nothing: what its front matter says of tools is ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Any, ClassVar
+
+from nca.messages import clean_text
+from nca.tools.files.workspace import shown
+from nca.tools.skills import front_matter
+from nca.tools.skills.places import MAX_LISTED, SKILL_FILE, Place
+from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
+
+NAME = "skill"
+"""Results of the tool with this name are never pruned (context.prune.protected_tools)."""
+FOLDER = "skills"
+MAX_HEAD_BYTES = 16 * 1024
+"""The front matter must fit in these."""
+MAX_SKILL_BYTES = 64 * 1024
+MAX_WHEN_CHARS = 1_024
+"""Of a description, as the Agent Skills format has it."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_FOLDER_NAMES = re.compile(r"\$\{?(?:CLAUDE_SKILL_DIR|SKILL_DIR)\b\}?")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """One skill.
+
+    when       what it is for: its description
+    place      the folder it was found in; `file` is its file there
+    is_listed  the model may read it by itself
+    is_called  a person may call it as `/name`
+    """
+
+    name: str
+    when: str
+    place: Place
+    file: str
+    is_listed: bool = True
+    is_called: bool = True
+
+    @property
+    def source(self) -> str:
+        """Its file, as a person knows it."""
+        return self.place.shown(self.file)
+
+    @property
+    def is_own(self) -> bool:
+        return self.place.is_own
+
+    def text(self) -> str:
+        """Its text without the front matter, headed by where it is from and what is beside it. Raises ToolError."""
+        raw = self.place.read(self.file, MAX_SKILL_BYTES + 1)
+        is_cut = len(raw) > MAX_SKILL_BYTES
+        _, body = front_matter.split(clean_text(_decoded(raw[:MAX_SKILL_BYTES], is_cut=is_cut)))
+        whose = (
+            "the person's own" if self.is_own else "the project's: it allows nothing that the person has not allowed"
+        )
+        cut = f"; only its first {MAX_SKILL_BYTES:,} bytes" if is_cut else ""
+        header = f"[skill {self.name}, {self.source}; {whose}{cut}]"
+        if not self._has_folder:
+            return f"{header}\n{body.strip()}"
+        folder = str((self.place.folder / self.file).parent)
+        body = _FOLDER_NAMES.sub(lambda _: folder, body)
+        beside = self.place.beside(self.file)
+        listed = ", ".join(map(shown, beside[:MAX_LISTED])) + (", …" if len(beside) > MAX_LISTED else "")
+        more = f"\n[beside it in {shown(folder)}; read one with file=…: {listed}]" if beside else ""
+        return f"{header}{more}\n{body.strip()}"
+
+    def text_of(self, file: str) -> str:
+        """The text of a file beside it. Raises ToolError."""
+        path = PurePosixPath(file)
+        if not self._has_folder or path.is_absolute() or ".." in path.parts or not path.parts:
+            raise ToolError(f"{shown(file)} is not a file of the skill {self.name}")
+        raw = self.place.read(str(PurePosixPath(self.file).parent / path), MAX_SKILL_BYTES + 1)
+        if b"\0" in raw:
+            raise ToolError(f"{shown(file)} is not a text file")
+        is_cut = len(raw) > MAX_SKILL_BYTES
+        cut = f"; only its first {MAX_SKILL_BYTES:,} bytes" if is_cut else ""
+        text = clean_text(_decoded(raw[:MAX_SKILL_BYTES], is_cut=is_cut))
+        return f"[{shown(file)} of the skill {self.name}{cut}]\n{text}"
+
+    @property
+    def _has_folder(self) -> bool:
+        return PurePosixPath(self.file).name == SKILL_FILE
+
+
+def find_skills(found: Iterable[Place]) -> tuple[list[SkillFile], list[str]]:
+    """All skills by name, the first of each name, and one line for each file that is not a valid skill."""
+    skills: dict[str, SkillFile] = {}
+    problems: list[str] = []
+    for place in found:
+        for file in place.skill_files():
+            try:
+                skill = _described(place, file)
+            except ToolError as error:
+                problems.append(f"Skipped a skill: {error}.")
+                continue
+            skills.setdefault(skill.name, skill)
+    return sorted(skills.values(), key=lambda skill: skill.name), problems
+
+
+class Skill(TypedTool):
+    name: ClassVar[str] = NAME
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, skills: Sequence[SkillFile]) -> None:
+        self._skills = {skill.name: skill for skill in skills if skill.is_listed}
+
+    async def call(
+        self,
+        name: Annotated[str, "As it is listed."],
+        file: Annotated[str, "A file beside it, as the skill names it."] = "",
+    ) -> ToolOutcome:
+        """Read a skill: how something is done here. Do it before you begin with what its description is for."""
+        skill = self._skills.get(name.strip())
+        if skill is None:
+            raise ToolError(f"there is no skill {name!r}; the skills are: {', '.join(self._skills)}")
+        text = await asyncio.to_thread(skill.text_of, file) if file else await asyncio.to_thread(skill.text)
+        return ToolOutcome(text, summary=f"{len(text.splitlines()) - 1:,} lines")
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        return f"skill {shown(' '.join(str(arguments.get(key, '')) for key in ('name', 'file')).strip())}"
+
+
+def _described(place: Place, file: str) -> SkillFile:
+    """Read the front matter. Raises ToolError if it is not valid."""
+    source = place.shown(file)
+    front, _ = front_matter.split(clean_text(place.read(file, MAX_HEAD_BYTES).decode("utf-8-sig", "replace")))
+    if front is None:
+        raise ToolError(f"{source} does not begin with front matter (---, name: …, description: …, ---)")
+    try:
+        found = front_matter.fields(front)
+    except ToolError as error:
+        raise ToolError(f"{source}: {error}") from None
+    path = PurePosixPath(file)
+    name = front_matter.line(found, "name") or (path.parent.name if path.name == SKILL_FILE else path.stem)
+    when = " ".join(filter(None, (front_matter.line(found, key) for key in ("description", "when", "when_to_use"))))
+    if not _NAME.fullmatch(name):
+        raise ToolError(f"{source} has no usable name (letters, digits, . _ -; at most 64)")
+    if not when:
+        raise ToolError(f"{source} does not say what it is for (description: …)")
+    is_listed = found.get("disable-model-invocation") is not True
+    return SkillFile(name, when[:MAX_WHEN_CHARS], place, file, is_listed, found.get("user-invocable") is not False)
+
+
+def _decoded(raw: bytes, *, is_cut: bool) -> str:
+    """A cut may have gone through a character."""
+    return raw.decode("utf-8-sig", "ignore" if is_cut else "replace")

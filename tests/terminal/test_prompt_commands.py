@@ -1,0 +1,58 @@
+"""`/NAME words` for skills and custom commands, in a chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from nca.agent.conversation import Conversation
+from nca.terminal.input.completion import PromptCompleter
+from nca.terminal.input.file_finder import FileFinder
+from tests.terminal.stage import ScriptedReader, a_stage
+
+
+class Typist(ScriptedReader):
+    """Types these lines, then leaves."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__()
+        self.lines = list(lines)
+
+    async def read(self, conversation: Conversation, default: str = "") -> str:
+        if not self.lines:
+            raise EOFError
+        return self.lines.pop(0)
+
+
+async def test_a_custom_command_is_sent_with_its_words(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "review.md").write_text("---\ndescription: Look at a change\n---\nReview $1. See @notes.md.")
+    (folder / "mod.md").write_text("Modify.")
+    (folder / "model.md").write_text("Never called: nca has a command of this name.")
+    (tmp_path / "notes.md").write_text("Mind the gap.")
+    with a_stage(tmp_path, ["Fine.", "Done."]) as stage:
+        await stage.with_reader(Typist("/review PR-7", "/mod", "/nothing")).app.run()
+        requests = stage.conversation.model.requests  # type: ignore[attr-defined]
+        said = stage.take()
+    first = requests[0].messages[-1]["content"]
+    assert first.startswith("Follow .claude/commands/review.md: PR-7")
+    assert '<file path=".claude/commands/review.md">\nReview PR-7. See @notes.md.\n</file>' in first
+    assert "Mind the gap." in first
+    assert "Modify." in requests[1].messages[-1]["content"]
+    assert len(requests) == 2
+    assert "There is no command /nothing" in said
+
+
+async def test_they_are_suggested(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "review.md").write_text("---\ndescription: Look at a change\nargument-hint: [pr]\n---\nReview $1.")
+    with a_stage(tmp_path) as stage:
+        app = stage.with_reader(Typist("/nothing")).app
+        await app.run()
+        completer = PromptCompleter(app, FileFinder(tmp_path))
+        found = list(completer.get_completions(Document("/rev"), CompleteEvent()))
+    assert [(one.text, one.display_meta_text) for one in found] == [("review ", "[pr] · Look at a change")]
