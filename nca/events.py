@@ -165,6 +165,7 @@ class TurnFinished(_Event, frozen=True):
     cost: US dollars for all requests of the turn, summaries included; None if a price is unknown.
     exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
     interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
+    is_empty: it was interrupted before anything came; the log holds nothing of it but the user's message.
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "failed"]
@@ -174,6 +175,7 @@ class TurnFinished(_Event, frozen=True):
     cost: float | None = None
     exit_code: int = 0
     is_unanswered: bool = False
+    is_empty: bool = False
 
 
 Event = (

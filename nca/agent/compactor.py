@@ -18,6 +18,7 @@ from nca.context.driver import drive_async
 from nca.context.plan import Proposal, Question, compact
 from nca.context.policy import aim_ratio, has_too_many_turns
 from nca.context.provider_side import ProviderSummary, adopt
+from nca.context.retention import kept_in_words
 from nca.context.stages.prune import SHORTENED, shorten_earlier
 from nca.context.summary import SummaryRequest
 from nca.context.view import Range
@@ -217,7 +218,7 @@ class Compactor:
 
     def say_failed(self, trigger: Trigger, reason: str) -> None:
         used = self.window.measure().used_tokens
-        self._say("failed", trigger, tokens_before=used, tokens_after=used, message=f"Compaction failed: {reason}")
+        self._say("failed", trigger, tokens_before=used, tokens_after=used, message=reason)
 
     def say_skipped(self, trigger: Trigger, reason: str) -> None:
         used = self.window.measure().used_tokens
@@ -261,8 +262,11 @@ class Compactor:
         if mode == "preview":
             return "preview", f"Would compact {numbers}." if proposal.compacted else "Nothing would be compacted."
         if proposal.compacted:
-            kept = f", kept {proposal.kept_facts} of {proposal.total_facts} facts" if proposal.total_facts else ""
-            return "completed", f"Compacted {numbers} ({', '.join(proposal.stages_used)}{kept})."
+            before, after = (n / proposal.budget_tokens for n in (proposal.tokens_before, proposal.tokens_after))
+            by_kind = proposal.facts.by_kind() if proposal.facts else {}
+            kept = f"; kept {kept_in_words(by_kind)}" if by_kind else ""
+            stages = ", ".join(proposal.stages_used)
+            return "completed", f"Compacted {numbers} ({before:.0%} → {after:.0%} of the budget, by {stages}{kept})."
         if trigger == "manual":
             self.window.rearm()
             return "skipped", f"Nothing to compact: {proposal.tokens_before:,} of {proposal.budget_tokens:,} tokens."

@@ -136,6 +136,7 @@ class Conversation:
         turn = self._parts.turn()
         started = time.monotonic()
         self.spending.begin_turn()
+        asked = self._window.history.head
         try:
             if not text.strip() and not attachments:
                 raise UsageError("The message is empty; nothing was sent.")
@@ -144,6 +145,7 @@ class Conversation:
             named = text if is_own else ""
             await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
             self._user_input.enter(text, attachments, is_own=is_own)
+            asked = self._window.history.head
             self._emit(TurnStarted(self.session.info.id, self._window.history.turns))
             finished = await turn.run()
         except NcaError as error:
@@ -155,6 +157,7 @@ class Conversation:
         except BaseException as error:
             # Cancelled, or a fault of our own: either way the log is closed properly first.
             finished = turn.interrupt(started)
+            finished = msgspec.structs.replace(finished, is_empty=self._window.history.head == asked)
             if not isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
                 raise
         if finished.reason == "answered":

@@ -158,7 +158,8 @@ def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, 
     facts = replace(
         conversation.model.facts, window_tokens=conversation.context.stats(with_details=False).window_tokens
     )
-    return [*banner(choice, facts, is_first=is_first), *(resumed_lines(conversation) if is_earlier else ())]
+    auto = conversation.loaded.settings.context.auto
+    return [*banner(choice, facts, is_first=is_first, auto=auto), *(resumed_lines(conversation) if is_earlier else ())]
 
 
 class _Gate:

@@ -105,7 +105,8 @@ def _report(result: CompactionResult) -> str:
         kept = result.kept_facts
         line = (
             f"Compacted {result.tokens_before:,} → {result.tokens_after:,} tokens"
-            f" ({', '.join(result.stages_used)}; kept {kept['kept']} of {kept['total']} facts)."
+            f" ({', '.join(result.stages_used)}; kept {kept['kept']} of {kept['total']}"
+            " rules, messages, decisions and changes)."
         )
     else:
         line = f"Nothing to compact: {result.tokens_before:,} tokens, the target is {result.target_tokens:,}."

@@ -224,12 +224,13 @@ def _model(*, probe: bool) -> Iterator[Finding]:
     from nca.models.choose import choose
 
     try:
-        settings = load_settings({}, None).settings.model
+        loaded = load_settings({}, None)
+        settings = loaded.settings.model
         base = settings.api_base or os.environ.get("OPENAI_API_BASE", "") or os.environ.get("OPENAI_BASE_URL", "")
         if base and not settings.name:
             yield _endpoint(base) if probe else Finding("model", "ok", f"from {base} (--probe lists its models)")
             return
-        choice = choose(settings, os.environ, servers=())
+        choice = choose(settings, os.environ, named_by=loaded.origin("model.name"), servers=())
     except NcaError:
         # Another check has reported it.
         return

@@ -47,11 +47,14 @@ def ensure_weights(choice: Choice) -> Choice | None:
     return replace(choice, model=f"embedded/{name}", why="no key, no endpoint and no local server was found")
 
 
-def banner(choice: Choice, facts: ModelFacts, *, is_first: bool) -> list[str]:
-    """The lines above the first prompt: five on the first run, one later, or two if the model has a note."""
+def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on") -> list[str]:
+    """The lines above the first prompt: five on the first run, one later, or two if the model has a note.
+
+    auto  context.auto
+    """
     is_assumed = facts.window_is_assumed or (bool(choice.api_base) and facts.is_window_usual)
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
-    first = f"nca · {choice.model} · window {window}"
+    first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
         return [f"{first} · /help", *([facts.note] if facts.note else [])]
     others = f" Also available: {', '.join(choice.alternatives[:3])}." if choice.alternatives else ""
@@ -79,7 +82,7 @@ def _wanted(choice: Choice) -> str | None:
     from nca.models.embedded import weights
     from nca.terminal.render.humanize import byte_size
 
-    if os.environ.get(weights.VARIABLE) or choice.why.startswith("configured"):
+    if os.environ.get(weights.VARIABLE) or choice.is_named:
         return choice.model.removeprefix("embedded/")
     small, recommended = list(weights.KNOWN)[-1], weights.recommended()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

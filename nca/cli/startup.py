@@ -100,7 +100,7 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
 def choose_model(loaded: LoadedSettings) -> Choice:
     from nca.models.choose import choose
 
-    return choose(loaded.settings.model, os.environ)
+    return choose(loaded.settings.model, os.environ, named_by=loaded.origin("model.name"))
 
 
 async def open_conversation(

@@ -44,12 +44,14 @@ class PolicyState:
     """What has happened so far in one context window.
 
     rearm_tokens   no automatic compaction below this usage, unless the budget is exceeded
+    info_tokens    no info notice up to this usage: a compaction has said how full the context is
     unhelpful      automatic compactions in a row that saved nothing
     shown          notices that the person has had of the present crossing
     trigger        what the next compaction is put down to: a change of the model is told apart from the threshold
     """
 
     rearm_tokens: int = 0
+    info_tokens: int = 0
     unhelpful: int = 0
     shown: frozenset[NoticeLevel] = frozenset()
     trigger: Trigger = "threshold"
@@ -61,7 +63,8 @@ class PolicyState:
 
     def compacted(self, measured: Measurement) -> PolicyState:
         """After a compaction, `measured` behind it."""
-        return FRESH.rearmed(measured)
+        state = FRESH.rearmed(measured)
+        return replace(state, info_tokens=state.rearm_tokens)
 
     def compacted_in_vain(self, measured: Measurement) -> PolicyState:
         """After an automatic compaction that saved nothing."""
@@ -174,7 +177,7 @@ def thresholds(
     ratio = _compact_ratio(budget, settings)
     below = max(ratio - PREPARE_BELOW_RATIO, ratio / 2)
     info_ratio = min(INFO_THRESHOLD, below) if settings.info_threshold == INFO_THRESHOLD else settings.info_threshold
-    info = floor(info_ratio * budget.budget_tokens + _HAIR)
+    info = max(floor(info_ratio * budget.budget_tokens + _HAIR), state.info_tokens)
     over_budget = budget.budget_tokens + 1
     if by_provider or state.has_given_up:
         return Thresholds(info, over_budget, over_budget)

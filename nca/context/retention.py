@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from nca.context.history import History
 from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, WORDS, Ledger, extract, merge, parted
@@ -16,6 +16,24 @@ COUNTED = {
     "state": (FILES, FAILING),
 }
 """By kind: what counts as stated. Contents that one call brings back do not."""
+
+
+_IN_WORDS = {
+    "rules": "rules",
+    "words": "of your messages",
+    "decisions": "decisions",
+    "state": "changed files and open errors",
+}
+
+
+def kept_in_words(by_kind: Mapping[str, tuple[int, int]], kept: int = 0, total: int = 0) -> str:
+    """`3 of 3 rules, 12 of 14 of your messages`: what can still be read of everything that was stated, by kind.
+
+    Without kinds, as of an older session, the sum.
+    """
+    if not by_kind:
+        return f"{kept:,} of {total:,} facts"
+    return ", ".join(f"{kept:,} of {total:,} {_IN_WORDS.get(kind, kind)}" for kind, (kept, total) in by_kind.items())
 
 
 class KeptFacts:

@@ -34,6 +34,7 @@ class Choice:
     api_key_variable   the environment variable of the key; "" if none is needed
     why                the reason, in one line
     alternatives       other models that are available
+    is_named           the settings name it
     """
 
     model: str
@@ -42,19 +43,26 @@ class Choice:
     api_key_variable: str = ""
     why: str = ""
     alternatives: tuple[str, ...] = ()
+    is_named: bool = False
 
     @property
     def is_embedded(self) -> bool:
         return self.model.startswith(f"{EMBEDDED}/")
 
 
-def choose(settings: ModelSettings, env: Mapping[str, str], *, servers: Sequence[LocalServer] | None = None) -> Choice:
+def choose(
+    settings: ModelSettings,
+    env: Mapping[str, str],
+    *,
+    named_by: str = "model.name",
+    servers: Sequence[LocalServer] | None = None,
+) -> Choice:
     """Choose the model. Local servers are asked only if nothing is configured and there is no key.
 
-    servers: local servers to ask; None: the usual ones.
+    named_by: where model.name was set, for the reason. servers: local servers to ask; None: the usual ones.
     """
     if settings.name:
-        return named(settings.name, settings, env, why="configured (model.name)")
+        return replace(named(settings.name, settings, env, why=f"set by {named_by}"), is_named=True)
     base, base_origin = _base(settings, env)
     if base:
         return _at_endpoint(base, base_origin, env)

@@ -16,6 +16,7 @@ from nca.terminal.reader import Reader
 from nca.terminal.render.event_lines import error_line
 from nca.terminal.render.output import Output
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import short_id
 from nca.terminal.render.stream_writer import write_error_exit_code
 from nca.terminal.session_switcher import SessionSwitcher
 from nca.terminal.shell_line import ShellLine
@@ -94,14 +95,25 @@ class ChatApp:
                     while self.interrupts.exit_code is None and self.output.failure is None:
                         await self._round()
                 except Leave as leave:
+                    self._say_how_to_go_on()
                     return leave.exit_code or self._exit_code
                 except EOFError:
+                    self._say_how_to_go_on()
                     return self._exit_code
                 if self.interrupts.exit_code is not None:
                     return self.interrupts.exit_code
                 return write_error_exit_code(self.output.failure)
         finally:
             await self.sessions.close()
+
+    def _say_how_to_go_on(self) -> None:
+        """To a person who leaves a session that is kept on disk."""
+        conversation = self.conversation
+        is_kept = conversation.store.path is not None and bool(conversation.context.entries)
+        if is_kept and self.reader.is_interactive:
+            self.output.notice(
+                f"To go on with this session: nca loop --resume {short_id(conversation.session.info.id)}"
+            )
 
     async def _round(self) -> None:
         """Read one line and do what it says."""
@@ -126,7 +138,9 @@ class ChatApp:
             task = asyncio.create_task(self._warm(conversation))
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
-        default, self._next_text = self._next_text, ""
+        default = ""
+        if not self.reader.is_typing:
+            default, self._next_text = self._next_text, ""
         try:
             return await self.interrupts.run(self.reader.read(conversation, default), reader=self.reader)
         except Stopped:
@@ -152,38 +166,50 @@ class ChatApp:
     async def _send(self, text: str, *, asked_by: str = "", attachments: Sequence[Path] = ()) -> None:
         """Run one turn. `asked_by` is the line from which the text was made, for the prompt if this fails."""
         self.output.apply(self.conversation.loaded.settings.terminal)
+        line = asked_by or line_of(text)
         try:
             finished = await self._working(
                 "Thinking", self.conversation.send(text, attachments=attachments, is_own=not asked_by)
             )
         except Stopped:
             # Nothing was sent.
-            self.put_in_prompt(line_of(text))
+            self._give_back(line)
             self._interrupted()
             return
         except NcaError as error:
             self.output.error(*error_line(error))
-            self._failed(error.exit_code, asked_by or line_of(text))
+            self._failed(error.exit_code, line)
             return
         if finished.reason == "interrupted":
+            if self._give_back(line if finished.is_empty else ""):
+                self.conversation.take_back()
             self._interrupted()
         elif finished.reason == "failed":
-            self._failed(finished.exit_code, asked_by or line_of(text))
+            self._failed(finished.exit_code, line)
         elif finished.exit_code:
             self._leave_with(finished.exit_code)
 
     def _interrupted(self) -> None:
-        self.reader.hold_typed_lines()
         if not self.reader.is_interactive:
             self.interrupts.end(INTERRUPTED_EXIT_CODE)
 
     def _failed(self, exit_code: int, line: str) -> None:
-        """The line stands in the next prompt, so that Enter sends it again."""
-        self.reader.hold_typed_lines()
-        self.put_in_prompt(line)
-        if self.reader.is_interactive:
+        if self._give_back(line):
             self.conversation.take_back()
         self._leave_with(exit_code)
+
+    def _give_back(self, line: str) -> bool:
+        """Put a line that had no effect in the next prompt, and send nothing until Enter is pressed again.
+
+        False where there is none, or another line is being typed there.
+        """
+        held = self.reader.hold_typed_lines()
+        is_given = bool(line) and self.reader.is_interactive and not self.reader.is_typing
+        if is_given:
+            self.put_in_prompt(line)
+        if held > (0 if is_given or self.reader.is_typing else 1):
+            self.output.notice("What you queued is not sent: it stands in the next prompts, a line or command each.")
+        return is_given
 
     def _leave_with(self, exit_code: int) -> None:
         """Without a terminal, the chat ends with the code of the last failure, whatever succeeds later."""

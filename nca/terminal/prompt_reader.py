@@ -94,8 +94,12 @@ class PromptReader(Reader):
     def typed_ahead(self) -> Sequence[str]:
         return self._prompt.take_messages()
 
-    def hold_typed_lines(self) -> None:
-        self._prompt.type_ahead.forget_enters()
+    def hold_typed_lines(self) -> int:
+        return self._prompt.type_ahead.hold()
+
+    @property
+    def is_typing(self) -> bool:
+        return self._prompt.type_ahead.is_waiting
 
     def lend_terminal(self) -> AbstractContextManager[object]:
         return self._prompt.lent_terminal()
@@ -121,6 +125,7 @@ def status_of(conversation: Conversation) -> ToolbarStatus:
         + (" (read-only)" if conversation.session.is_read_only else ""),
         cost=conversation.session.usage.totals().cost,
         permission=conversation.approvals.mode,
+        auto=stats.auto,
         activity=activity_of(conversation),
         is_high=stats.is_high,
     )

@@ -67,9 +67,14 @@ class Reader(Nobody, ABC):
         """While nca works, keys are kept for the next `read`."""
         return nullcontext()
 
-    def hold_typed_lines(self) -> None:
-        """Keep what was typed ahead in the prompt, and send none of it until Enter is pressed again."""
-        return
+    def hold_typed_lines(self) -> int:
+        """Send none of what was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
+        return 0
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the next prompt starts with what was typed ahead."""
+        return False
 
     def lend_terminal(self) -> AbstractContextManager[object]:
         """While another program, such as an editor, has the terminal."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 
+from nca.context.retention import kept_in_words
 from nca.context.view import Marker, Range, Stub, Summary
 from nca.messages import Entry
 from nca.sessions.transfer import SessionCopy
@@ -57,7 +58,8 @@ def message_notes(
 def compaction_line(record: CompactionRecord) -> str:
     """What triggered the compaction, its stages, what it saved, and what it took."""
     change = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
-    facts = f", kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
+    kept = kept_in_words(record.kept, record.kept_facts, record.total_facts)
+    facts = f", kept {kept}" if record.total_facts else ""
     undone = " · undone" if record.undone else ""
     effort = f"{record.seconds:.1f} s{_cost(record.cost or None)}{undone}"
     return f"{record.trigger}: {', '.join(record.stages)}; {change}{facts} · {effort}"

@@ -47,11 +47,11 @@ def leave(tty: Tty) -> int:
     return tty.ends()
 
 
-def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callable[..., Tty]) -> None:
+def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("loop", "--model", "openai/test-model")
     lines = tty.text().splitlines()
     assert lines[0].startswith("nca · openai/test-model · window 4,000 tokens")
-    assert lines[1] == "Why this model: configured (model.name)."
+    assert lines[1] == "Why this model: set by flag --model."
     assert "/model NAME" in lines[2]
     assert "/help" in lines[3]
     assert "leaves" in lines[4]
@@ -59,11 +59,14 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
     tty.line("hello")
     tty.sees("You said: hello")
     assert leave(tty) == 0
+    with Store.open(tmp_path / "nca" / "data" / "sessions.db", read_only=True) as store:
+        assert f"To go on with this session: nca loop --resume {store.list()[0].id}" in tty.text()
     again = start("loop", "--model", "openai/test-model")
     said = [line for line in again.text().splitlines() if line]
     assert said[0] == "nca · openai/test-model · window 4,000 tokens · /help"
     assert said[1].startswith("›")
     assert leave(again) == 0
+    assert "To go on" not in again.text()
 
 
 @pytest.fixture

@@ -147,6 +147,12 @@ def test_a_notice_comes_once_for_each_crossing() -> None:
     assert seen == ["info", None, "warning", None, None, "warning", None, "info"]
 
 
+def test_the_usage_that_a_compaction_has_said_is_not_said_again() -> None:
+    compacted = FRESH.compacted(at(6_200))
+    assert asked("after turn", 6_700, compacted).notice is None
+    assert asked("after turn", 6_701, compacted).notice == "info"
+
+
 def test_the_warning_after_a_turn_is_not_repeated_before_the_request() -> None:
     warned = asked("after turn", 8_500).state
     assert asked("before request", 8_500, warned).notice is None

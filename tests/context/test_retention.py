@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nca.context.record.ledger import extract
-from nca.context.retention import KeptFacts
+from nca.context.retention import KeptFacts, kept_in_words
 from nca.context.view import Marker, Summary, View
 from nca.messages import Entry
 from tests.context.logs import history_of
@@ -57,3 +57,9 @@ def test_what_is_said_later_is_no_part_of_the_count() -> None:
     late = KeptFacts(history, View(), gone)
     history.append(Entry(history.head + 1, user("Never touch i18n.py.")))
     assert late.by_kind()["rules"] == (0, 1)
+
+
+def test_a_person_reads_what_was_counted() -> None:
+    counted = KeptFacts(history_of(WORK), View(), View((Marker("m", ((1, 4),), "[src/a.py was here]"),), 5)).by_kind()
+    assert kept_in_words(counted) == "0 of 1 rules, 2 of 3 of your messages, 1 of 1 changed files and open errors"
+    assert kept_in_words({}, 41, 44) == "41 of 44 facts"

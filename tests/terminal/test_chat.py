@@ -120,6 +120,32 @@ def test_a_failed_turn_keeps_the_text_for_another_try(start: Callable[..., Tty])
     tty.sees("2 messages in 1 turn")
 
 
+def test_what_is_queued_behind_a_turn_that_brings_nothing_waits_for_its_own_enter(start: Callable[..., Tty]) -> None:
+    tty = start({"error": "The key was refused."}, "Now it works.", "And this.")
+    tty.line("PAUSE first")
+    tty.sees("Thinking")
+    tty.send("second\r/tools\r")
+    tty.sees("What you queued is not sent")
+    tty.settle()
+    assert "› PAUSE first" in tty.shown()
+    tty.send("\r")
+    tty.sees("Now it works.")
+    tty.settle()
+    assert "› second" in tty.shown()
+    tty.send("\r")
+    tty.sees("And this.")
+    tty.settle()
+    tty.send("\r")
+    tty.sees("› /tools\n")
+    tty.sees("Permission mode: ask")
+    tty.line("PAUSE last")
+    tty.sees("Thinking")
+    tty.send(CTRL_C)
+    tty.sees("Interrupted before an answer came.")
+    tty.settle()
+    assert tty.text().count("› PAUSE last") == 2
+
+
 def test_unknown_commands_are_not_sent(start: Callable[..., Tty]) -> None:
     tty = start()
     tty.line("/contxt")

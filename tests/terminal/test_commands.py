@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import ConfigError, ModelUnavailable, UsageError
+from nca.events import Event
 from nca.terminal.commands.foreign_names import FOREIGN_NAMES
 from nca.terminal.commands.registry import advice_for, all_commands, find_command
 from nca.terminal.interrupts import Leave
@@ -39,6 +41,10 @@ async def test_help_names_every_command_and_one_in_detail(tmp_path: Path) -> Non
         assert "/context undo" in await stage.command("/help /ctx")
         with pytest.raises(UsageError, match="no command /nothing"):
             await stage.command("/help nothing")
+        for wrong, meant in (("contxt", "/context?"), ("kys", "/help keys?"), ("undo", "/context undo")):
+            with pytest.raises(UsageError) as raised:
+                await stage.command(f"/help {wrong}")
+            assert meant in raised.value.advice
 
 
 async def test_context_shows_the_one_usage(tmp_path: Path) -> None:
@@ -89,9 +95,9 @@ async def test_compact_undo_redo_and_history_agree(tmp_path: Path) -> None:
         assert f"{stage.conversation.context.stats().used_tokens:,}" in text
         assert stage.conversation.context.effective_history() == before
         assert "(undone)" in await stage.command("/context history")
-        assert (
-            await stage.command("/context redo")
-        ) == f"Redid the compaction: {stage.conversation.context.stats().used_tokens:,} tokens.\n"
+        text = await stage.command("/context redo")
+        assert text.startswith("Redid the compaction. Context: ")
+        assert f"({stage.conversation.context.stats().used_tokens:,} / " in text
         assert stage.conversation.context.effective_history() == after
         (summary,) = stage.conversation.context.summaries()
         assert summary.id in await stage.command("/context show")
@@ -116,8 +122,23 @@ async def test_clear_is_undoable_and_said_when_there_is_nothing(tmp_path: Path) 
         assert stage.conversation.context.effective_history() != before
         await stage.command("/context undo")
         assert stage.conversation.context.effective_history() == before
-        with pytest.raises(UsageError, match="is not known"):
+        with pytest.raises(UsageError, match="is not known") as raised:
             await stage.command("/context claer")
+        assert raised.value.advice == "Did you mean /context clear?"
+
+
+async def test_a_compaction_that_is_stopped_says_so_once(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        compacting = asyncio.create_task(stage.command("/compact"))
+
+        def stop(event: Event) -> None:
+            compacting.cancel()
+
+        stage.conversation.subscribe(stop)
+        with pytest.raises(asyncio.CancelledError):
+            await compacting
+        assert stage.take().splitlines()[-1] == "Compaction stopped; nothing changed."
 
 
 async def test_compact_says_when_there_is_nothing_to_do(tmp_path: Path) -> None:
@@ -191,7 +212,7 @@ def test_names_are_found_and_mistyped_ones_suggested() -> None:
 def test_words_of_other_programs_lead_to_what_nca_has() -> None:
     assert advice_for("contxt") == "Did you mean /context?"
     assert advice_for("con") in ("Did you mean /context?", "Did you mean /config?")
-    assert advice_for("zzzzzz") == advice_for("") == "/help shows all commands."
+    assert advice_for("zzzzzz") == advice_for("foo") == advice_for("") == "/help shows all commands."
     assert advice_for("PLAN").startswith("/permissions ")
     assert not [word for word in FOREIGN_NAMES if find_command(word)]
     named = {found for advice in FOREIGN_NAMES.values() for found in re.findall(r"(?:^|\s)/(\w+)", advice)}

@@ -42,6 +42,8 @@ async def test_export_writes_what_is_asked_for_without_keys_and_replaces_nothing
             await stage.command("/export")
         await stage.command("/export --force")
         await stage.command("/export --json")
+        assert "(html)" in await stage.command("/export HTML")
+        assert not (tmp_path / "HTML").exists()
         assert json.loads((tmp_path / f"nca-{name}.json").read_text())["session"]["kind"] == "chat"
         await stage.command("/export a talk.html")
         assert (tmp_path / "a talk.html").read_text().lower().startswith("<!doctype html>")

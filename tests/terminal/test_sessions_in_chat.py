@@ -13,7 +13,7 @@ from tests.sessions.samples import said
 from tests.sessions.test_lock import other_process
 from tests.terminal.tty import Tty, chats
 
-CTRL_C, CTRL_D, ESCAPE, DOWN, TAB = "\x03", "\x04", "\x1b", "\x1b[B", "\t"
+CTRL_C, CTRL_D, ESCAPE, UP, DOWN, TAB = "\x03", "\x04", "\x1b", "\x1b[A", "\x1b[B", "\t"
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_one_chat_with_three_sessions(start: Callable[..., Tty], tmp_path: Path)
     tty.sees("You are in that session already.")
     tty.settle()
     tty.line("/resume nonesuch")
-    tty.sees("there is no session 'nonesuch'")
+    tty.sees("there is no session 'nonesuch'\n/sessions shows them.")
     tty.settle()
     tty.send(CTRL_D)
     assert tty.ends() == 0
@@ -108,6 +108,12 @@ def test_the_picker_searches_previews_opens_and_leaves(start: Callable[..., Tty]
     assert "Search:" not in tty.text()
     tty.line("hello")
     tty.sees("Here.")
+    tty.settle()
+    tty.line("/resume")
+    tty.sees("Search:")
+    tty.settle()
+    tty.send(UP + "\r")
+    tty.sees("You are in that session already.")
     tty.settle()
     tty.line("/resume")
     tty.sees("Search:")

@@ -98,7 +98,7 @@ def test_compactions_and_what_they_hid_are_visible() -> None:
     assert "4 · assistant interrupted · hidden from the model by marker t1" in reader.text
     assert "5 · user pinned" in reader.text
     assert 'id="c1"' in page
-    assert "900 → 300 tokens, kept 3 of 4 facts · 0.0 s, $0.5000" in reader.text
+    assert "900 → 300 tokens, kept 1 of 1 rules, 2 of 3 of your messages · 0.0 s, $0.5000" in reader.text
     assert "· undone" in reader.text
     assert "Summary s1 of messages 1–2, by" in reader.text
     assert page.count('href="#s1"') == 2

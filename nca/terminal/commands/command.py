@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -45,6 +46,10 @@ class App(Protocol):
     def put_in_prompt(self, text: str) -> None: ...
 
 
+NEAR_RATIO = 0.65
+"""How alike (difflib) a mistyped word and a known one are: `mpc` is mcp, while `foo` is not tool."""
+
+
 class Suggestion(NamedTuple):
     """One completion of a command's argument: `text` replaces the last word."""
 
@@ -55,6 +60,11 @@ class Suggestion(NamedTuple):
 def beginning_with(typed: str, words: Iterable[tuple[str, str]]) -> list[Suggestion]:
     """Of words and what they mean, those that begin with what is typed."""
     return [Suggestion(word, about) for word, about in words if word.startswith(typed)]
+
+
+def nearest(typed: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant; "" where none is near."""
+    return next(iter(difflib.get_close_matches(typed.lower(), list(known), n=1, cutoff=NEAR_RATIO)), "")
 
 
 class Command(ABC):

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.commands.compact import chosen, compact
 from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import show_history, show_item
@@ -63,8 +63,7 @@ async def _redo(app: App, argument: str) -> None:
     record = app.conversation.context.redo()
     if record is None:
         raise UsageError("There is nothing to redo.")
-    used_tokens = app.conversation.context.stats(with_details=False).used_tokens
-    app.output.show(f"Redid the {_kind(record)}: {used_tokens:,} tokens.")
+    app.output.show(f"Redid the {_kind(record)}. {usage_line(app)}")
 
 
 def _kind(record: CompactionRecord) -> str:
@@ -111,9 +110,9 @@ class ContextCommand(Command):
         elif (found := SUBCOMMANDS.get(word.lower())) is not None:
             await found.run(app, rest.strip())
         else:
-            raise UsageError(
-                f"/context {one_line(word, 40)} is not known.", advice=f"Valid: {', '.join(_WORDS)}, or nothing."
-            )
+            near = nearest(word, SUBCOMMANDS)
+            valid = f"Did you mean /context {near}?" if near else f"Valid: {', '.join(_WORDS)}, or nothing."
+            raise UsageError(f"/context {one_line(word, 40)} is not known.", advice=valid)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")

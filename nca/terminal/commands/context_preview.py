@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from nca.agent.preview import Preview
+from nca.context.retention import kept_in_words
 from nca.context.view import Range
 from nca.errors import UsageError
 from nca.models.costs import money
@@ -71,10 +72,10 @@ def _show(app: App, made: Preview) -> None:
         table.add_row("goes", Text(f"messages {as_text(made.goes)}"))
     if made.stubbed:
         table.add_row("shortened", counted(made.stubbed, "message"))
-    if proposal.total_facts:
-        table.add_row("facts kept", f"{proposal.kept_facts} of {proposal.total_facts}")
     table.add_row("each request", _change(made))
     app.output.show(table)
+    if proposal.facts and (kinds := proposal.facts.by_kind()):
+        app.output.show(f"  keeps {kept_in_words(kinds)}")
     if made.summary is not None:
         app.output.show(Text(to_terminal(made.summary.text)))
     app.output.show(CHOICE)

@@ -38,7 +38,7 @@ class CopyCommand(Command):
         copied = await asyncio.to_thread(copy_text, text, app.output.send_codes, os.environ)
         size = f"{len(text):,} characters"
         if not copied.is_done:
-            raise UsageError(f"Not copied: {copied.how}.", advice="nca sessions export writes a session to a file.")
+            raise UsageError(f"Not copied: {copied.how}.", advice="/export writes the session to a file.")
         app.output.show(f"Copied {what} ({size}) {copied.how}.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:

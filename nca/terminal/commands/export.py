@@ -22,6 +22,8 @@ _FLAGS = {
     "--md": ("markdown", "to read (the default)"),
     "--json": ("json", "everything; nca sessions import reads it back"),
 }
+_WORDS = {flag.removeprefix("--"): flag for flag in _FLAGS} | {"markdown": "--md"}
+"""`/export html` means the format; a file of that name is `./html`."""
 _FORCE = "--force"
 
 
@@ -67,7 +69,10 @@ def _parsed(argument: str) -> tuple[list[str], str]:
             raise UsageError(
                 f"/export has no flag {one_line(flag, 40)}.", advice=f"Valid: {', '.join(_FLAGS)}, {_FORCE}."
             )
-    return flags, " ".join(word for word in words if not word.startswith("--")).strip()
+    name = " ".join(word for word in words if not word.startswith("--")).strip()
+    if (chosen := _WORDS.get(name.lower())) is not None:
+        return [*flags, chosen], ""
+    return flags, name
 
 
 COMMAND = ExportCommand()

@@ -11,9 +11,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPICS, TYPING
-from nca.terminal.commands.registry import all_commands
+from nca.terminal.commands.registry import advice_for, all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -68,10 +68,9 @@ class HelpCommand(Command):
         for other in all_commands():
             if name in (other.name, *other.aliases):
                 return Group(*_detail(other))
-        topics = ", ".join(TOPICS)
-        raise UsageError(
-            f"There is no command /{one_line(name, 40)}.", advice=f"/help lists all commands; topics: {topics}."
-        )
+        topic = nearest(name, TOPICS)
+        advice = f"Did you mean /help {topic}?" if topic else advice_for(name)
+        raise UsageError(f"There is no command /{one_line(name, 40)}.", advice=advice)
 
 
 def _cell(command: Command) -> tuple[Text, Text]:

@@ -5,11 +5,10 @@ A new command is a module in this folder that defines `COMMAND`, and its name in
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib import import_module
 
-from nca.terminal.commands.command import Command
+from nca.terminal.commands.command import Command, nearest
 from nca.terminal.commands.foreign_names import FOREIGN_NAMES
 
 NAMES = (
@@ -61,8 +60,8 @@ def advice_for(name: str) -> str:
     if word in FOREIGN_NAMES:
         return FOREIGN_NAMES[word]
     beginning = [command for command in known if word and command.startswith(word)]
-    near = beginning or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"Did you mean /{known[near[0]].name}?" if near else "/help shows all commands."
+    near = beginning[0] if beginning else nearest(word, known)
+    return f"Did you mean /{known[near].name}?" if near else "/help shows all commands."
 
 
 @cache

@@ -172,7 +172,7 @@ def _show_thoughts(app: App, entries: Sequence[Entry]) -> None:
     thoughts = _thoughts(entries)
     if not thoughts:
         raise UsageError("The last answer came without thoughts.")
-    parts = _bounded("\n\n".join(thoughts), "; `nca sessions export` has all of it")
+    parts = _bounded("\n\n".join(thoughts), "; /export writes all of it")
     app.output.show(Group(*(part if part.style else Text(part.plain, "quiet") for part in parts)))
 
 

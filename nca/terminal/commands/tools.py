@@ -10,7 +10,7 @@ from rich.text import Text
 
 from nca.agent.tool_counts import BUILT_IN, ToolCount, tool_counts
 from nca.errors import UsageError
-from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import new_table
@@ -41,10 +41,10 @@ class ToolsCommand(Command):
         elif one := next((one for one in counts if one.name == wanted), None):
             _show_one(app, one)
         else:
-            raise UsageError(
-                f"There is no tool {one_line(wanted, 60)}.",
-                advice=f"There are: {', '.join(one_line(one.name) for one in counts) or 'none'}.",
-            )
+            names = [one_line(one.name) for one in counts]
+            near = nearest(wanted, names)
+            there = f"Did you mean /tools {near}?" if near else f"There are: {', '.join(names) or 'none'}."
+            raise UsageError(f"There is no tool {one_line(wanted, 60)}.", advice=there)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         # Names only: what they weigh takes a look through the whole log, and this comes at every key.

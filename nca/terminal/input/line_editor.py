@@ -14,6 +14,7 @@ from typing import NamedTuple
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.pastes import is_long, paste_label
 
 _WORD_BEFORE = re.compile(r"\S*\s*\Z")
@@ -107,17 +108,27 @@ def typed(keys: Sequence[KeyPress]) -> Typed:
         start += line.keys
 
 
-def without_enters(keys: Sequence[KeyPress]) -> list[KeyPress]:
-    """The same text without an Enter that sends it; each becomes a line break."""
-    kept: list[KeyPress] = []
-    for number, key in enumerate(keys):
-        before = keys[number - 1].key if number else ""
-        if key.key == Keys.ControlM and not _is_new_line(keys, number, before):
-            if any(later.key != Keys.ControlM for later in keys[number + 1 :]):
-                kept.append(KeyPress(Keys.ControlJ, "\n"))
-        else:
-            kept.append(key)
-    return kept
+def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
+    """The same text in parts, without an Enter that sends it; the last part is what is still being typed.
+
+    Messages in a row are one part, with a line break in place of each Enter; so is the line being typed after them.
+    """
+    parts: list[list[KeyPress]] = []
+    is_open = False
+    start = 0
+    while True:
+        line, text = _line_from(keys, start, is_shown=True)
+        end = start + line.keys if line else len(keys)
+        part = list(keys[start : end - 1] if line else keys[start:])
+        is_message = line_kind(text) == "message"
+        if part and is_open and is_message:
+            parts[-1] += [KeyPress(Keys.ControlJ, "\n"), *part]
+        elif part:
+            parts.append(part)
+        is_open = (is_open or bool(part)) and is_message
+        if line is None:
+            return parts if part else [*parts, []]
+        start = end
 
 
 def _line_from(keys: Sequence[KeyPress], start: int, *, is_shown: bool) -> tuple[SentLine | None, str]:

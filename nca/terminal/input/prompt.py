@@ -145,6 +145,7 @@ class Prompt:
         self._session.app.editing_mode = EditingMode.VI if self._settings.keys == "vi" else EditingMode.EMACS
         self._keyboard.forget_flush()
         self._has_stood = False
+        self.type_ahead.offer(is_filled=bool(default))
         reading = asyncio.ensure_future(
             self._session.prompt_async(
                 default=self._pastes.refold(default), handle_sigint=False, pre_run=self._note_standing

@@ -16,7 +16,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, PasteTimeoutParser
-from nca.terminal.input.line_editor import Typed, first_line, typed, without_enters
+from nca.terminal.input.line_editor import Typed, first_line, separated, typed
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
 from nca.terminal.interrupts import Interrupts
@@ -44,6 +44,7 @@ class TypeAhead:
         self._interrupts = interrupts
         self._modes = TerminalModes(keyboard.fileno())
         self._keys: list[KeyPress] = []
+        self._held: list[list[KeyPress]] = []
         self._parser = PasteTimeoutParser(self._keep)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._is_collecting = False
@@ -174,11 +175,31 @@ class TypeAhead:
         finally:
             self._question = None
 
-    def forget_enters(self) -> None:
-        """After an interrupt, leave what was typed in the prompt instead of sending it."""
-        keys = [*get_typeahead(self._keyboard), *self._keys]
+    def hold(self) -> int:
+        """After an interrupt or a failure, send none of what was typed: the next prompts offer it, a part each.
+
+        Returns how many parts are held. A line that is being typed is not: the rest of it goes to the next prompt.
+        """
+        *done, being_typed = separated([*get_typeahead(self._keyboard), *self._keys])
         self._keys.clear()
-        store_typeahead(self._keyboard, without_enters(keys))
+        self._held += done
+        store_typeahead(self._keyboard, being_typed)
+        return len(self._held)
+
+    def offer(self, *, is_filled: bool) -> None:
+        """The next prompt is about to read. Unless it `is_filled` already, it starts with what is held."""
+        if not self._held:
+            return
+        self.hold()
+        if not is_filled and not self.is_waiting:
+            store_typeahead(self._keyboard, self._held.pop(0))
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether keys wait for the next prompt."""
+        keys = get_typeahead(self._keyboard)
+        store_typeahead(self._keyboard, keys)
+        return bool(keys)
 
     def _read(self, descriptor: int) -> bool:
         """Read what has arrived. False at the end of the input."""

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from nca.context.retention import kept_in_words
 from nca.models.costs import money
 from nca.terminal.panels.context_chart import bar, chart, parts_of
 from nca.terminal.render.humanize import counted, percent
@@ -67,7 +68,7 @@ def context_panel(
         sections = _sections(stats, done, width, most=LISTED, is_all=True)
         picture = (bar(parts, width), chart(parts, stats.budget_tokens, width))
         return Group(head, *picture, *sections, *_next(stats), _commands())
-    foot = [*_next(stats), _suggestions(stats)]
+    foot = [*_next(stats), _suggestions(stats, can_undo=any(not record.undone for record in records))]
     room = max(FEWEST_ROWS, rows - AROUND_ROWS) - _height(Group(head, *foot), width) - 1
     parts = parts_of(stats, max(5, room - SECTION_ROWS))
     shown: list[RenderableType] = [head, bar(parts, width), chart(parts, stats.budget_tokens, width)]
@@ -143,19 +144,23 @@ def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
 def _savings(stats: ContextStats, done: Sequence[CompactionRecord]) -> str:
     """What the compactions saved, and what they kept."""
     # Each counts all that was ever stated, so the newest says what is left of it.
-    kept, total = next(((one.kept_facts, one.total_facts) for one in reversed(done) if one.total_facts), (0, 0))
-    facts = f" and kept {kept:,} of {total:,} facts" if total else ""
+    newest = next((one for one in reversed(done) if one.total_facts), None)
+    facts = f" and kept {_kept(newest)}" if newest else ""
     saved = sum(one.tokens_before - one.tokens_after for one in done)
     summary = next((item.id for item in stats.heaviest if item.label == "summary"), "")
-    originals = f" Show originals: /context expand {one_line(summary, 20)}" if summary else ""
-    return f"{counted(len(done), 'compaction')} saved {saved:,} tokens{facts}.{originals}"
+    reads = f" Read the summary: /context show {one_line(summary, 20)}" if summary else ""
+    return f"{counted(len(done), 'compaction')} saved {saved:,} tokens{facts}.{reads}"
+
+
+def _kept(record: CompactionRecord) -> str:
+    return one_line(kept_in_words(record.kept, record.kept_facts, record.total_facts))
 
 
 def _compactions(done: Sequence[CompactionRecord]) -> Table:
     whole, right = Column(no_wrap=True), Column(justify="right", no_wrap=True)
     table = new_table(whole, Column(no_wrap=True), right, Column(overflow="fold"), indent=2)
     for record in done[-LISTED:]:
-        facts = f"kept {record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
+        facts = f"kept {_kept(record)}" if record.total_facts else ""
         change = f"{record.tokens_before:,} → {record.tokens_after:,}"
         stages = one_line(", ".join(record.stages))
         table.add_row(one_line(record.id), one_line(record.trigger), change, Text(f"{stages}  {facts}", style="quiet"))
@@ -192,10 +197,11 @@ def _next(stats: ContextStats) -> Iterator[Text]:
         yield Text(f"Next: {one_line(stats.next_rung)}.", style="accent")
 
 
-def _suggestions(stats: ContextStats) -> Text:
+def _suggestions(stats: ContextStats, *, can_undo: bool) -> Text:
     """Commands to try, with the id of the largest message."""
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
-    words = (f"collapse {number}", f"pin {number}", f"compact from {number}", "undo", "all")
+    undo = ["undo"] if can_undo else []
+    words = (f"collapse {number}", f"pin {number}", f"compact from {number}", *undo, "all")
     return Text("Try: /context " + " · ".join(words), style="quiet")
 
 

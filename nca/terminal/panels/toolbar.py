@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 GAUGE_CELLS = 6
 USUAL_PERMISSION = "ask"
 """The default mode is dropped first in a narrow window. A mode that asks less must stay visible."""
+USUAL_AUTO = "on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class ToolbarStatus:
     """What the toolbar shows.
 
     permission  the mode, as `agent.permission` names it
+    auto        whether it compacts by itself, as `context.auto` names it
     activity    what is happening in the background
     is_high     the usage is at the compaction threshold, which the gauge's colour shows
     """
@@ -33,6 +35,7 @@ class ToolbarStatus:
     session: str = ""
     cost: float | None = None
     permission: str = ""
+    auto: str = USUAL_AUTO
     activity: str = ""
     is_high: bool = False
 
@@ -60,16 +63,17 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     activity = ("class:activity", one_line(status.activity, 40))
     mode = ("class:hint" if status.permission == "auto" else "", one_line(status.permission, 20))
     unusual = mode if status.permission != USUAL_PERMISSION else ("", "")
+    auto = ("class:hint", f"auto-compaction {status.auto}") if status.auto != USUAL_AUTO else ("", "")
     meter = (style, f"{gauge(status.usage_ratio)} {share}")
     whole = (style, f"{meter[1]}{tokens}")
     short_model = model.rpartition("/")[2]
     candidates = [
-        [("", model), whole, mode, ("", cost), ("", session), activity],
-        [("", model), whole, mode, ("", cost), activity],
-        [("", short_model), whole, mode, ("", cost), activity],
-        [("", short_model), whole, unusual, activity],
-        [whole, unusual, activity],
-        [whole, unusual],
+        [("", model), whole, mode, auto, ("", cost), ("", session), activity],
+        [("", model), whole, mode, auto, ("", cost), activity],
+        [("", short_model), whole, mode, auto, ("", cost), activity],
+        [("", short_model), whole, unusual, auto, activity],
+        [whole, unusual, auto, activity],
+        [whole, unusual, auto],
         [whole],
         [meter],
         [(style, share)],

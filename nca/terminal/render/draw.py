@@ -14,6 +14,7 @@ from rich.text import Text
 
 from nca.events import (
     ApprovalAsked,
+    ApprovalGiven,
     ContextCompaction,
     ErrorRaised,
     Event,
@@ -63,8 +64,10 @@ class Draw:
         self,
         screen: Screen,
         typed_ahead: TypedAhead | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.screen = screen
+        self._clock = clock
         self.recent = RecentCalls()
         self._typed_ahead = typed_ahead
         self._question: Text | None = None
@@ -115,6 +118,9 @@ class Draw:
                 self._on_compaction(event)
             case ApprovalAsked():
                 self._asked.add(event.call_id)
+            case ApprovalGiven():
+                # What the person took to answer is not the work's time.
+                self._status_since = self._clock()
             case MessageTaken():
                 self._line(f"› {event.text}", "none")
             case ErrorRaised():
@@ -262,14 +268,14 @@ class Draw:
     def _set_status(self, status: str, *, goes_on: bool = False) -> None:
         """Change the status. `goes_on`: the same work continues, so its time keeps counting."""
         if status != self._status:
-            self._status_since = self._status_since if goes_on else time.monotonic()
+            self._status_since = self._status_since if goes_on else self._clock()
             self._status = status
         if self._is_at_work:
             self._frame(only_when_due=True)
 
     def _frame(self, finished: list[RenderableType] | None = None, *, only_when_due: bool = False) -> None:
         """Print what is finished, and draw the tail if a frame is due."""
-        now = time.monotonic()
+        now = self._clock()
         is_due = now - self._last_frame >= FRAME_SECONDS
         if only_when_due and not is_due and not finished:
             return

@@ -19,6 +19,12 @@ from nca.terminal.render.sanitize import one_line
 
 TOOL_CHARS = 160
 ERROR_CHARS = 600
+IN_CHAT = {
+    "`nca sessions list`": "/sessions",
+    "`nca config show`": "/config all",
+    "nca models lists": "/model NAME suggests",
+}
+"""What the chat has in place of a shell command that an error advises."""
 
 
 def notice_line(event: Event) -> tuple[str, str] | None:
@@ -30,6 +36,8 @@ def notice_line(event: Event) -> tuple[str, str] | None:
             return message, "quiet"
         case RetryScheduled():
             return retry_line(event), "quiet"
+        case TurnFinished(reason="interrupted", is_empty=True):
+            return "Interrupted before an answer came.", "notice"
         case TurnFinished(reason="interrupted"):
             return "Interrupted. The answer so far is kept.", "notice"
         case TurnFinished(reason="max_steps"):
@@ -96,8 +104,11 @@ def retry_line(event: RetryScheduled) -> str:
 
 
 def error_line(error: NcaError) -> tuple[str, str]:
-    """An error's message and advice, each on one line."""
-    return one_line(error.message, ERROR_CHARS), one_line(error.advice, ERROR_CHARS)
+    """An error's message and advice, each on one line, with the chat's own commands."""
+    advice = error.advice
+    for shell, chat in IN_CHAT.items():
+        advice = advice.replace(shell, chat)
+    return one_line(error.message, ERROR_CHARS), one_line(advice, ERROR_CHARS)
 
 
 def _change(event: ContextCompaction) -> str:

@@ -58,6 +58,8 @@ class PlainDraw:
         self._is_thought_open = False
         self._running = RunningCalls()
         self._needs: dict[str, str] = {}
+        """What the calls need that the person is asked about."""
+        self._waited = 0.0
 
     @property
     def failure(self) -> Exception | None:
@@ -90,8 +92,10 @@ class PlainDraw:
                     self._aside(f"{label}: {event_lines.tool_finished_line(started, event, in_words=True)}")
             case ApprovalAsked():
                 self._needs[event.call_id] = event.needs
-            case ApprovalGiven(decision="unanswered"):
-                self._aside(event_lines.unanswered_line(event.name, self._needs.pop(event.call_id, "")))
+            case ApprovalGiven():
+                needs, self._waited = self._needs.pop(event.call_id, ""), 0.0
+                if event.decision == "unanswered":
+                    self._aside(event_lines.unanswered_line(event.name, needs))
             case MessageTaken():
                 self._aside(f"You: {event.text}")
             case ContextCompaction() if not event_lines.is_silent(event):
@@ -142,12 +146,12 @@ class PlainDraw:
             self._running.clear()
 
     async def _signs_of_life(self, label: str) -> None:
-        waited = 0.0
+        self._waited = 0.0
         while True:
             await asyncio.sleep(SIGN_OF_LIFE_SECONDS)
-            waited += SIGN_OF_LIFE_SECONDS
-            if not self._is_line_open:
-                self._aside(f"Still working after {duration(waited)}: {self._running.line() or label or 'busy'}.")
+            self._waited += SIGN_OF_LIFE_SECONDS
+            if not self._is_line_open and not self._needs:
+                self._aside(f"Still working after {duration(self._waited)}: {self._running.line() or label or 'busy'}.")
             self._notifier.look()
 
     def _ring(self, message: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.key_binding import KeyPress
 
 from nca.terminal.input.keyboard import PasteTimeoutParser
-from nca.terminal.input.line_editor import first_line, typed, without_enters
+from nca.terminal.input.line_editor import first_line, separated, typed
 from nca.terminal.input.pastes import FOLD_LINES
 from nca.terminal.input.prompt import fitted
 
@@ -19,6 +19,10 @@ def keys(text: str) -> list[KeyPress]:
     parser.feed(text)
     parser.flush()
     return pressed
+
+
+def parts(text: str) -> list[str]:
+    return [typed(part).open for part in separated(keys(text))]
 
 
 @pytest.mark.parametrize(
@@ -59,11 +63,21 @@ def test_what_is_shown() -> None:
 
 
 def test_after_an_interrupt_nothing_is_sent() -> None:
-    assert typed(without_enters(keys("first\rsecond\\\rline\x1b\rmore\rlast\r\r"))) == (
-        [],
-        "first\nsecond\nline\nmore\nlast",
-    )
-    assert without_enters(keys("\r\r")) == []
+    assert parts("first\rsecond\\\rline\x1b\rmore\rlast\r\r") == ["first\nsecond\nline\nmore\nlast", ""]
+    assert parts("\r\r") == [""]
+
+
+@pytest.mark.parametrize(
+    ("pressed", "expected"),
+    [
+        ("one\rtwo\rthr", ["one\ntwo\nthr"]),
+        ("one\r/tools\rtwo\r", ["one", "/tools", "two", ""]),
+        ("one\rtwo\r!ls\r\rexit\rthr", ["one\ntwo", "!ls", "exit", "thr"]),
+        ("//one\r/to", ["//one", "/to"]),
+    ],
+)
+def test_a_queued_command_is_a_line_by_itself(pressed: str, expected: list[str]) -> None:
+    assert parts(pressed) == expected
 
 
 def test_the_end_of_a_long_line_is_what_fits() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,9 +75,16 @@ RECORDS = [
 ]
 
 
-def drawn(stats: ContextStats, width: int, rows: int = 24, *, is_all: bool = False) -> list[str]:
+def drawn(
+    stats: ContextStats,
+    width: int,
+    rows: int = 24,
+    *,
+    records: Sequence[CompactionRecord] = RECORDS,
+    is_all: bool = False,
+) -> list[str]:
     console = plain_console({"COLUMNS": str(width)})
-    console.print(context_panel(stats, width, rows, records=RECORDS, is_all=is_all))
+    console.print(context_panel(stats, width, rows, records=records, is_all=is_all))
     assert isinstance(console.file, io.StringIO)
     said = console.file.getvalue()
     assert "\x1b" not in said
@@ -158,3 +167,11 @@ def test_more_than_the_budget_is_shown_as_it_is() -> None:
     lines = drawn(over, 80)
     assert lines[0].startswith("Context: 150% used")
     assert any("free" in line and line.split()[-2:] == ["0", "0%"] for line in lines)
+
+
+def test_what_is_advised_can_be_done() -> None:
+    assert "· undo ·" not in drawn(STATS, 100, records=())[-1]
+    assert "· undo ·" in drawn(STATS, 100)[-1]
+    undone = [msgspec.structs.replace(record, undone=True) for record in RECORDS]
+    assert "· undo ·" not in drawn(STATS, 100, records=undone)[-1]
+    assert "Read the summary: /context show " in " ".join(drawn(STATS, 200, 60))

@@ -11,6 +11,7 @@ import pytest
 from nca.config.schema import TerminalSettings
 from nca.events import (
     ApprovalAsked,
+    ApprovalGiven,
     ContextCompaction,
     ContextWarning,
     ErrorRaised,
@@ -35,9 +36,10 @@ class Seen:
 
     def __init__(self, *, show_reasoning: bool = False, columns: int = 100, rows: int = 40, typed: str = "") -> None:
         self.glass = Glass(columns, rows)
+        self.seconds = 1_000.0
         screen = Screen(self.glass)
         screen.console.size = (columns, rows)
-        self.draw = Draw(screen, Typed(typed))
+        self.draw = Draw(screen, Typed(typed), lambda: self.seconds)
         self.draw.apply(TerminalSettings(show_reasoning=show_reasoning))
 
     def lines(self, *events: Event) -> list[str]:
@@ -164,6 +166,8 @@ def test_retries_notices_and_ends() -> None:
         "",
         "Interrupted. The answer so far is kept. Ctrl-C again leaves.",
     ]
+    nothing = TurnFinished("interrupted", "", 1, 0.1, is_empty=True)
+    assert Seen().lines(nothing) == ["Interrupted before an answer came. Ctrl-C again leaves."]
 
 
 TASK = "task-0a1b2c3d/1"
@@ -215,6 +219,19 @@ def test_a_change_that_was_shown_before_is_not_shown_again() -> None:
     asked = ApprovalAsked("1", "edit_file", "write", "edit x.py", diff=DIFF)
     ended = ToolFinished("1", "edit_file", is_error=False, summary="+1 −1", seconds=0.1, diff=DIFF)
     assert Seen().lines(asked, ended) == ["• edit_file → +1 −1"]
+
+
+async def test_the_time_of_an_answer_to_a_question_is_not_the_call_s() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.lines(
+            ToolStarted("1", "shell", "{}", "$ make"), ApprovalAsked("1", "shell", "execute", "$ make", command="make")
+        )
+        seen.seconds += 60.0
+        seen.lines(ApprovalGiven("1", "shell", "once"))
+        seen.seconds += 3.0
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("$ make… 3 s" in line for line in seen.lines())
 
 
 async def test_an_answer_in_many_pieces_is_drawn_in_few_frames() -> None:
