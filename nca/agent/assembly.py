@@ -24,6 +24,7 @@ from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
 from nca.events import Listener
+from nca.file_history.history import FileHistory
 from nca.models.api_keys import known_secrets
 from nca.models.model import Model
 from nca.redact import Redactor
@@ -69,8 +70,23 @@ def assemble(
     prompts = ProjectPrompts(directory, has_skills=toolbox is None)
     outputs, files_read = store.outputs_folder(session.info.id), FilesRead()
     skills, subtasks = prompts.of(state.settings, state.facts).skills, Subtasks()
+    files = FileHistory(
+        store,
+        session.info.id,
+        directory,
+        head=lambda: state.history.head,
+        settings=lambda: state.settings.rewind,
+        emit=emit,
+    )
     tools = toolbox or own_toolbox(
-        state, directory, archive, outputs=outputs, files_read=files_read, skills=skills, subtasks=subtasks
+        state,
+        directory,
+        archive,
+        outputs=outputs,
+        files_read=files_read,
+        recorder=files,
+        skills=skills,
+        subtasks=subtasks,
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
@@ -90,6 +106,7 @@ def assemble(
         archive=archive,
         outputs=outputs,
         nested=NestedInstructions(directory),
+        files=files,
         user_input=user_input,
         emit=emit,
     )

@@ -37,6 +37,7 @@ class Conversation:
     memory     notes for later sessions
     servers    the MCP servers
     spending   what the session costs
+    files      what the session changed in the directory, and the way back
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Conversation:
         self._user_input, self._background = parts.user_input, parts.background
         self.context, self.memory, self.servers = parts.context, parts.memory, parts.servers
         self.approvals, self.spending, self.toolbox = self._parts.approvals, self._parts.spending, self._parts.toolbox
+        self.files = self._parts.files
 
     @classmethod
     def open(

@@ -16,6 +16,7 @@ from nca.agent.turn import Turn
 from nca.agent.user_input import NoInput, UserInput
 from nca.agent.window import Window
 from nca.events import Listener
+from nca.file_history.history import FileHistory
 from nca.redact import Redactor
 from nca.tools.toolbox import Toolbox
 
@@ -35,6 +36,7 @@ class Parts:
     archive: Archive
     outputs: Path | None
     nested: NestedInstructions
+    files: FileHistory
     user_input: UserInput | NoInput
     emit: Listener
 

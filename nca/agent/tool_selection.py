@@ -13,6 +13,7 @@ from nca.agent.state import SessionState
 from nca.config.paths import data_dir, user_config_file
 from nca.config.schema import AdmissionSettings
 from nca.context.budget import Budget
+from nca.file_history.recorder import Recorder
 from nca.models.catalog import ModelFacts
 from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.tool import server_of
@@ -35,6 +36,7 @@ def own_toolbox(
     *,
     outputs: Path | None,
     files_read: FilesRead,
+    recorder: Recorder,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
 ) -> Toolbox:
@@ -42,6 +44,7 @@ def own_toolbox(
 
     outputs     the folder for command output that is too large to show; None: it is not kept
     files_read  the files that the model has read
+    recorder    records the files that the tools change
     """
 
     def limits() -> AdmissionSettings:
@@ -66,6 +69,7 @@ def own_toolbox(
             ),
             files_read=files_read,
             skills=skills,
+            recorder=recorder,
             subtasks=subtasks,
         ),
     )

@@ -259,6 +259,17 @@ class ToolSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RewindSettings:
+    max_file_bytes: int = setting(
+        5_242_880,
+        whole(),
+        "Larger files are not stored, so a rewind cannot bring them back.",
+        unit="bytes",
+        user_only=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class McpSettings:
     wait_seconds: float = setting(
         15.0, number(0, 600), "How long a message waits for MCP servers that are still starting.", unit="seconds"
@@ -343,6 +354,7 @@ class Settings:
     agent: AgentSettings = table(AgentSettings, "The agent")
     permissions: PermissionSettings = table(PermissionSettings, "Rules for single tools, besides `agent.permission`")
     tools: ToolSettings = table(ToolSettings, "Shell commands that the model or you run")
+    rewind: RewindSettings = table(RewindSettings, "The record of changed files, for going back")
     mcp: McpSettings = table(McpSettings, "MCP servers (Model Context Protocol)")
     memory: MemorySettings = table(MemorySettings, "Notes that are kept across sessions")
     session: SessionSettings = table(SessionSettings, "Sessions on disk")

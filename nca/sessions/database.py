@@ -204,7 +204,7 @@ def fetch(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = (
 
 
 def mended_rows(connection: apsw.Connection, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
-    """The rows of a query whose text may be damaged. No table has a BLOB, so each one here is such a text."""
+    """The rows of a query whose text may be damaged. No query reads text beside a BLOB, so each is such a text."""
     try:
         names = [f"c{place}" for place, _ in enumerate(connection.execute(sql, bindings).description)]
     except apsw.ExecutionCompleteError:  # there are no rows
@@ -267,7 +267,9 @@ def prepare(connection: apsw.Connection) -> None:
     )
 
 
-def migrate(database: Database, migrations: Sequence[str] = schema.MIGRATIONS) -> Path | None:
+def migrate(
+    database: Database, migrations: Sequence[str] = schema.MIGRATIONS, application_id: int = schema.APPLICATION_ID
+) -> Path | None:
     """Migrate the schema to `len(migrations)` in one transaction. Returns the backup made before; None for a new file.
 
     Raises StoreError and leaves the file unchanged.
@@ -286,7 +288,7 @@ def migrate(database: Database, migrations: Sequence[str] = schema.MIGRATIONS) -
         broken = connection.execute("PRAGMA foreign_key_check").fetchall()
         if broken:
             raise faults.damaged(database.path, f"{len(broken)} rows refer to nothing")
-        connection.pragma("application_id", schema.APPLICATION_ID)
+        connection.pragma("application_id", application_id)
         connection.pragma("user_version", len(migrations))
     return backup
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +50,24 @@ _ENDINGS = ("", "-wal", "-shm")
 """A database is up to three files."""
 
 
+class Kind(NamedTuple):
+    """What a file is expected to be: the store of sessions, or the record of file changes.
+
+    recover  saves what can be read of a damaged file in a new one, and says what that is
+    """
+
+    application_id: int
+    migrations: tuple[str, ...]
+    recover: Callable[[Path, Database], str]
+
+
+def _recover_sessions(damaged: Path, fresh: Database) -> str:
+    return f"{recover_readable(damaged, fresh)} could be read and are kept in a new store"
+
+
+SESSIONS = Kind(schema.APPLICATION_ID, schema.MIGRATIONS, _recover_sessions)
+
+
 class Opened(NamedTuple):
     """An open database. `lock` tells other processes that it is in use; `notes` are for the person."""
 
@@ -57,32 +76,32 @@ class Opened(NamedTuple):
     notes: tuple[str, ...]
 
 
-def open_in_memory() -> Opened:
+def open_in_memory(kind: Kind = SESSIONS) -> Opened:
     database = Database(connect(None), None)
     prepare(database.connection)
-    migrate(database)
+    _migrate(database, kind)
     return Opened(database, None, ())
 
 
-def open_for_reading(path: Path) -> Opened:
+def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
     """Open without writing or locking. Raises StoreDamaged, StoreTooNew, StoreError."""
     _refuse_non_files(path)
     if _is_blank(path):
-        return open_in_memory()
-    _check_header(path)
+        return open_in_memory(kind)
+    _check_header(path, kind)
     with faults.explained(path):
         connection, is_immutable = connect_for_reading(path)
     database = Database(connection, path, is_read_only=True, is_immutable=is_immutable)
     try:
-        version = _check(database)
-        if version == len(schema.MIGRATIONS):
+        version = _check(database, kind)
+        if version == len(kind.migrations):
             return Opened(database, None, ())
         with faults.explained(path):
             copy = Database(connect(None), None)
             with copy.connection.backup("main", connection, "main") as backup:
                 backup.step()
         prepare(copy.connection)
-        migrate(copy)
+        _migrate(copy, kind)
     except BaseException:
         connection.close()
         raise
@@ -90,7 +109,7 @@ def open_for_reading(path: Path) -> Opened:
     return Opened(copy, None, ())
 
 
-def open_for_writing(path: Path) -> Opened:
+def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
     """Create what is missing and set aside what is damaged. Raises StoreTooNew, StoreError."""
     _refuse_non_files(path)
     with faults.explained(path):
@@ -102,7 +121,7 @@ def open_for_writing(path: Path) -> Opened:
         use = locks / f"{path.name}.use"
         alone = FileLock.acquire(use)
         lock = alone or FileLock.acquire(use, is_shared=True)
-        opened = _open_or_set_aside(path, is_alone=alone is not None)
+        opened = _open_or_set_aside(path, kind, is_alone=alone is not None)
         if alone is not None:
             alone.share()
         return Opened(opened[0], lock, opened[1])
@@ -114,40 +133,40 @@ def open_for_writing(path: Path) -> Opened:
         opening.release()
 
 
-def _open_or_set_aside(path: Path, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
+def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:
     # The new store is complete before the damaged one moves: until then, a kill or a full disk changes nothing.
     fresh = path.with_name(path.name + ".new")
     if is_alone and not path.exists() and size_of(fresh) > 0 and size_of(log_of(fresh)) == 0:
         # Killed between the two moves.
         _set_aside(path)
         note = f"{path} was damaged and has been set aside; what could be read is kept in a new store."
-        return _put_in_place(fresh, path), (note,)
+        return _put_in_place(fresh, path, kind), (note,)
     try:
-        return _open_existing(path, is_alone=is_alone), ()
+        return _open_existing(path, kind, is_alone=is_alone), ()
     except StoreDamaged as error:
         if not is_alone:
             # Another process still writes to this path.
             raise
         how = error.message
     _remove(fresh)
-    with closing(_open_existing(fresh, is_alone=True)) as database:
-        kept = recover_readable(path, database)
+    with closing(_open_existing(fresh, kind, is_alone=True)) as database:
+        kept = kind.recover(path, database)
     aside = _set_aside(path)
-    database = _put_in_place(fresh, path)
-    return database, (f"{how}. It was set aside as {aside.name}; {kept} could be read and are kept in a new store.",)
+    database = _put_in_place(fresh, path, kind)
+    return database, (f"{how}. It was set aside as {aside.name}; {kept}.",)
 
 
-def _put_in_place(fresh: Path, path: Path) -> Database:
+def _put_in_place(fresh: Path, path: Path, kind: Kind) -> Database:
     with faults.explained(path):
         fresh.rename(path)
-    return _open_existing(path, is_alone=True)
+    return _open_existing(path, kind, is_alone=True)
 
 
-def _open_existing(path: Path, *, is_alone: bool) -> Database:
+def _open_existing(path: Path, kind: Kind, *, is_alone: bool) -> Database:
     if _is_blank(path):
         _make_private_file(path)
     else:
-        _check_header(path)
+        _check_header(path, kind)
     if is_alone and suspicion_of(path).exists():
         # No check finds all that SQLite stumbles over: none looks into the words of a full-text index.
         raise faults.damaged(path, "a process that read it met damage")
@@ -157,15 +176,15 @@ def _open_existing(path: Path, *, is_alone: bool) -> Database:
         connection = connect(path)
     database = Database(connection, path)
     try:
-        _check(database)
+        _check(database, kind)
         if needs_check:
             _check_log(database, path)
         with faults.explained(path):
             prepare(connection)
         if needs_check:
             _check_pages(database)
-        migrate(database)
-        missing = _newest_schema() - _schema_of(database)
+        _migrate(database, kind)
+        missing = _newest_schema(kind) - _schema_of(database)
         if missing:
             raise faults.damaged(path, f"without its {min(kind + ' ' + name for kind, name, _ in missing)}")
     except BaseException:
@@ -200,28 +219,28 @@ def _make_private_file(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _check_header(path: Path) -> None:
+def _check_header(path: Path, kind: Kind) -> None:
     """Refuse a file that is no database or is truncated (SQLite 3.40 opened the latter without an error)."""
     with faults.explained(path, "read"), path.open("rb") as file:
         header = file.read(HEADER_BYTES)
         size = os.fstat(file.fileno()).st_size
     if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
         raise faults.damaged(path, "not a database")
-    if is_of(header, schema.APPLICATION_ID) and not is_sound(header):
+    if is_of(header, kind.application_id) and not is_sound(header):
         raise faults.damaged(path, "a wrong header")
     if size_of(log_of(path)) == 0 and size < bytes_expected(header):
         raise faults.damaged(path, "cut short")
 
 
-def _check(database: Database) -> int:
+def _check(database: Database, kind: Kind) -> int:
     """The schema's version, 0 for a new file. Raises StoreTooNew; StoreError for another program's database."""
     with faults.explained(database.path):
         application_id = database.connection.pragma("application_id")
         version = int(database.connection.pragma("user_version"))
         tables = database.connection.execute("SELECT count(*) FROM sqlite_schema").get
-    is_ours, newest = application_id == schema.APPLICATION_ID, len(schema.MIGRATIONS)
+    is_ours, newest = application_id == kind.application_id, len(kind.migrations)
     is_likely = is_ours and newest <= version <= newest + _NEWER_VERSIONS
-    if not is_likely and tables and _newest_schema() <= _schema_of(database):
+    if not is_likely and tables and _newest_schema(kind) <= _schema_of(database):
         raise faults.damaged(database.path, "a wrong header")
     if not is_ours and (application_id or version or tables):
         raise StoreError(
@@ -240,8 +259,8 @@ def _schema_of(database: Database) -> set[Row]:
     return set(database.rows("SELECT type, name, iif(name GLOB 'passages_*', NULL, sql) FROM sqlite_schema"))
 
 
-def _newest_schema() -> set[Row]:
-    with closing(open_in_memory().database) as database:
+def _newest_schema(kind: Kind) -> set[Row]:
+    with closing(open_in_memory(kind).database) as database:
         return _schema_of(database)
 
 
@@ -251,6 +270,10 @@ def _check_log(database: Database, path: Path) -> None:
         frames = read_frames(log_of(path), database.connection.pragma("page_size"))
     if frames.is_damaged:
         raise faults.damaged(path, "its write-ahead log has a wrong byte")
+
+
+def _migrate(database: Database, kind: Kind) -> None:
+    migrate(database, kind.migrations, kind.application_id)
 
 
 def _check_pages(database: Database) -> None:

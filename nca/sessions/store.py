@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from nca.errors import SessionLocked, SessionNotFound, StoreError
 from nca.messages import clean_text
 from nca.sessions import output_files, results, transfer
 from nca.sessions.database import Database, outputs_of
+from nca.sessions.file_records import FileRecords
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
 from nca.sessions.preview import SessionPreview, load_preview
@@ -36,6 +38,7 @@ class Store:
         self._database: Database = opened.database
         self._lock = opened.lock
         self._open: dict[str, FileLock | None] = {}
+        self._file_records: FileRecords | None = None
         self.path = path
         self.is_read_only = is_read_only
         self.notes: tuple[str, ...] = opened.notes
@@ -125,8 +128,18 @@ class Store:
             with self._database.transaction() as connection:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
             output_files.sweep(self._database, self.path)
+            if FileRecords.exist(self.path):
+                with suppress(StoreError):  # a damaged record of files keeps no session
+                    self.file_records.forget(session_id)
         finally:
             self._release(session_id)
+
+    @property
+    def file_records(self) -> FileRecords:
+        """What was recorded of files. It is opened when it is first asked for. Raises StoreTooNew, StoreError."""
+        if self._file_records is None:
+            self._file_records = FileRecords(self.path, is_read_only=self.is_read_only)
+        return self._file_records
 
     def outputs_folder(self, session_id: str) -> Path | None:
         """The folder of tool outputs that were too large for the context; None for a store in memory."""
@@ -213,6 +226,8 @@ class Store:
     def close(self) -> None:
         """Close the database and release every session that is still open."""
         try:
+            if self._file_records is not None:
+                self._file_records.close()
             self._database.close()
         finally:
             for session_id in tuple(self._open):

@@ -18,6 +18,7 @@ from nca.messages import ToolCall, clean_text
 from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
 
 if TYPE_CHECKING:
+    from nca.file_history.recorder import Recorder
     from nca.tools.files.read_files import FilesRead
     from nca.tools.recall import Archive
     from nca.tools.shell.runner import CommandRunner
@@ -146,6 +147,7 @@ class ToolContext:
     runner         runs commands; without it there is no shell
     files_read     the files that the model has read; None: none yet
     skills         the skills that can be read; without any there is no skill tool
+    recorder       records what is changed; without it nothing is
     subtasks       answers the questions of the task tool; without it there is no task tool
     """
 
@@ -158,6 +160,7 @@ class ToolContext:
     runner: CommandRunner | None = None
     files_read: FilesRead | None = None
     skills: Sequence[SkillFile] = ()
+    recorder: Recorder | None = None
     subtasks: Subtasks | None = None
 
 
@@ -184,8 +187,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     workspace = Workspace(root, context.protected, context.readable, files_read.attached)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
-        EditFile(workspace, files_read),
-        WriteFile(workspace, files_read),
+        EditFile(workspace, files_read, context.recorder),
+        WriteFile(workspace, files_read, context.recorder),
         Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),
         Glob(workspace),
         ListDirectory(workspace),

@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 
-from nca.tools.files.safe_open import Folder
+from nca.safe_open import Folder
 
 
 def write_file(folder: Folder, name: str, data: bytes, before: os.stat_result | None) -> None:

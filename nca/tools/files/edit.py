@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from nca.file_history.diffs import counts, has_unseen, unified
+from nca.file_history.recorder import Recorder
 from nca.messages import clean_text
 from nca.redact import REDACTED
 from nca.tools.files.atomic import write_file
-from nca.tools.files.diffs import counts, has_unseen, unified
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, is_binary
@@ -53,9 +54,10 @@ class _ChangingTool(TypedTool):
     _plan: Callable[..., Change]
     """Compute the change from the arguments of the call; nothing is written. Raises ToolError."""
 
-    def __init__(self, workspace: Workspace, files_read: FilesRead) -> None:
+    def __init__(self, workspace: Workspace, files_read: FilesRead, recorder: Recorder | None = None) -> None:
         self._workspace = workspace
         self._files_read = files_read
+        self._recorder = recorder or Recorder()
         # Calls of one step may run in parallel, but not two edits of one file.
         self._lock = threading.Lock()
 
@@ -91,7 +93,10 @@ class _ChangingTool(TypedTool):
             _check_redacted(change)
             data = (change.before or TextFile("")).encode(change.after)
             try:
-                with self._workspace.folder(change.path.parent, create=True) as folder:
+                with (
+                    self._recorder.edit(change.path, data, self.name),
+                    self._workspace.folder(change.path.parent, create=True) as folder,
+                ):
                     if change.facts is not None and _changed(change.facts, folder.stat(change.path.name)):
                         raise ToolError(f"{change.name} has changed just now; read it again")
                     write_file(folder, change.path.name, data, change.facts)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar
 
 from nca.config.schema import AdmissionSettings
+from nca.safe_open import Folder
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem, image_size
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
-from nca.tools.files.safe_open import Folder
 from nca.tools.files.text_file import is_binary
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool

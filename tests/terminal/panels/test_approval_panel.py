@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from nca.events import ApprovalAsked
+from nca.file_history.diffs import unified
 from nca.terminal.panels.approval_panel import PART_LINES, PIECE_CHARS, ApprovalPanel
 from nca.terminal.render.theme import plain_console
-from nca.tools.files.diffs import unified
 from nca.tools.files.edit import EditFile, WriteFile
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace

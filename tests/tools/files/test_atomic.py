@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from nca.safe_open import open_folder
 from nca.tools.files.atomic import write_file
-from nca.tools.files.safe_open import open_folder
 
 KILLS = 30
 SIZE = 4 << 20
 _WRITER = """
 import sys
 from nca.tools.files.atomic import write_file
-from nca.tools.files.safe_open import open_folder
+from nca.safe_open import open_folder
 root, size = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 with open_folder(root, []) as folder:

@@ -20,12 +20,12 @@ _BESIDE = "\0"
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
-def unified(before: str | None, after: str, name: str) -> str:
-    """The diff from `before` (None: the file is new) to `after`; "" if they are the same.
+def unified(before: str | None, after: str | None, name: str) -> str:
+    """The diff from `before` (None: the file is new) to `after` (None: it is deleted); "" if they are the same.
 
     Tabs stay, and carriage returns at the ends of lines.
     """
-    return _unified(None if before is None else _visible(before), _visible(after), name)
+    return _unified(None if before is None else _visible(before), None if after is None else _visible(after), name)
 
 
 def has_unseen(diff: str) -> bool:
@@ -37,14 +37,17 @@ def _visible(text: str) -> str:
     return _BARE_RETURN.sub("⟨U+000D⟩", unambiguous(text, kept="\n\t\r"))
 
 
-def _unified(before: str | None, after: str, name: str) -> str:
+def _unified(before: str | None, after: str | None, name: str) -> str:
     if before == after:
         return ""
-    old, new = _lines(before or ""), _lines(after)
+    old, new = _lines(before or ""), _lines(after or "")
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
     middle = max(len(old), len(new)) - head - tail
-    title = ["--- /dev/null" if before is None else f"--- a/{name}", f"+++ b/{name}"]
+    title = [
+        "--- /dev/null" if before is None else f"--- a/{name}",
+        "+++ /dev/null" if after is None else f"+++ b/{name}",
+    ]
     if middle > MAX_COMPARED_LINES:
         return "\n".join([*title, *_one_hunk(old, new, head, tail)])
     first = max(0, head - CONTEXT_LINES)

@@ -1,0 +1,92 @@
+"""What is at a path of the workspace now. No link is followed, neither by the path nor by the folders above it."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from pathlib import Path, PurePosixPath
+
+from nca.safe_open import Folder, open_folder
+from nca.sessions.file_states import ABSENT, FileState
+
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""A folder above is missing, is a file, or is a link: whatever it leads to is another place."""
+
+
+def look(root: Path, path: str, most_bytes: int) -> tuple[FileState, bytes]:
+    """The state of a path below the root, and its content or a link's target; see `look_in`."""
+    where = PurePosixPath(path)
+    try:
+        with open_folder(str(root), where.parent.parts) as folder:
+            return look_in(folder, where.name, most_bytes)
+    except OSError as error:
+        return _failed(error), b""
+
+
+def look_in(folder: Folder, name: str, most_bytes: int) -> tuple[FileState, bytes]:
+    """The state of an entry of an open folder, and its content; b"" if that cannot be stored: `why` says so then."""
+    try:
+        status = folder.stat(name)
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISDIR(status.st_mode):
+            return FileState("folder", mode=mode), b""
+        if stat.S_ISLNK(status.st_mode):
+            target = os.fsencode(os.readlink(name, dir_fd=folder.handle))
+            return FileState("link", _sha256(target), 0, len(target)), target
+    except OSError as error:
+        return _failed(error), b""
+    if not stat.S_ISREG(status.st_mode):
+        return FileState("other", why="not an ordinary file"), b""
+    if status.st_size > most_bytes:
+        return _too_large(mode, status.st_size, most_bytes), b""
+    try:
+        with os.fdopen(folder.open(name), "rb") as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        return ABSENT if error.errno in _GONE else FileState("file", "", mode, status.st_size, why), b""
+    return state_of(content, mode, most_bytes), content if len(content) <= most_bytes else b""
+
+
+def state_of(content: bytes, mode: int, most_bytes: int) -> FileState:
+    """The state of a file with this content."""
+    if len(content) > most_bytes:
+        return _too_large(mode, len(content), most_bytes)
+    return FileState("file", _sha256(content), mode, len(content))
+
+
+def has_other_names(root: Path, path: str) -> bool:
+    """Whether a file has hard links: to replace it would part it from its other names."""
+    where = PurePosixPath(path)
+    try:
+        with open_folder(str(root), where.parent.parts) as folder:
+            status = folder.stat(where.name)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+
+
+def missing_folders(root: Path, path: str) -> list[str]:
+    """The folders above a path that are not there, the outermost first."""
+    missing: list[str] = []
+    for above in PurePosixPath(path).parents:
+        if str(above) == "." or look(root, str(above), 0)[0].kind != "absent":
+            break
+        missing.insert(0, str(above))
+    return missing
+
+
+def _too_large(mode: int, size: int, most_bytes: int) -> FileState:
+    return FileState("file", "", mode, size, f"larger than {most_bytes / (1 << 20):.3g} MiB")
+
+
+def _failed(error: OSError) -> FileState:
+    if error.errno in _GONE:
+        return ABSENT
+    return FileState("other", why=(error.strerror or str(error)).lower())
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

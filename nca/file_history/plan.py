@@ -1,0 +1,86 @@
+"""What a rewind will do, file by file, before it does anything.
+
+A file is touched only if it holds what this session last left there, and nobody else changed it in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+
+from nca.file_history.changes import FileChange, Read
+from nca.file_history.disk import has_other_names, look
+from nca.sessions.file_states import Change, FileState
+
+
+@dataclass(frozen=True)
+class PlannedChange(FileChange):
+    """From what is there now, `before`, to what will be there, `after`. `reason`: why it is left as it is, or ""."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RewindPlan:
+    """Each tuple is ordered by path.
+
+    restored    files that get an earlier content, mode or link target; also those that are gone now
+    deleted     files that were not there
+    left        files that someone else changed; `apply` can be told to take the older state of those too
+    not_stored  files whose content, earlier or present, is not stored: a rewind could not be taken back
+    folders     folders that are made again, or removed if nothing is left in them
+    """
+
+    restored: tuple[PlannedChange, ...] = ()
+    deleted: tuple[PlannedChange, ...] = ()
+    left: tuple[PlannedChange, ...] = ()
+    not_stored: tuple[PlannedChange, ...] = ()
+    folders: tuple[PlannedChange, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all is as it was then."""
+        return not (self.restored or self.deleted or self.left or self.not_stored or self.folders)
+
+    def diff(self) -> str:
+        """What will be changed, as one unified diff. Raises StoreError."""
+        return "\n".join(one.diff() for one in sorted((*self.restored, *self.deleted), key=lambda one: one.path))
+
+
+def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: int) -> RewindPlan:
+    """The plan that takes back all changes in the journal."""
+    found: dict[str, list[PlannedChange]] = {}
+    by_path = sorted(journal, key=lambda one: (one.path, one.number))
+    for path, group in groupby(by_path, key=lambda one: one.path):
+        changes = list(group)
+        target = changes[0].before
+        now, content = look(root, path, most_bytes)
+        if now.is_same(target):
+            continue
+        kind, reason = _verdict(root, now, target, changes)
+
+        def read_here(state: FileState, now: FileState = now, content: bytes = content) -> bytes:
+            return content if state.is_same(now) else read(state)
+
+        is_mixed = any(one.is_mixed for one in changes)
+        found.setdefault(kind, []).append(PlannedChange(path, now, target, is_mixed, read_here, reason))
+    return RewindPlan(**{kind: tuple(changes) for kind, changes in found.items()})
+
+
+def _verdict(root: Path, now: FileState, target: FileState, changes: Sequence[Change]) -> tuple[str, str]:
+    """In which tuple of the plan the path is, and why."""
+    if unstored := target.why or now.why:
+        return "not_stored", unstored
+    if {now.kind, target.kind} <= {"folder", "absent"}:
+        return "folders", ""
+    if not now.is_same(changes[-1].after):
+        return "left", "changed since, and not by this session"
+    if not all(one.after.is_same(next_one.before) for one, next_one in pairwise(changes)):
+        return "left", "changed in between, and not by this session"
+    if any(one.is_mixed for one in changes):
+        return "left", "somebody else may have changed it at the same time"
+    if has_other_names(root, changes[0].path):
+        return "left", "it has hard links, which would be parted"
+    return ("deleted" if target.kind == "absent" else "restored"), ""

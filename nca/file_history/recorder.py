@@ -1,0 +1,27 @@
+"""What tools that change files say to the record. This one records nothing; `FileHistory` does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class Command:
+    """A command while it is recorded. It is marked if some of its processes run on when it has ended."""
+
+    runs_on: bool = False
+
+
+class Recorder:
+    @contextmanager
+    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
+        """Around the writing of `content` to a file of the workspace. Blocks, so call it in a thread."""
+        yield
+
+    @asynccontextmanager
+    async def command(self, tool: str) -> AsyncIterator[Command]:
+        """Around whatever may change any file of the workspace."""
+        yield Command()

@@ -1,0 +1,221 @@
+"""What is recorded of one session's files in one workspace: the journal, the contents, and the files as last seen.
+
+A content is stored in the transaction that first refers to it, so no other process can remove it in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from nca.errors import StoreDamaged
+from nca.sessions.database import Database
+from nca.sessions.file_states import Change, FileState, Known, pack, unpack
+
+_FASTEST = 1
+"""zlib's level. Sources come out as small as with zstd at its level 1; it takes three times as long, 8 ms a MB."""
+
+Contents = Mapping[str, bytes]
+"""Contents by their SHA-256 in hexadecimal."""
+_Seen = Mapping[str, Known | None]
+
+
+class _Body(msgspec.Struct, frozen=True, array_like=True):
+    """What one field of the journal holds of a change."""
+
+    actor: str
+    before: FileState
+    after: FileState
+    is_mixed: bool
+
+
+class Running(NamedTuple):
+    """A command that runs, or ran when its nca was killed."""
+
+    number: int
+    seq: int
+    actor: str
+
+
+class FileRecord:
+    """Each call that writes is one transaction, durable on return. All raise StoreError."""
+
+    def __init__(self, database: Database, session_id: str, root: bytes) -> None:
+        self._database = database
+        self._session, self._root = session_id, root
+        row = database.row(
+            "SELECT uses.number, workspace FROM uses JOIN workspaces w ON w.number = workspace"
+            " WHERE session = ? AND root = ?",
+            (session_id, root),
+        )
+        self._use, self._workspace = row or (0, 0)
+
+    def known(self) -> dict[str, Known]:
+        """The files of the workspace as any session saw them last."""
+        rows = self._database.rows(
+            "SELECT path, body FROM known WHERE workspace = (SELECT number FROM workspaces WHERE root = ?)",
+            (self._root,),
+        )
+        return {os.fsdecode(path): unpack(body, Known, "a file's last state") for path, body in rows}
+
+    def stored_bytes(self) -> int:
+        """The room that the contents of this workspace take."""
+        row = self._database.row(
+            "SELECT coalesce(sum(packed_bytes), 0) FROM contents WHERE workspace = ?", (self._workspace,)
+        )
+        return int(row[0]) if row else 0
+
+    def content(self, state: FileState) -> bytes:
+        """A file's content, or a link's target. Raises StoreDamaged if it is not what was stored."""
+        row = self._database.row("SELECT packed FROM contents WHERE sha256 = ?", (bytes.fromhex(state.sha256),))
+        try:
+            raw = zlib.decompress(row[0]) if row else b""
+        except zlib.error:
+            raw = b""
+        if hashlib.sha256(raw).hexdigest() != state.sha256:
+            raise StoreDamaged(f"the stored content {state.sha256[:12]} is damaged or missing")
+        return raw
+
+    def changes(self, *, first: int = 0, seq: int = 0) -> list[Change]:
+        """The journal in order: from the change numbered `first`, and from message `seq` on."""
+        rows = self._database.rows(
+            "SELECT path, body, is_done, rewind, number, seq FROM changes"
+            " WHERE use = ? AND number >= ? AND seq >= ? ORDER BY number",
+            (self._use, first, seq),
+        )
+        return [_change(*row) for row in rows]
+
+    def see(self, seen: _Seen, contents: Contents, changes: Sequence[Change] = ()) -> None:
+        """Take note of paths as they are now (None: gone), and of changes that a command made to them."""
+        with self._database.transaction() as connection:
+            self._join(connection)
+            store = _Store(connection, self._workspace, contents)
+            for path, known in seen.items():
+                key = self._workspace, os.fsencode(path)
+                if known is None:
+                    connection.execute("DELETE FROM known WHERE workspace = ? AND path = ?", key)
+                else:
+                    connection.execute(
+                        "INSERT OR REPLACE INTO known VALUES (?, ?, ?, ?)",
+                        (*key, pack(known), store.number(known.state)),
+                    )
+            self._insert(connection, store, changes)
+
+    def begin(self, changes: Sequence[Change], contents: Contents) -> list[Change]:
+        """Record changes before they are made. Returns them with their numbers."""
+        with self._database.transaction() as connection:
+            self._join(connection)
+            return self._begin(connection, changes, contents, None)
+
+    def begin_rewind(self, changes: Sequence[Change], contents: Contents) -> tuple[int, list[Change]]:
+        """As `begin`, for a rewind. Also returns its number."""
+        with self._database.transaction() as connection:
+            self._join(connection)
+            last = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'").get
+            connection.execute("INSERT INTO rewinds (use, first) VALUES (?, ?)", (self._use, last + 1))
+            rewind = connection.last_insert_rowid()
+            return rewind, self._begin(connection, changes, contents, rewind)
+
+    def finish(self, done: Iterable[Change], dropped: Iterable[Change] = ()) -> None:
+        """Mark changes as done, with what is there now; remove those that were not made after all."""
+        with self._database.transaction() as connection:
+            for one in done:
+                connection.execute(
+                    "UPDATE changes SET is_done = 1, body = ? WHERE number = ?", (_body(one), one.number)
+                )
+            for one in dropped:
+                connection.execute("DELETE FROM changes WHERE number = ?", (one.number,))
+
+    def first_of_rewind(self, number: int) -> int | None:
+        """The first change of a rewind; None if this session has no such rewind."""
+        row = self._database.row("SELECT first FROM rewinds WHERE use = ? AND number = ?", (self._use, number))
+        return row[0] if row else None
+
+    def begin_command(self, seq: int, actor: str) -> Running:
+        """Record that a command runs, so that its changes are known as such even if nca is killed."""
+        with self._database.transaction() as connection:
+            self._join(connection)
+            connection.execute(
+                "INSERT INTO commands (use, seq, actor) VALUES (?, ?, ?)", (self._use, seq, actor.encode())
+            )
+            return Running(connection.last_insert_rowid(), seq, actor)
+
+    def commands(self) -> list[tuple[str, Running]]:
+        """The commands that run in the workspace, or ran when their nca was killed, each with its session's id."""
+        rows = self._database.rows(
+            "SELECT session, c.number, seq, CAST(actor AS TEXT) FROM commands c JOIN uses ON uses.number = use"
+            " JOIN workspaces w ON w.number = workspace WHERE root = ? ORDER BY c.number",
+            (self._root,),
+        )
+        return [(session, Running(number, seq, actor)) for session, number, seq, actor in rows]
+
+    def end_command(self, command: Running) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM commands WHERE number = ?", (command.number,))
+
+    def _join(self, connection: apsw.Connection) -> None:
+        """Make sure that the session's and the workspace's rows exist; the session may have been removed meanwhile."""
+        connection.execute("INSERT INTO workspaces (root) VALUES (?) ON CONFLICT DO NOTHING", (self._root,))
+        self._workspace = connection.execute("SELECT number FROM workspaces WHERE root = ?", (self._root,)).get
+        key = self._session, self._workspace
+        connection.execute("INSERT INTO uses (session, workspace) VALUES (?, ?) ON CONFLICT DO NOTHING", key)
+        self._use = connection.execute("SELECT number FROM uses WHERE session = ? AND workspace = ?", key).get
+
+    def _begin(
+        self, connection: apsw.Connection, changes: Sequence[Change], contents: Contents, rewind: int | None
+    ) -> list[Change]:
+        begun = [msgspec.structs.replace(one, is_done=False, rewind=rewind) for one in changes]
+        return self._insert(connection, _Store(connection, self._workspace, contents), begun)
+
+    def _insert(self, connection: apsw.Connection, store: _Store, changes: Sequence[Change]) -> list[Change]:
+        inserted = []
+        for one in changes:
+            connection.execute(
+                "INSERT INTO changes (use, seq, path, body, is_done, rewind, before_content, after_content)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(self._use, one.seq, os.fsencode(one.path), _body(one), one.is_done, one.rewind),
+                    *(store.number(one.before), store.number(one.after)),
+                ),
+            )
+            inserted.append(msgspec.structs.replace(one, number=connection.last_insert_rowid()))
+        return inserted
+
+
+class _Store:
+    """Stores contents once each, within one transaction."""
+
+    def __init__(self, connection: apsw.Connection, workspace: int, contents: Contents) -> None:
+        self._connection, self._workspace, self._contents = connection, workspace, contents
+
+    def number(self, state: FileState) -> int | None:
+        """The row of a state's content; None if the state has none. Raises StoreDamaged if it was never stored."""
+        if not state.sha256:
+            return None
+        digest = bytes.fromhex(state.sha256)
+        number = self._connection.execute("SELECT number FROM contents WHERE sha256 = ?", (digest,)).get
+        if number is not None:
+            return int(number)
+        if state.sha256 not in self._contents:
+            raise StoreDamaged(f"the stored content {state.sha256[:12]} is missing")
+        packed = zlib.compress(self._contents[state.sha256], _FASTEST)
+        self._connection.execute(
+            "INSERT INTO contents (sha256, workspace, packed_bytes, packed) VALUES (?, ?, ?, ?)",
+            (digest, self._workspace, len(packed), packed),
+        )
+        return self._connection.last_insert_rowid()
+
+
+def _body(change: Change) -> bytes:
+    return pack(_Body(change.actor, change.before, change.after, change.is_mixed))
+
+
+def _change(path: bytes, body: bytes, is_done: int, rewind: int | None, number: int, seq: int) -> Change:
+    one = unpack(body, _Body, "a change of a file")
+    return Change(os.fsdecode(path), one.actor, one.before, one.after, one.is_mixed, bool(is_done), rewind, number, seq)

@@ -1,0 +1,90 @@
+"""The database of file changes, `files.db` beside the sessions: opening it, and removing what no session needs.
+
+If it is damaged it is set aside, and every chat goes on without what it held.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from nca.sessions.database import Database
+from nca.sessions.file_record import FileRecord
+from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
+
+_MIGRATIONS = tuple(
+    Path(__file__).with_name("migrations").joinpath(name).read_text(encoding="utf-8") for name in ("files_1.sql",)
+)
+_NAME = "files.db"
+_ROWS_AT_ONCE = 500
+"""Rows that one transaction removes, so that no other process waits long for its own."""
+_UNUSED = (
+    "NOT EXISTS (SELECT 1 FROM known WHERE content = contents.number)"
+    " AND NOT EXISTS (SELECT 1 FROM changes WHERE before_content = contents.number)"
+    " AND NOT EXISTS (SELECT 1 FROM changes WHERE after_content = contents.number)"
+)
+
+
+def _recover_nothing(damaged: Path, fresh: Database) -> str:
+    return "changes to files before now cannot be taken back"
+
+
+_KIND = Kind(0x6E63660A, _MIGRATIONS, _recover_nothing)
+"""`ncf` and a newline."""
+
+
+class FileRecords:
+    """The records of all sessions. `notes` tell the person about its opening."""
+
+    def __init__(self, store: Path | None, *, is_read_only: bool) -> None:
+        """store: the sessions' database; None: in memory. Raises StoreTooNew, StoreDamaged, StoreError."""
+        self.path = store.with_name(_NAME) if store else None
+        if self.path is None:
+            opened = open_in_memory(_KIND)
+        else:
+            opened = (open_for_reading if is_read_only else open_for_writing)(self.path, _KIND)
+        self._database, self._lock, self.notes = opened
+
+    @staticmethod
+    def exist(store: Path | None) -> bool:
+        """Whether anything was ever recorded beside this store."""
+        return store is not None and store.with_name(_NAME).exists()
+
+    def of(self, session_id: str, root: Path) -> FileRecord:
+        """The record of a session in a workspace, whose root is a real path; one without rows if it has none."""
+        return FileRecord(self._database, session_id, os.fsencode(root))
+
+    def forget(self, session_id: str) -> None:
+        """Remove what was recorded for a session, and the contents that no other one needs."""
+        uses = "SELECT number FROM uses WHERE session = ?1"
+        self._delete_in_steps("changes", f"use IN ({uses})", session_id)
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM uses WHERE session = ?", (session_id,))
+        for (root,) in self._database.rows(
+            "SELECT number FROM workspaces w WHERE NOT EXISTS (SELECT 1 FROM uses WHERE workspace = w.number)"
+        ):
+            with self._database.transaction() as connection:
+                connection.execute(
+                    "DELETE FROM workspaces WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE workspace = ?1)",
+                    (root,),
+                )
+        self.collect()
+
+    def collect(self) -> None:
+        """Remove the contents that nothing refers to."""
+        self._delete_in_steps("contents", _UNUSED)
+
+    def close(self) -> None:
+        try:
+            self._database.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def _delete_in_steps(self, table: str, condition: str, *bindings: str) -> None:
+        """Delete rows by their number, a few in each transaction. What has come into use meanwhile stays."""
+        found = [number for (number,) in self._database.rows(f"SELECT number FROM {table} WHERE {condition}", bindings)]  # noqa: S608
+        for first in range(0, len(found), _ROWS_AT_ONCE):
+            numbers = ", ".join(map(str, found[first : first + _ROWS_AT_ONCE]))
+            with self._database.transaction() as connection:
+                connection.execute(f"DELETE FROM {table} WHERE number IN ({numbers}) AND {condition}", bindings)  # noqa: S608

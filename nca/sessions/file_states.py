@@ -1,0 +1,78 @@
+"""What a path of a workspace holds, and how that changed."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from nca.errors import StoreDamaged
+
+Signature = tuple[int, int, int, int, int]
+"""Size, time of change in ns, time of change of the status in ns, inode, mode: one of them differs after a change."""
+
+T = TypeVar("T")
+
+
+class FileState(msgspec.Struct, frozen=True, array_like=True):
+    """What is at a path. The default: nothing.
+
+    sha256  of the content, or of a link's target; "" if it is not stored
+    mode    the permission bits of a file or folder
+    why     why the content is not stored, such as "larger than 5 MiB"; "" if it is
+    """
+
+    kind: Literal["absent", "file", "link", "folder", "other"] = "absent"
+    sha256: str = ""
+    mode: int = 0
+    size: int = 0
+    why: str = ""
+
+    def is_same(self, other: FileState) -> bool:
+        return (self.kind, self.sha256, self.mode, self.size) == (other.kind, other.sha256, other.mode, other.size)
+
+
+ABSENT = FileState()
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """A path as it was last seen.
+
+    is_settled  it had not changed for a while then: as long as the signature stays, so does the content
+    """
+
+    state: FileState
+    signature: Signature
+    is_settled: bool
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of one path.
+
+    actor     the tool that made it, or `rewind`
+    is_mixed  somebody else may have had a part in it
+    number    its place in the journal; 0: not recorded yet
+    seq       the newest message of the log when it began
+    """
+
+    path: str
+    actor: str
+    before: FileState
+    after: FileState
+    is_mixed: bool = False
+    is_done: bool = True
+    rewind: int | None = None
+    number: int = 0
+    seq: int = 0
+
+
+def pack(value: object) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def unpack(raw: bytes, kind: type[T], what: str) -> T:
+    """Raises StoreDamaged, which names `what` was read."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, UnicodeError, TypeError) as error:
+        raise StoreDamaged(f"{what} cannot be read: {error}") from error

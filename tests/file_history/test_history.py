@@ -1,0 +1,120 @@
+"""Edits are recorded before they are made, and taken back without touching what anyone else did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.config.schema import RewindSettings
+from nca.errors import UsageError
+from nca.events import Event
+from nca.file_history.history import FileHistory
+from nca.file_history.plan import PlannedChange
+from nca.sessions.store import Store
+
+
+class Room:
+    """A session in a folder. `head` is the newest message."""
+
+    def __init__(self, root: Path, store: Store, session_id: str = "") -> None:
+        self.root, self.head, self.events = root, 0, list[Event]()
+        root.mkdir(exist_ok=True)
+        self.session_id = session_id or store.create(directory=str(root), model="m").info.id
+        self.history = FileHistory(
+            store,
+            self.session_id,
+            root,
+            head=lambda: self.head,
+            settings=RewindSettings,
+            emit=self.events.append,
+        )
+
+    def edit(self, name: str, text: str) -> None:
+        """As the tools do."""
+        self.head += 1
+        path, content = self.root / name, text.encode()
+        with self.history.edit(path, content, "write_file"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+    def texts(self) -> dict[str, str]:
+        return {str(one.relative_to(self.root)): one.read_text() for one in self.root.rglob("*") if one.is_file()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "home" / "sessions.db") as store:
+        yield store
+
+
+@pytest.fixture
+def room(tmp_path: Path, store: Store) -> Room:
+    return Room(tmp_path / "work", store)
+
+
+def paths(changes: tuple[PlannedChange, ...]) -> list[str]:
+    return [one.path for one in changes]
+
+
+def test_edits_are_taken_back_and_forth(room: Room) -> None:
+    (room.root / "a").write_text("one\n")
+    room.edit("a", "one\ntwo\n")
+    room.edit("new/b", "b\n")
+    room.edit("a", "two\n")
+    after = room.texts()
+    changes = room.history.changed_since(0)
+    assert [(one.path, one.added, one.removed) for one in changes] == [("a", 1, 1), ("new/b", 1, 0)]
+
+    plan = room.history.plan(1)
+    assert (paths(plan.restored), paths(plan.deleted)) == (["a"], ["new/b"])
+    assert "-two\n+one" in plan.diff()
+    outcome = room.history.apply(plan)
+    assert (paths(outcome.restored), paths(outcome.deleted)) == (["a"], ["new/b"])
+    assert room.texts() == {"a": "one\n"}
+    assert not (room.root / "new").exists()
+    assert room.history.changed_since(0) == ()
+
+    room.history.apply(room.history.plan_back(outcome.id))
+    assert room.texts() == after
+    room.history.apply(room.history.plan(3))
+    assert room.texts() == {"a": "one\ntwo\n", "new/b": "b\n"}
+
+
+def test_what_someone_else_changed_is_left_unless_it_is_taken(room: Room) -> None:
+    room.edit("since", "nca")
+    room.edit("between", "nca")
+    (room.root / "between").write_text("mine")
+    room.edit("between", "nca again")
+    room.edit("own", "nca")
+    (room.root / "since").write_text("mine")
+
+    plan = room.history.plan(0)
+    assert (paths(plan.left), paths(plan.deleted)) == (["between", "since"], ["own"])
+    room.history.apply(plan)
+    assert room.texts() == {"since": "mine", "between": "nca again"}
+
+    outcome = room.history.apply(room.history.plan(0), take=["since"])
+    assert room.texts() == {"between": "nca again"}
+    room.history.apply(room.history.plan_back(outcome.id))
+    assert room.texts() == {"since": "mine", "between": "nca again"}
+
+
+def test_what_changes_after_the_plan_is_left(room: Room) -> None:
+    room.edit("a", "nca")
+    plan = room.history.plan(0)
+    (room.root / "a").write_text("mine")
+    assert paths(room.history.apply(plan).left) == ["a"]
+    assert room.texts() == {"a": "mine"}
+
+
+def test_an_edit_that_failed_is_no_change(room: Room) -> None:
+    with pytest.raises(OSError, match="full"), room.history.edit(room.root / "d/a", b"x", "write_file"):
+        raise OSError("full")
+    assert room.history.plan(0).is_empty
+
+
+def test_a_rewind_of_another_session_is_none(room: Room) -> None:
+    with pytest.raises(UsageError):
+        room.history.plan_back(1)
