@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
@@ -20,13 +22,14 @@ from nca.context.tokens import text_tokens
 from nca.errors import ConfigError
 from nca.messages import clean_text
 from nca.models.catalog import ModelFacts
-from nca.tools.files.workspace import Workspace, open_own
+from nca.tools.files.workspace import Workspace, open_own, shown
 from nca.tools.skills.places import places
 from nca.tools.skills.tool import FOLDER, SkillFile, find_skills
 from nca.tools.tool import ToolError
 
 MAX_FILE_BYTES = 128 * 1024
 """A section's file is sent with every request; a larger text belongs in an attachment."""
+MAX_BRANCH_CHARS = 200
 MAX_PROBLEMS = 3
 """Invalid skill files reported one by one; the rest are counted, so that a project cannot fill the screen."""
 MAX_SKILL_TOKENS = 2_000
@@ -47,9 +50,32 @@ def system_prompt(settings: Settings, directory: Path, *parts: str) -> str:
     parts: the project's instructions and the list of skills; they come before the person's sections.
     Raises ConfigError for a section whose file cannot be used.
     """
-    text = settings.agent.system_prompt or _own().format(directory=directory)
+    text = settings.agent.system_prompt or _own().format(directory=directory, surroundings=surroundings(directory))
     rendered = render_sections(settings.context.section, directory)
     return clean_text("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
+
+
+def surroundings(directory: Path) -> str:
+    """When and where the conversation takes place: nothing of it is looked up again, so the prompt stays the same."""
+    branch = _branch(directory)
+    git = "no git repository" if branch is None else f"git branch {branch}"
+    today = datetime.now().astimezone().date().isoformat()
+    return f"Today is {today}; {platform.system()} {platform.machine()}, commands run with bash, {git}."
+
+
+def _branch(directory: Path) -> str | None:
+    """The branch of the repository around the directory, read without git; None without a repository."""
+    root = next((folder for folder in (directory, *directory.parents) if (folder / ".git").is_dir()), None)
+    if root is None:
+        return None
+    workspace = Workspace(root)
+    try:
+        with workspace.open(workspace.resolve(".git/HEAD"), ".git/HEAD") as file:
+            head = file.read(MAX_BRANCH_CHARS).decode("utf-8", "replace").strip()
+    except (ToolError, OSError):
+        return None
+    name = head.removeprefix("ref: refs/heads/")
+    return shown(name) if name != head else "none (detached)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,3 +83,19 @@ def test_an_absolute_path_is_the_persons_own(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     assert "Be kind." in system_prompt(settings(Section("A", file=str(tmp_path / "own.md"))), project)
+
+
+def test_it_says_when_and_where(tmp_path: Path) -> None:
+    settings = defaults().settings
+    assert "no git repository." in system_prompt(settings, tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "inner").mkdir()
+    head = tmp_path / ".git" / "HEAD"
+    head.write_text("ref: refs/heads/feature/one\n")
+    text = system_prompt(settings, tmp_path / "inner")
+    assert re.search(r"Today is \d{4}-\d\d-\d\d; \w+ \S+, commands run with bash, git branch feature/one\.", text)
+    head.write_text("0123456789abcdef\n")
+    assert "git branch none (detached)." in system_prompt(settings, tmp_path)
+    head.unlink()
+    head.symlink_to("/etc/passwd")
+    assert "no git repository." in system_prompt(settings, tmp_path)

@@ -13,7 +13,8 @@ from tests.agent.test_conversation import LONG_ANSWER, Room, summary_or
 
 async def test_the_oldest_half_goes_to_a_summary_and_the_days_memory(tmp_path: Path) -> None:
     room = Room(tmp_path)
-    conversation = room.open([summary_or(LONG_ANSWER)] * 20, settings={"agent_max_context_turns": 4})
+    facts = ModelFacts(name="scripted/medium", provider="scripted", window_tokens=5_000)
+    conversation = room.open([summary_or(LONG_ANSWER)] * 20, facts=facts, settings={"agent_max_context_turns": 4})
     for number in range(6):
         await conversation.send(f"Question {number}")
     done = [event for event in room.of(ContextCompaction) if event.phase == "completed"]
