@@ -12,7 +12,7 @@ import msgspec
 from nca.agent.memory import Memory, day_entries, load_notes
 from nca.agent.recall_scopes import lines_of_turn, listed, turn_in
 from nca.agent.state import SessionState
-from nca.context.view import Summary, Verbatim, how_to_recall
+from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, without_ranges
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
 from nca.sessions import Hit, Session, Store
@@ -35,6 +35,7 @@ ANSWER_RATIO = 0.05
 """Share of the budget that the answers of one step take together."""
 _SPARE = 20
 """Results asked for beyond the limit, because some are in view."""
+ASIDE = "no part of the conversation: the user went back to before it, or asked it beside"
 _WORD = re.compile(r"[^\W_]+")
 _FEWEST_CHARS_IN_RECORD = 12
 
@@ -59,7 +60,8 @@ class Archive:
         """What answers and is not in view. Raises ValueError for an unknown scope, StoreError."""
         if scope in ("session", "all"):
             where: Scope = "all" if scope == "all" else "session"
-            found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars)
+            aside = self._state.history.view.aside
+            found = self.search(question, scope=where, limit=limit + _SPARE, chars=chars, aside=aside)
         else:
             # What was said last counts most; a turn is told from its beginning.
             rows = self._listed(scope)[:: 1 if turn_in(scope) else -1]
@@ -67,11 +69,24 @@ class Archive:
         return self._without_view(found, limit, is_list=scope == "files")
 
     def search(
-        self, question: str, *, scope: Scope = "session", limit: int = 10, chars: int = SNIPPET_CHARS
+        self,
+        question: str,
+        *,
+        scope: Scope = "session",
+        limit: int = 10,
+        chars: int = SNIPPET_CHARS,
+        aside: Sequence[Range] = (),
     ) -> list[Hit]:
-        """The best answers, best first, notes last. Any text is a question. Raises StoreError."""
-        place = self._session if scope == "session" else self._store
-        found = place.search(question, limit, chars=chars)
+        """The best answers, best first, notes last. Any text is a question. Raises StoreError.
+
+        aside  messages of this session that are not looked at
+        """
+        if scope == "session":
+            found = self._session.search(question, limit, chars=chars, aside=aside)
+        else:
+            own = self._session.info.id
+            hits = self._store.search(question, limit, chars=chars)
+            found = [hit for hit in hits if hit.session != own or not is_in(hit.seq, aside)]
         noted = self._search_notes(question)[: min(NOTES, limit)]
         return [*found[: limit - len(noted)], *noted]
 
@@ -88,7 +103,7 @@ class Archive:
             return ""
         first, last = int(match[2]), int(match[3] or match[2])
         if match[1] is None or self._session.info.id.startswith(match[1]):
-            return _messages(self._session, first, last)
+            return _messages(self._session, first, last, self._state.history.view.aside)
         try:
             with self._store.open_session(match[1], read_only=True) as session:
                 return _messages(session, first, last)
@@ -96,11 +111,11 @@ class Archive:
             return ""
 
     def _listed(self, scope: str) -> list[tuple[int, str]]:
-        entries = self._state.history.entries
+        entries, aside = self._state.history.entries, self._state.history.view.aside
         if seq := turn_in(scope):
             first, last = self._turn_of(seq)
-            return lines_of_turn(entries[first - 1 : last])
-        return listed(entries, scope)
+            return lines_of_turn(entry for entry in entries[first - 1 : last] if not is_in(entry.seq, aside))
+        return listed((entry for entry in entries if not is_in(entry.seq, aside)), scope)
 
     def _hit(self, seq: int, text: str, chars: int) -> Hit:
         entry = self._state.history.entries[seq - 1]
@@ -115,7 +130,7 @@ class Archive:
     def _without_view(self, found: Iterable[Hit], limit: int, *, is_list: bool) -> Recalled:
         """The results that the model does not see: neither in view, nor in a record word for word, nor its question."""
         own, asking = self._session.info.id, self._asking_seq()
-        request = self._session.log.said(self._session.log.head)[1]
+        request = self._state.history.newest_user
         hits: list[Hit] = []
         in_view: list[int] = []
         for hit in found:
@@ -126,7 +141,9 @@ class Archive:
             elif not is_list and (self._is_in_view(hit.seq) or self._is_in_record(hit.snippet)):
                 in_view.append(hit.seq)
             else:
-                around = tuple(one for one in hit.around if one.seq < asking and not self._is_in_view(one.seq))
+                aside = self._state.history.view.aside
+                near = (one for one in hit.around if one.seq < asking and not is_in(one.seq, aside))
+                around = tuple(one for one in near if not self._is_in_view(one.seq))
                 hits.append(msgspec.structs.replace(hit, id=str(hit.seq), around=around))
         return Recalled(hits[:limit], list(dict.fromkeys(in_view)))
 
@@ -192,9 +209,13 @@ def _matching(found: Sequence[tuple[int, str]], question: str) -> list[tuple[int
     return sorted(found, key=held, reverse=True)
 
 
-def _messages(session: Session, first: int, last: int) -> str:
-    parts = []
+def _messages(session: Session, first: int, last: int, aside: Sequence[Range] = ()) -> str:
+    """The messages first … last. What is aside is shown where it alone is asked for, and named as such."""
+    is_aside = not without_ranges([(first, min(last, session.log.head))], aside)
+    parts = [f"[{ASIDE}]"] if is_aside and first <= session.log.head else []
     for entry in session.log.entries(first, min(last, first + _MAX_RANGE - 1)):
+        if not is_aside and is_in(entry.seq, aside):
+            continue
         # What recall said itself is not searchable, but it can be read again.
         text = session.searchable_text(entry.seq) or entry.message.text
         if text and first != last:

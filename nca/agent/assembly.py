@@ -9,6 +9,7 @@ from pathlib import Path
 from nca.agent.approvals import Approvals, Person
 from nca.agent.archive import Archive
 from nca.agent.background import Background
+from nca.agent.beside import Beside
 from nca.agent.context import Context
 from nca.agent.fallbacks import Fallbacks, ModelOpener
 from nca.agent.instructions import ProjectPrompts
@@ -16,6 +17,7 @@ from nca.agent.memory import Memory
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.parts import Parts
 from nca.agent.permission_rules import SavedRules
+from nca.agent.rewinding import Rewinds
 from nca.agent.spending import Spending
 from nca.agent.state import SessionState
 from nca.agent.subtask import Subtasks
@@ -45,6 +47,8 @@ class ConversationParts:
     memory: Memory
     servers: Servers
     background: Background
+    rewinds: Rewinds
+    beside: Beside
 
 
 def assemble(
@@ -118,4 +122,6 @@ def assemble(
         memory=memory,
         servers=servers,
         background=compactor,
+        rewinds=Rewinds(window, compactor, user_input),
+        beside=Beside(window, models, parts.spending, emit),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,6 +188,10 @@ class Context:
     def entries(self) -> Sequence[Entry]:
         """The whole log, as it is now; messages outside of the view are read from disk when they are asked for."""
         return LogSoFar(self._window.history.entries)
+
+    def backwards(self) -> Iterator[Entry]:
+        """The whole conversation, newest first: the log without what was rewound or asked beside."""
+        return self._window.history.backwards()
 
     def summaries(self) -> list[Summary]:
         """The summaries that the model sees now, oldest first."""

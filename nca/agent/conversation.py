@@ -32,6 +32,8 @@ class Conversation:
     Events of every turn and compaction go to the listeners; nothing here prints.
 
     context    what the model sees: stats, compaction, undo, pins, search
+    rewinds    going back to before a message, and forward again
+    beside     questions that are no part of the conversation
     session    what is stored: log, views, usage, info
     approvals  what tools may do, and who is asked
     memory     notes for later sessions
@@ -66,6 +68,7 @@ class Conversation:
         self._window, self._compactor = self._parts.window, self._parts.compactor
         self._user_input, self._background = parts.user_input, parts.background
         self.context, self.memory, self.servers = parts.context, parts.memory, parts.servers
+        self.rewinds, self.beside = parts.rewinds, parts.beside
         self.approvals, self.spending, self.toolbox = self._parts.approvals, self._parts.spending, self._parts.toolbox
         self.files = self._parts.files
 

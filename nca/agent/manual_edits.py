@@ -15,7 +15,7 @@ from nca.context.stages.deduplicate import STAGE as DEDUPLICATE
 from nca.context.stages.deduplicate import fix_pointers, superseded
 from nca.context.stages.prune import stub_text
 from nca.context.stages.truncate import cut_message
-from nca.context.view import Marker, Range, Summary, View, hidden_by, ranges_of
+from nca.context.view import Marker, Range, Summary, View, hidden_by, is_in, ranges_of, without_ranges
 from nca.errors import UsageError
 
 COLLAPSE = "collapse"
@@ -36,6 +36,7 @@ def named_ranges(window: Window, wanted: str) -> Sequence[Range]:
     view, head = window.history.view, window.history.head
     ids = [item.id for item in view.items if isinstance(item, Summary | Marker)]
     if wanted.isdecimal() and wanted not in ids and 1 <= int(wanted) <= head:
+        check_exists(window.history, int(wanted))
         return [block_of(window.history, int(wanted))]
     item = hidden_item(view, wanted)
     if item is None:
@@ -76,8 +77,8 @@ def without_newest(window: Window, first: int) -> View:
 
 def cleared(window: Window) -> View:
     """The view that shows nothing."""
-    head = window.history.head
-    return View((Marker(f"clear{head}", ((1, head),), ""),), head + 1)
+    head, aside = window.history.head, window.history.view.aside
+    return View((Marker(f"clear{head}", without_ranges([(1, head)], aside), ""),), head + 1, aside)
 
 
 def text_only(window: Window) -> View:
@@ -89,9 +90,11 @@ def text_only(window: Window) -> View:
 
 
 def check_exists(history: History, seq: int) -> None:
-    """Raise UsageError where the log has no such message."""
+    """Raise UsageError where the conversation has no such message."""
     if not 1 <= seq <= history.head:
         raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {history.head}.")
+    if is_in(seq, history.view.aside):
+        raise UsageError(f"Message {seq} is no part of the conversation any more.", advice="/rewind goes back to it.")
 
 
 def check_shown(history: History, seq: int) -> None:

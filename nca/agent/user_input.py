@@ -51,15 +51,21 @@ class UserInput:
         self._redactor = redactor
         self._emit = emit
         self._files_read = files_read
-        shown = [entry.message for entry in window.history.visible()]
         self._shared: list[tuple[str, str]] = []
         self._servers = servers
         self._person = person
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Go on from what the view shows now: the session was opened, or the person went back in it."""
+        window = self._window
+        shown = [entry.message for entry in window.history.visible()]
         self._reminders = Reminders(shown_injections(window.context.inject, shown))
         self._newest_view = window.session.views.current_id
         """Of the views that were looked at for reminders."""
         self._taken_back = 0
         """The message whose turn failed and whose text stands in the prompt again."""
+        self._files_read.forget()
 
     def share(self, name: str, text: str) -> None:
         """Attach a text to the next message, as a file of this name would be."""

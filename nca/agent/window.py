@@ -26,7 +26,7 @@ from nca.messages import Entry, Message, Usage
 from nca.models import provider_compaction
 from nca.models.catalog import ModelFacts
 from nca.sessions.usage import BESIDE, Learned, UsageRow
-from nca.sessions.views import CompactionRecord
+from nca.sessions.views import CURRENT, CompactionRecord
 from nca.tools.toolbox import Toolbox
 
 MOST_TAKEN_UP = 500
@@ -141,7 +141,18 @@ class Window:
             self.history.append(entry)
         return entries
 
-    def request_messages(self) -> list[dict[str, Any]]:
+    def append_beside(self, *messages: Message) -> list[Entry]:
+        """Append messages to the log that are no part of the conversation. Durable on return."""
+        entries = self.session.rewinds.append_beside(messages)
+        for entry in entries:
+            self.history.append(entry)
+        before, after = self.history.view, self.session.views.current()
+        self.history.view = after
+        self.meter.shows_same(before, after)
+        return entries
+
+    def request_messages(self, *also: Message) -> list[dict[str, Any]]:
+        """The messages of the next request; `also`: behind those that the view shows."""
         return request_messages(
             self.history,
             system_prompt=self.prompt.text,
@@ -149,6 +160,7 @@ class Window:
             model=self.facts.name,
             with_blocks=self.provider_compacts_at > 0,
             can_see=self.facts.can_see,
+            also=also,
         )
 
     def next_messages(self) -> list[dict[str, Any]]:
@@ -261,13 +273,18 @@ class Window:
         self._policy = self._policy.compacted(self.measure())
         return committed
 
-    def put_in_force(self, view: View, cause: str, *, trigger: str = "manual") -> CompactionRecord | None:
-        """Commit a view that no plan made, such as one that the person asked for; None if it is the one in force."""
+    def put_in_force(
+        self, view: View, cause: str, *, trigger: str = "manual", parent: int = CURRENT
+    ) -> CompactionRecord | None:
+        """Commit a view that no plan made, such as one that the person asked for; None if it is the one in force.
+
+        parent  the stored view that it begins from
+        """
         if view == self.history.view:
             return None
         before, after = self.measure().used_tokens, self.meter.used_again(self.history, view)
         record = CompactionRecord(trigger=trigger, stages=(cause,), tokens_before=before, tokens_after=after)
-        committed = self.session.views.commit(view, record, expected_head=self.history.head)
+        committed = self.session.views.commit(view, record, expected_head=self.history.head, parent=parent)
         self.show(view)
         return committed
 

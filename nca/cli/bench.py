@@ -42,6 +42,7 @@ def bench(
     from nca.cli.compact import summarizer_of
     from nca.cli.startup import settings_of
     from nca.config.layers import load
+    from nca.context.view import is_in
     from nca.library.replay import replay
 
     given = settings_of(
@@ -53,7 +54,8 @@ def bench(
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
     name, copy, tools = _read(file)
-    messages = [entry.message for entry in copy.entries]
+    aside = copy.view(copy.head_view).aside
+    messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
     summarize = summarizer_of(loaded)
     report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarize)
     if as_json:

@@ -171,7 +171,7 @@ class Draft:
         tail = self.history.head + 1
         if items and isinstance(items[-1], Verbatim) and items[-1].last == self.history.head:
             tail = items.pop().first  # type: ignore[union-attr]
-        view = View(tuple(items), tail)
+        view = View(tuple(items), tail, self.history.view.aside)
         check_partition(view)
         return view
 

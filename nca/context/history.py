@@ -13,7 +13,7 @@ from nca.context.log import Log, LogSoFar
 from nca.context.log_index import LogIndex
 from nca.context.record.ledger import Known
 from nca.context.tokens import message_tokens
-from nca.context.view import Marker, Stub, Summary, Verbatim, View, ranges_of
+from nca.context.view import Marker, Stub, Summary, Verbatim, View, is_in, ranges_of
 from nca.messages import Entry, Message
 
 
@@ -26,7 +26,7 @@ class History:
     def __init__(self, entries: Iterable[Entry] | Log = (), view: View | None = None, pins: Iterable[int] = ()) -> None:
         self._log = entries if isinstance(entries, Log) else None
         self._list: list[Entry] = []
-        self.pins = frozenset(pins)
+        self._pins = frozenset(pins)
         self.facts: Known = {}
         """What each message states, by identity: looked for once in a session."""
         self.call_raw = 0
@@ -83,25 +83,45 @@ class History:
     def view(self, view: View) -> None:
         self._items = self._count(view)
         self._view = view
+        if view.aside != self._index.aside:
+            self._index = LogIndex(self.entries, view.aside)
         if self._log is not None and self._log.release(self._shown_ranges()):
             # What was found goes with its messages; it is found again where they are read again.
             held = {id(entry.message) for entry in self._log.in_memory()}
             self.facts = {key: known for key, known in self.facts.items() if key in held}
 
     @property
+    def pins(self) -> frozenset[int]:
+        """The pinned messages of the conversation."""
+        aside = self._view.aside
+        return frozenset(seq for seq in self._pins if not is_in(seq, aside)) if aside else self._pins
+
+    @pins.setter
+    def pins(self, pins: frozenset[int]) -> None:
+        self._pins = pins
+
+    @property
     def turns(self) -> int:
-        """How many messages of the log a person wrote."""
+        """How many messages of the conversation a person wrote."""
         return self._index.turns
 
     @property
     def newest_user(self) -> int | None:
-        """The seq of the newest message that a person wrote."""
+        """The seq of the newest message of the conversation that a person wrote."""
         return self._index.newest_user
 
     @property
     def newest_list(self) -> tuple[int, dict[str, Any]] | None:
-        """The newest list of what is to be done, as `nca.context.todo.newest_list` finds it in the whole log."""
+        """The newest list of what is to be done, as `nca.context.todo.newest_list` finds it in the conversation."""
         return self._index.newest_list
+
+    def backwards(self) -> Iterator[Entry]:
+        """The whole conversation, newest first: the log without what is aside."""
+        end = self.head
+        for first, last in reversed(((0, 0), *self.view.aside)):
+            for place in range(end - 1, last - 1, -1):
+                yield self.entries[place]
+            end = first - 1
 
     def message(self, seq: int) -> Message:
         return self.entries[seq - 1].message

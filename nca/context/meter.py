@@ -163,6 +163,11 @@ class Meter:
         """A view that is put in force anew has no report yet, whatever was reported of one like it."""
         self._earlier = [anchor for anchor in self._earlier if anchor.subject[0] != view]
 
+    def shows_same(self, before: View, after: View) -> None:
+        """A view shows what another one showed: what was reported of that one holds for it."""
+        if self.anchor is not None and self.anchor.subject == self._subject_of(before):
+            self._put_anchor(msgspec.structs.replace(self.anchor, subject=self._subject_of(after)))
+
     def raw_until(self, history: History, seq: int) -> int:
         """Raw tokens of the request with this view when the log ended at `seq`: what came later has no part in it."""
         later = history.head - seq

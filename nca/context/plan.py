@@ -312,10 +312,8 @@ class Planning:
 
 def is_answered(history: History) -> bool:
     """Whether the newest turn is over: nothing waits for the model."""
-    if not history.head:
-        return False
-    newest = history.message(history.head)
-    return newest.role == "assistant" and not newest.tool_calls
+    newest = next(history.backwards(), None)
+    return newest is not None and newest.message.role == "assistant" and not newest.message.tool_calls
 
 
 def no_summarizer(_: SummaryRequest) -> SummaryFailure:

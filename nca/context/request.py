@@ -59,13 +59,15 @@ def request_messages(
     model: str = "",
     with_blocks: bool = False,
     can_see: bool = True,
+    also: Sequence[Message] = (),
 ) -> list[dict[str, Any]]:
     """The messages of the next request, OpenAI-shaped; for `model`, where one is named (see `meant_for`).
 
     with_blocks: the model's provider compacts by itself, and gets its own blocks back (see `_rows`).
     can_see: the model takes images; another one is told where tools have shown some.
+    also: messages behind those of the view.
     """
-    messages = resolve(history, view)
+    messages = [*resolve(history, view), *also]
     if not can_see:
         messages = [without_media(message) for message in messages]
     if system_prompt:

@@ -67,7 +67,7 @@ def restored(history: History, ranges: Sequence[Range]) -> View:
     A summary or marker stands for what is left of its messages, and goes where nothing is. What its ledger held of
     other summaries is handed to the newest of those, within RECORD_TOKENS.
     """
-    wanted = merge_ranges(ranges)
+    wanted = without_ranges(ranges, history.view.aside)
     items: list[Item] = []
     shown: list[Range] = []
     orphaned: list[Summary] = []
@@ -89,16 +89,16 @@ def restored(history: History, ranges: Sequence[Range]) -> View:
     if orphaned:
         items = _with_ledger(history, items)
     items += [Verbatim(first, last) for first, last in merge_ranges(shown)]
-    return _ordered(items, history.view.tail)
+    return _ordered(items, history.view)
 
 
-def _ordered(items: list[Item], tail: int) -> View:
+def _ordered(items: list[Item], before: View) -> View:
     """Each item where its first message stood, as stages place them."""
-    placed = sorted(items, key=lambda item: min(first for first, _ in ranges_of(item)))
+    placed, tail = sorted(items, key=lambda item: min(first for first, _ in ranges_of(item))), before.tail
     if placed and isinstance(last := placed[-1], Verbatim) and last.last == tail - 1:
         tail = last.first
         placed.pop()
-    view = View(tuple(placed), tail)
+    view = View(tuple(placed), tail, before.aside)
     check_partition(view)
     return view
 

@@ -74,6 +74,7 @@ class KeptFacts:
         hidden = {
             seq for item in before.items if isinstance(item, Summary) and item.ledger for seq in seqs(item.ranges)
         }
+        hidden.update(seqs(before.aside))
         shown = [entry for entry in self._history.entries[: self._head] if entry.seq not in hidden]
         return merge([*records, extract(shown, self._history.facts)])
 

@@ -1,8 +1,8 @@
 """The view: what the model sees of the log.
 
 A view is an ordered list of items over a log, and an open tail: every message from `tail` on is shown as it is.
-Items and tail partition the log: each seq below `tail` is in exactly one item, so checking a compaction is set
-arithmetic. Between compactions only the log grows, so the same view shows a longer tail and nothing before it moves.
+Each seq below `tail` is in exactly one item, or it is aside: no part of the conversation. So checking a compaction is
+set arithmetic. Between compactions only the log grows, so a view shows a longer tail and nothing before it moves.
 """
 
 from __future__ import annotations
@@ -63,10 +63,15 @@ Item = Verbatim | Stub | Summary | Marker
 
 
 class View(msgspec.Struct, frozen=True):
-    """`items` in the order in which they are sent, then every message with seq >= tail."""
+    """`items` in the order in which they are sent, then every message with seq >= tail.
+
+    aside  messages that are no part of the conversation: rewound, or asked beside it. Nothing stands for them, and no
+           record keeps anything of them
+    """
 
     items: tuple[Item, ...] = ()
     tail: int = 1
+    aside: tuple[Range, ...] = ()
 
 
 def ranges_of(item: Item) -> tuple[Range, ...]:
@@ -120,14 +125,28 @@ def seqs(ranges: Iterable[Range]) -> Iterator[int]:
 
 
 def check_partition(view: View) -> None:
-    """Raise ValueError unless the items cover 1 … tail-1 exactly once."""
+    """Raise ValueError unless the items and what is aside cover 1 … tail-1 exactly once."""
     expected = 1
-    for first, last in sorted(span for item in view.items for span in ranges_of(item)):
+    for first, last in sorted([*view.aside, *(span for item in view.items for span in ranges_of(item))]):
         if first != expected or last < first:
             raise ValueError(f"the view's items do not partition the log at message {expected}")
         expected = last + 1
     if expected != view.tail:
         raise ValueError(f"the view covers up to message {expected - 1}, but its tail starts at {view.tail}")
+
+
+def is_in(seq: int, ranges: Iterable[Range]) -> bool:
+    return any(first <= seq <= last for first, last in ranges)
+
+
+def put_aside(view: View, ranges: Iterable[Range]) -> View:
+    """The view with these messages of its tail aside; those of the tail before and between them are shown as ever."""
+    aside = merge_ranges([*view.aside, *ranges])
+    if aside == view.aside:
+        return view
+    end = max(view.tail - 1, aside[-1][1])
+    shown = without_ranges([(view.tail, end)], aside) if end >= view.tail else ()
+    return View((*view.items, *(Verbatim(*run) for run in shown)), end + 1, aside)
 
 
 def hidden_by(view: View, seq: int) -> Summary | Marker | None:

@@ -79,6 +79,15 @@ class SessionLog:
         )
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
+    def said_before(self, seq: int, most: int) -> list[int]:
+        """The newest messages before this one that a person wrote, newest first."""
+        rows = self._access.rows(
+            f"SELECT seq FROM messages WHERE session = ? AND seq < ? AND {SAID} ORDER BY seq DESC LIMIT ?",  # noqa: S608
+            seq,
+            most,
+        )
+        return [seq for (seq,) in rows]
+
     def next_said(self, seq: int) -> int:
         """The first message after this one that a person wrote, or 0."""
         row = self._access.row(
@@ -98,20 +107,20 @@ class SessionLog:
         """Add all messages or none, and drop the partial answer. Returns the entries as they will be read again."""
         if not messages:
             return []
+        with self._access.transaction() as connection:
+            return self.append_in(connection, messages)
+
+    def append_in(self, connection: apsw.Connection, messages: Sequence[Message]) -> list[Entry]:
+        """The same inside the caller's transaction."""
         number = self._access.number
         bodies = [encode(message) for message in messages]
         stored = [decode_message(body, "a message") for body in bodies]
         at = time.time()
-        with self._access.transaction() as connection:
-            seq = head(connection, number) + 1
-            _insert(
-                connection, [(number, seq + place, at, stored[place].role, body) for place, body in enumerate(bodies)]
-            )
-            connection.execute("DELETE FROM partials WHERE session = ?", (number,))
-            connection.execute(
-                "UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title_of(stored), number)
-            )
-            touch(connection, number, at)
+        seq = head(connection, number) + 1
+        _insert(connection, [(number, seq + place, at, stored[place].role, body) for place, body in enumerate(bodies)])
+        connection.execute("DELETE FROM partials WHERE session = ?", (number,))
+        connection.execute("UPDATE sessions SET title = ? WHERE number = ? AND title = ''", (title_of(stored), number))
+        touch(connection, number, at)
         return [Entry(seq + place, message, at) for place, message in enumerate(stored)]
 
     def save_partial(self, text: str, reasoning: str = "") -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from nca.context.view import Range, is_in
 from nca.errors import StoreDamaged
 from nca.sessions import search
 from nca.sessions.database import Database, outputs_of
@@ -99,12 +100,16 @@ def find(
     *,
     weights: RankingWeights | None = None,
     chars: int = SNIPPET_CHARS,
+    aside: Sequence[Range] = (),
 ) -> list[Hit]:
     """The best messages for a question, in one session (its row) or in all. Any text is a valid question.
 
     chars  of a snippet, at most
+    aside  messages of the one session that are not looked at
     """
     ranked, weighed = search.ranked(database, question, session, weights=weights)
+    if aside:
+        ranked = [one for one in ranked if not is_in(one.seq, aside)]
     return _hits(database, ranked, _finder(database, weighed), limit, chars)
 
 

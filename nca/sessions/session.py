@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 
+from nca.context.view import Range
 from nca.errors import StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import results
@@ -16,6 +17,7 @@ from nca.sessions.database import Database, Row
 from nca.sessions.log import SessionLog
 from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS, Hit
+from nca.sessions.rewinds import SessionRewinds
 from nca.sessions.usage import SessionUsage
 from nca.sessions.views import SessionViews
 
@@ -62,6 +64,7 @@ class Session(SessionAccess):
 
     log        its messages
     views      what the model sees of them: compactions, undo, redo, pins
+    rewinds    going back to before a message, and forward again
     usage      what its requests used and cost
     recovered  what opening it had to add to the log
     """
@@ -78,6 +81,7 @@ class Session(SessionAccess):
         self._on_close = on_close
         self.log = SessionLog(self)
         self.views = SessionViews(self)
+        self.rewinds = SessionRewinds(self, self.log, self.views)
         self.usage = SessionUsage(self)
         self.recovered: tuple[Entry, ...] = ()
 
@@ -93,10 +97,16 @@ class Session(SessionAccess):
         self.recovered = tuple(self.log.recover())
 
     def search(
-        self, question: str, limit: int = 10, *, weights: RankingWeights | None = None, chars: int = SNIPPET_CHARS
+        self,
+        question: str,
+        limit: int = 10,
+        *,
+        weights: RankingWeights | None = None,
+        chars: int = SNIPPET_CHARS,
+        aside: Sequence[Range] = (),
     ) -> list[Hit]:
-        """The messages of the whole log that answer best, best first. Any text is a question."""
-        return results.find(self.database, question, self.number, limit, weights=weights, chars=chars)
+        """The messages of the whole log but those `aside` that answer best, best first. Any text is a question."""
+        return results.find(self.database, question, self.number, limit, weights=weights, chars=chars, aside=aside)
 
     def searchable_text(self, seq: int) -> str:
         """All of a message that search looks at, a cut tool output in whole; "" if there is no such message."""

@@ -12,24 +12,27 @@ from collections.abc import Iterable, Sequence
 import apsw
 import msgspec
 
-from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
+from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition
 from nca.errors import StoreError
 from nca.messages import Entry, clean_text
 from nca.sessions import log, usage, views
 from nca.sessions.encoding import encode
 from nca.sessions.session import Kind, Session, SessionInfo, as_name
 from nca.sessions.usage import UsageRow
-from nca.sessions.views import CompactionRecord, StoredView, SummaryPlace
+from nca.sessions.views import CURRENT, CompactionRecord, StoredView, SummaryPlace
 
 
 class ViewCopy(msgspec.Struct, frozen=True):
     """A view by its number. `parent`: the view before it, None for view 0. Summaries stand in `SessionCopy.summaries`,
-    the first of them in place 1."""
+    the first of them in place 1. The rest is that of `StoredView`."""
 
     number: int
     parent: int | None
     items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
     tail: int
+    aside: tuple[Range, ...] = ()
+    since: int = 0
+    left: int = CURRENT
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +55,7 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
         raise StoreError(f"there is no view {number}")
 
     def shown_by(self, copy: ViewCopy) -> View:
-        return View(tuple(self._item(item) for item in copy.items), copy.tail)
+        return View(tuple(self._item(item) for item in copy.items), copy.tail, copy.aside)
 
     def _item(self, item: Verbatim | Stub | SummaryPlace | Marker) -> Verbatim | Stub | Summary | Marker:
         if not isinstance(item, SummaryPlace):
@@ -91,7 +94,9 @@ def read(session: Session) -> SessionCopy:
         info=msgspec.structs.replace(session.info, messages=len(entries)),
         entries=tuple(entries),
         views=tuple(
-            ViewCopy(number, parent, tuple(_renumbered(view.items, places)), view.tail)
+            ViewCopy(
+                number, parent, tuple(_renumbered(view.items, places)), view.tail, view.aside, view.since, view.left
+            )
             for number, parent, view in stored
         ),
         head_view=head_view,
@@ -124,7 +129,14 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
         copy,
         info=msgspec.structs.replace(copy.info, messages=at),
         entries=copy.entries[:at],
-        views=tuple(msgspec.structs.replace(view, parent=nearest(view.parent)) for view in left.values()),
+        views=tuple(
+            msgspec.structs.replace(
+                view,
+                parent=nearest(view.parent),
+                left=CURRENT if view.left == CURRENT else nearest(view.left) or 0,
+            )
+            for view in left.values()
+        ),
         head_view=nearest(copy.head_view) or 0,
         compactions=tuple(record for record in copy.compactions if record.view_after in left),
         pins=tuple(seq for seq in copy.pins if seq <= at),
@@ -142,6 +154,8 @@ def check(copy: SessionCopy) -> None:
         is_first = view.number == 0
         if view.number in numbers or (view.parent is None) != is_first or not (is_first or view.parent in numbers):
             raise StoreError(f"view {view.number} has no view before it, or a number that another one has")
+        if view.left not in {CURRENT, *numbers}:
+            raise StoreError(f"view {view.number} left view {view.left}, which does not come before it")
         numbers.add(view.number)
         try:
             check_partition(copy.shown_by(view))
@@ -175,7 +189,8 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
     connection.executemany("INSERT INTO pins VALUES (?, ?)", [(number, seq) for seq in sorted(set(copy.pins))])
     rows = _insert_summaries(connection, number, copy)
     for view in sorted(copy.views, key=lambda view: view.number):
-        body = encode(StoredView(tuple(_renumbered(view.items, rows)), view.tail))
+        items = tuple(_renumbered(view.items, rows))
+        body = encode(StoredView(items, view.tail, view.aside, view.since, view.left))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (number, view.number, view.parent, body))
     for record in copy.compactions:
         views.insert_record(connection, number, record.view_after, record)

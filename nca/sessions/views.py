@@ -3,6 +3,9 @@
 The views of a session form a tree. A compaction adds a child to the view in force and puts the child in force. Undo
 goes to the parent; redo goes to the newest child, which is the one undone last. A new compaction has no children, so
 there is nothing to redo. View 0 shows the whole log and has no row in `compactions`.
+
+A view that puts messages aside (`nca.sessions.rewinds`) is a child of the view that it begins from, so the parents of
+the view in force are the compactions in effect.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from contextlib import suppress
 import apsw
 import msgspec
 
-from nca.context.view import Marker, Stub, Summary, Verbatim, View, check_partition
+from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition, put_aside
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import clean_text
 from nca.sessions import log
@@ -22,6 +25,9 @@ from nca.sessions.database import Row
 from nca.sessions.encoding import decode, encode
 
 CURRENT = -1
+REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
+PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
+"""Triggers of views that are no compactions: the same conversation, or a part of it, with messages put aside."""
 
 
 class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,9 +67,15 @@ class StoredView(msgspec.Struct, frozen=True):
 
     items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
     tail: int
+    aside: tuple[Range, ...] = ()
+    since: int = 0
+    """The first message that was appended under it; 0: not known, it came from an older nca."""
+    left: int = CURRENT
+    """The view that was in force before it, if that is not its parent."""
 
 
 _FIRST = StoredView((), 1)
+_PUTS_ASIDE_JSON = msgspec.json.encode(sorted(PUTS_ASIDE)).decode()
 _view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
 _stages_decoder = msgspec.json.Decoder(tuple[str, ...])
@@ -90,7 +102,7 @@ class SessionViews:
     @property
     def current_id(self) -> int:
         """The number of the view in force; 0 is the one that shows the whole log."""
-        return self._nearest(self._head_view())
+        return self.nearest(self._head_view())
 
     @property
     def is_damaged(self) -> bool:
@@ -103,63 +115,89 @@ class SessionViews:
 
     def load(self, number: int) -> View:
         """A view, exactly as it was committed. Raises StoreDamaged if it cannot be read, or if there is none."""
-        if number == 0:
-            return View()
-        row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
-        if row is None:
-            raise StoreDamaged(f"there is no view {number}")
-        stored = decode(row[0], _view_decoder, f"view {number}")
+        stored = self.stored_view(number)
         rows = [item.row for item in stored.items if isinstance(item, SummaryPlace)]
         summaries = {summary: self._summary(summary) for summary in rows}
         items = (summaries[item.row] if isinstance(item, SummaryPlace) else item for item in stored.items)
-        view = View(tuple(items), stored.tail)
+        view = View(tuple(items), stored.tail, stored.aside)
         try:
             check_partition(view)
         except ValueError as error:
             raise StoreDamaged(f"view {number} cannot be read: {error}") from error
         return view
 
-    def commit(self, view: View, record: CompactionRecord, *, expected_head: int | None = None) -> CompactionRecord:
+    def stored_view(self, number: int) -> StoredView:
+        """A view as it is stored, without its summaries. Raises StoreDamaged as `load` does."""
+        if number == 0:
+            return _FIRST
+        row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
+        if row is None:
+            raise StoreDamaged(f"there is no view {number}")
+        stored = decode(row[0], _view_decoder, f"view {number}")
+        return stored if stored.left < number else msgspec.structs.replace(stored, left=CURRENT)
+
+    def commit(
+        self, view: View, record: CompactionRecord, *, expected_head: int | None = None, parent: int = CURRENT
+    ) -> CompactionRecord:
         """Put `view` in force with its summaries and the record, in one transaction. Returns the completed record.
 
         expected_head  the newest seq that the planner knew; messages appended since are in the view's tail
+        parent         the view that it begins from
         Raises StoreError, and changes nothing, if the view is no partition of the log, reaches past its end, was
         planned on a longer log than this, or on a view that is no longer in force (`record.view_before`).
         """
+        with self._access.transaction() as connection:
+            if (expected_head or 0) > (head := log.head(connection, self._access.number)):
+                raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
+            return self.put_in_force(connection, view, record, parent=parent)
+
+    def put_in_force(
+        self, connection: apsw.Connection, view: View, record: CompactionRecord, *, parent: int = CURRENT
+    ) -> CompactionRecord:
+        """The same inside the caller's transaction."""
+        session = self._access.number
         try:
             check_partition(view)
         except ValueError as error:
             raise StoreError(f"the compaction was not applied: {error}") from error
-        session = self._access.number
-        with self._access.transaction() as connection:
-            head = log.head(connection, session)
-            current, number = connection.execute(
-                "SELECT head_view, (SELECT max(number) + 1 FROM views WHERE session = ?1) FROM sessions"
-                " WHERE number = ?1",
-                (session,),
-            ).get
-            current = self._nearest(current)
-            if view.tail > head + 1 or (expected_head or 0) > head:
-                raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
-            if record.view_before not in (CURRENT, current):
-                raise StoreError("the compaction was not applied: the view has changed since it was planned")
-            body = encode(_stored(connection, session, view))
-            connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, current, body))
-            at = record.at or time.time()
-            insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
-            _go_to(connection, session, number)
+        head = log.head(connection, session)
+        current, number = connection.execute(
+            "SELECT head_view, (SELECT max(number) + 1 FROM views WHERE session = ?1) FROM sessions WHERE number = ?1",
+            (session,),
+        ).get
+        current = self.nearest(current)
+        if view.tail > head + 1:
+            raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
+        if record.view_before not in (CURRENT, current):
+            raise StoreError("the compaction was not applied: the view has changed since it was planned")
+        parent = current if parent == CURRENT else parent
+        stored = _stored(connection, session, view, since=head + 1, left=CURRENT if parent == current else current)
+        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, parent, encode(stored)))
+        at = record.at or time.time()
+        insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
+        _go_to(connection, session, number)
         return msgspec.structs.replace(
-            record, id=_record_id(number), at=at, view_before=current, view_after=number, undone=False
+            record, id=_record_id(number), at=at, view_before=parent, view_after=number, undone=False
         )
 
     def undo(self) -> CompactionRecord | None:
-        """Go back to the view before the last compaction; None if there is none. Later messages stay."""
-        current = self.current_id
-        if current == 0:
+        """Go back to the view before the last compaction in effect; None if there is none.
+
+        Later messages stay, and what has been put aside since stays aside.
+        """
+        number = current = self.current_id
+        while number and self.record(number).trigger in PUTS_ASIDE:
+            number = self.nearest(self.record(number).view_before)
+        if number == 0:
             return None
-        record = self._record(current)
-        with self._access.transaction() as connection:
-            _go_to(connection, self._access.number, self._nearest(record.view_before))
+        record = self.record(number)
+        before = self.nearest(record.view_before)
+        if number == current:
+            with self._access.transaction() as connection:
+                _go_to(connection, self._access.number, before)
+        else:
+            view = put_aside(self.load(before), self.load(current).aside)
+            self.commit(view, CompactionRecord(trigger=UNDO, stages=(UNDO,)), parent=before)
         return msgspec.structs.replace(record, undone=True)
 
     def redo(self) -> CompactionRecord | None:
@@ -169,14 +207,24 @@ class SessionViews:
             return None
         with self._access.transaction() as connection:
             _go_to(connection, self._access.number, number)
-        return self._record(number)
+        return self.record(number)
 
     @property
     def redo_id(self) -> int | None:
         """The number of the view that `redo` would go to."""
-        row = self._access.row("SELECT max(number) FROM views WHERE session = ? AND parent = ?", self.current_id)
-        number = row[0] if row else None
-        return number if number is not None and self.is_sound(number) else None
+        current = self.current_id
+        if current and self.record(current).trigger == UNDO:
+            number = self.stored_view(current).left
+        else:
+            row = self._access.row(
+                "SELECT max(number) FROM views LEFT JOIN compactions ON compactions.session = views.session"
+                " AND view = number WHERE views.session = ? AND parent = ?"
+                " AND coalesce(trigger, '') NOT IN (SELECT value FROM json_each(?))",
+                current,
+                _PUTS_ASIDE_JSON,
+            )
+            number = row[0] if row and row[0] is not None else CURRENT
+        return number if number != CURRENT and self.is_sound(number) else None
 
     def compactions(self) -> list[CompactionRecord]:
         """Every compaction, oldest first, undone ones too."""
@@ -199,8 +247,10 @@ class SessionViews:
             "WITH RECURSIVE line (number) AS (VALUES (?2) UNION"
             " SELECT parent FROM views JOIN line USING (number) WHERE session = ?1 AND parent IS NOT NULL)"
             " SELECT coalesce(sum(tokens_before - tokens_after), 0), sum(cost)"
-            " FROM compactions JOIN line ON view = number WHERE session = ?1",
+            " FROM compactions JOIN line ON view = number WHERE session = ?1"
+            " AND trigger NOT IN (SELECT value FROM json_each(?3))",
             current,
+            _PUTS_ASIDE_JSON,
         )
         totals = (int(row[0]), row[1]) if row else (0, None)
         self._in_effect = current, totals
@@ -220,12 +270,10 @@ class SessionViews:
 
     def stored(self) -> list[tuple[int, int | None, StoredView]]:
         """Every view that can be read, with its number and the number of the view before it, oldest first."""
-        rows = self._access.rows("SELECT number, parent, body FROM views WHERE session = ? ORDER BY number")
+        rows = self._access.rows("SELECT number, parent FROM views WHERE session = ? ORDER BY number")
         return [
-            (number, self._nearest(parent), decode(body, _view_decoder, f"view {number}"))
-            if number
-            else (0, None, _FIRST)
-            for number, parent, body in rows
+            (number, self.nearest(parent) if number else None, self._complete(number))
+            for number, parent in rows
             if self.is_sound(number)
         ]
 
@@ -244,9 +292,23 @@ class SessionViews:
         with self._access.transaction() as connection:
             connection.execute("DELETE FROM pins WHERE session = ? AND seq = ?", (self._access.number, seq))
 
+    def record(self, view: int) -> CompactionRecord:
+        """What made a view, which is not the first."""
+        if (row := self._access.row(f"{_RECORD} AND c.view = ?", view)) is not None:
+            return _as_record(row, undone=False)
+        # Its row is damaged. The view is not, so there is a way back from it.
+        (parent,) = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", view) or (0,)
+        return CompactionRecord(trigger="unknown", id=_record_id(view), view_before=parent or 0, view_after=view)
+
     def is_sound(self, number: int) -> bool:
         """Whether a view is there and can be read."""
-        return self._nearest(number) == number
+        return self.nearest(number) == number
+
+    def _complete(self, number: int) -> StoredView:
+        """A view as it is stored; what it left can be read too."""
+        stored = self.stored_view(number)
+        left = CURRENT if stored.left == CURRENT else self.nearest(stored.left)
+        return msgspec.structs.replace(stored, left=left)
 
     def _head_view(self) -> int:
         row = self._access.row("SELECT head_view FROM sessions WHERE number = ?")
@@ -254,7 +316,7 @@ class SessionViews:
             raise StoreError("the session is no longer in the store")
         return int(row[0])
 
-    def _nearest(self, number: int) -> int:
+    def nearest(self, number: int) -> int:
         """This view, or if it is damaged the nearest before it that is not; the first one never is."""
         while number not in self._sound:
             try:
@@ -275,20 +337,13 @@ class SessionViews:
             raise StoreDamaged(f"summary {number} is missing")
         return decode(row[0], _summary_decoder, f"summary {number}")
 
-    def _record(self, view: int) -> CompactionRecord:
-        if (row := self._access.row(f"{_RECORD} AND c.view = ?", view)) is not None:
-            return _as_record(row, undone=False)
-        # Its row is damaged. The view is not, so there is a way back from it.
-        (parent,) = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", view) or (0,)
-        return CompactionRecord(trigger="unknown", id=_record_id(view), view_before=parent or 0, view_after=view)
-
 
 def create_first(connection: apsw.Connection, session: int) -> None:
     """Write view 0 of a new session."""
     connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(_FIRST)))
 
 
-def _stored(connection: apsw.Connection, session: int, view: View) -> StoredView:
+def _stored(connection: apsw.Connection, session: int, view: View, *, since: int, left: int) -> StoredView:
     """The view with its summaries in rows; a summary that an earlier view has too is not written again."""
     items: list[Verbatim | Stub | SummaryPlace | Marker] = []
     for item in view.items:
@@ -296,7 +351,7 @@ def _stored(connection: apsw.Connection, session: int, view: View) -> StoredView
             items.append(item)
             continue
         items.append(SummaryPlace(insert_summary(connection, session, item)))
-    return StoredView(tuple(items), view.tail)
+    return StoredView(tuple(items), view.tail, view.aside, since, left)
 
 
 def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:

@@ -26,10 +26,11 @@ def compaction_positions(copy: SessionCopy) -> list[tuple[int, CompactionRecord]
     return found
 
 
-def replacements(copy: SessionCopy) -> dict[int, Stub | Summary | Marker]:
-    """By seq, the view item that replaces a message the model no longer sees in full."""
-    found: dict[int, Stub | Summary | Marker] = {}
-    for item in copy.view(copy.head_view).items:
+def replacements(copy: SessionCopy) -> dict[int, Stub | Summary | Marker | None]:
+    """By seq, the view item that replaces a message the model no longer sees in full; None for one that is aside."""
+    view = copy.view(copy.head_view)
+    found: dict[int, Stub | Summary | Marker | None] = dict.fromkeys(seqs(view.aside))
+    for item in view.items:
         match item:
             case Stub(seq):
                 found[seq] = item

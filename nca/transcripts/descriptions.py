@@ -36,16 +36,18 @@ def session_title(copy: SessionCopy) -> str:
 
 
 def message_notes(
-    entry: Entry, pins: Collection[int], replaced: Mapping[int, Stub | Summary | Marker] | None = None
+    entry: Entry, pins: Collection[int], replaced: Mapping[int, Stub | Summary | Marker | None] | None = None
 ) -> list[str]:
-    """What to know about a message besides its text. `replaced` maps the seqs that the model no longer sees in full."""
+    """What to know about a message besides its text. `replaced`: see `nca.transcripts.compactions.replacements`."""
     message = entry.message
     found = [message.name] if message.name else []
     found += ["error"] if message.is_error else []
     found += ["interrupted"] if message.is_interrupted else []
     found += ["added by nca"] if message.is_synthetic else []
     found += ["pinned"] if entry.seq in pins else []
-    match (replaced or {}).get(entry.seq):
+    match (replaced or {}).get(entry.seq, ""):
+        case None:
+            found.append("no part of the conversation: rewound, or asked with /btw")
         case Stub():
             found.append("the model sees a placeholder")
         case Summary(id=number):

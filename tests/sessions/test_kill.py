@@ -46,6 +46,14 @@ with Store.open(Path(sys.argv[1])) as store:
         if turn % 7 == 0:
             session.views.undo()
             session.views.redo()
+        if turn % 2 == 0:
+            head = session.rewinds.append_beside([Message("user", "a question", name="beside")])[-1].seq
+            print("log", head, flush=True)
+            base, view = session.rewinds.before(head - 5)
+            session.views.commit(view, CompactionRecord(trigger="rewind"), parent=base)
+            newest = session.rewinds.newest
+            base, view = session.rewinds.end_of(newest)
+            session.views.commit(view, CompactionRecord(trigger="redo"), parent=base)
 """
 
 
@@ -85,7 +93,10 @@ def test_nothing_acknowledged_is_lost(path: Path) -> None:
                 assert len(entries) >= last_head
                 assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
                 assert max((record.view_after for record in session.views.compactions()), default=0) >= last_view
-                check_partition(session.views.current())
+                view = session.views.current()
+                check_partition(view)
+                # What is asked beside is never a part of the conversation, not even for a moment.
+                assert not any(entry.message.name == "beside" for entry in entries[view.tail - 1 :])
                 calls = [call.id for entry in entries for call in entry.message.tool_calls]
                 results = [entry.message.tool_call_id for entry in entries if entry.message.role == "tool"]
                 assert calls == results

@@ -21,7 +21,7 @@ def untouchable(history: History) -> set[int]:
         kept.add(history.newest_user)
     if (todo := history.newest_list) is not None and is_open(todo[1]):
         kept.add(todo[0])
-    step = _newest_step(history.entries)
+    step = _newest_step(history)
     if open_step([entry.message for entry in step]) is not None:
         kept.update(entry.seq for entry in step)
     return kept
@@ -29,16 +29,18 @@ def untouchable(history: History) -> set[int]:
 
 def unseen(history: History) -> set[int]:
     """The seqs of a step whose results the model has not seen yet: it stays, and only at last its contents are cut."""
-    step = _newest_step(history.entries)
+    step = _newest_step(history)
     if unseen_step([entry.message for entry in step]) is None:
         return set()
     calls = {call.id for call in step[0].message.tool_calls}
     return {step[0].seq, *(entry.seq for entry in step[1:] if entry.message.tool_call_id in calls)}
 
 
-def _newest_step(entries: Sequence[Entry]) -> Sequence[Entry]:
+def _newest_step(history: History) -> Sequence[Entry]:
     """The last assistant message and what follows it; nothing where there is none."""
-    for place in range(len(entries) - 1, -1, -1):
-        if entries[place].message.role == "assistant":
-            return entries[place:]
+    step: list[Entry] = []
+    for entry in history.backwards():
+        step.append(entry)
+        if entry.message.role == "assistant":
+            return step[::-1]
     return ()

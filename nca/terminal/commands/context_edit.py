@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from rich.text import Text
 
@@ -81,7 +82,7 @@ def usage_line(app: App) -> str:
 
 def _seq(app: App, wanted: str) -> int:
     if wanted == "last":
-        said = (e for e in reversed(app.conversation.context.entries) if e.message.role == "user")
+        said = (e for e in app.conversation.context.backwards() if e.message.role == "user")
         newest = next((entry.seq for entry in said if not entry.message.is_synthetic), None)
         if newest is None:
             raise UsageError("You have not sent a message yet.")
@@ -112,7 +113,7 @@ def _show_pins(app: App) -> None:
     """Show the pins and their budget, and the newest messages with their numbers."""
     conversation = app.conversation
     pins = conversation.context.pins()
-    newest = conversation.context.entries[-LISTED:]
+    newest = list(islice(conversation.context.backwards(), LISTED))[::-1]
     table = new_table(has_header=True)
     table.add_column("number", justify="right", no_wrap=True)
     table.add_column("who", no_wrap=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from nca.context.view import Marker, Range, Stub, Summary, hidden_by, merge_ranges
+from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, merge_ranges
 from nca.errors import UsageError
 from nca.models.costs import money
 from nca.terminal.commands.command import App
@@ -89,7 +89,9 @@ def _show_message(app: App, seq: int) -> None:
         raise UsageError(f"There is no message {seq}.", advice=f"Valid: 1 to {len(entries)}.")
     message, view = entries[seq - 1].message, app.conversation.context.view
     stands = hidden_by(view, seq)
-    if stands is not None:
+    if is_in(seq, view.aside):
+        state = "no part of the conversation: you went back to before it, or asked it with /btw"
+    elif stands is not None:
         kind = "summary" if isinstance(stands, Summary) else "marker"
         state = f"hidden: {kind} {stands.id} covers it; /context expand {seq} restores it"
     elif any(isinstance(item, Stub) and item.seq == seq for item in view.items):

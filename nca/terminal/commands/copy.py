@@ -27,7 +27,7 @@ class CopyCommand(Command):
         words = argument.lower().split()
         is_code = words[:1] == ["code"]
         number = _number(words[1:] if is_code else words, argument)
-        answers = answers_backwards(app.conversation.context.entries)
+        answers = answers_backwards(app.conversation.context.backwards())
         if is_code:
             blocks = [block for answer in answers for block in reversed(code_blocks(answer))]
             text, what = _pick(blocks, number, "block of code")
@@ -44,14 +44,14 @@ class CopyCommand(Command):
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         if "code".startswith(argument.lower()):
             yield Suggestion("code", "the last block of code")
-        for number, answer in enumerate(islice(answers_backwards(app.conversation.context.entries), SUGGESTED), 1):
+        for number, answer in enumerate(islice(answers_backwards(app.conversation.context.backwards()), SUGGESTED), 1):
             if str(number).startswith(argument):
                 yield Suggestion(str(number), one_line(answer, _ABOUT_CHARS))
 
 
-def answers_backwards(entries: Sequence[Entry]) -> Iterable[str]:
-    """What the model said to the person, the last first."""
-    for entry in reversed(entries):
+def answers_backwards(entries: Iterable[Entry]) -> Iterable[str]:
+    """What the model said to the person, the last first, of a conversation that is given newest first."""
+    for entry in entries:
         if entry.message.role == "assistant" and entry.message.text.strip():
             yield entry.message.text.strip()
 

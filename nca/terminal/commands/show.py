@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -44,9 +44,9 @@ class ShowCommand(Command):
 
     async def run(self, app: App, argument: str) -> None:
         word = argument.strip().lower()
-        entries = app.conversation.context.entries
+        backwards = app.conversation.context.backwards
         if word in _THOUGHTS:
-            _show_thoughts(app, entries)
+            _show_thoughts(app, backwards())
             return
         number = int(word) if word.isdecimal() and len(word) < 9 else 0
         if word and number < 1:
@@ -54,29 +54,32 @@ class ShowCommand(Command):
                 f"/show {one_line(argument, 40)} is not known.",
                 advice="Valid: thoughts, or a number (1 is the last call).",
             )
-        found = next(islice(calls_backwards(entries), max(number, 1) - 1, None), None)
-        if found is None and not word and _thoughts(entries):
-            _show_thoughts(app, entries)
+        found = next(islice(calls_backwards(backwards()), max(number, 1) - 1, None), None)
+        if found is None and not word and _thoughts(backwards()):
+            _show_thoughts(app, backwards())
         elif found is None:
-            count = sum(1 for _ in calls_backwards(entries))
+            count = sum(1 for _ in calls_backwards(backwards()))
             raise UsageError(f"There are {count:,} tool calls." if count else "No tool was called in this session yet.")
         else:
             app.output.show(Group(*_whole(app, found)))
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        entries = app.conversation.context.entries
-        for number, found in enumerate(islice(calls_backwards(entries), SUGGESTED), 1):
+        backwards = app.conversation.context.backwards
+        for number, found in enumerate(islice(calls_backwards(backwards()), SUGGESTED), 1):
             if str(number).startswith(argument):
                 yield Suggestion(str(number), _about(found))
-        if _THOUGHTS[0].startswith(argument.lower()) and (chars := sum(map(len, _thoughts(entries)))):
+        if _THOUGHTS[0].startswith(argument.lower()) and (chars := sum(map(len, _thoughts(backwards())))):
             yield Suggestion(_THOUGHTS[0], f"what it thought in the last turn, {chars:,} characters")
 
 
-def calls_backwards(entries: Sequence[Entry]) -> Iterator[Called]:
-    """The calls of a log, the last one first. Results stand behind the message that asked for them."""
+def calls_backwards(entries: Iterable[Entry]) -> Iterator[Called]:
+    """The calls of a conversation that is given newest first, the last one first.
+
+    Results stand behind the message that asked for them.
+    """
     results: dict[str, Entry] = {}
     seen: Counter[str] = Counter()
-    for entry in reversed(entries):
+    for entry in entries:
         message = entry.message
         if message.role == "tool":
             results[message.tool_call_id] = entry
@@ -157,10 +160,10 @@ def _bounded_lines(text: str, where: str) -> Iterator[Text]:
     yield Text("\n".join(lines[-half:]))
 
 
-def _thoughts(entries: Sequence[Entry]) -> list[str]:
+def _thoughts(entries: Iterable[Entry]) -> list[str]:
     """What was thought since the person last said something."""
     found: list[str] = []
-    for entry in reversed(entries):
+    for entry in entries:
         if entry.message.role == "user" and not entry.message.is_synthetic:
             break
         if entry.message.role == "assistant" and entry.message.reasoning.strip():
@@ -168,7 +171,7 @@ def _thoughts(entries: Sequence[Entry]) -> list[str]:
     return found[::-1]
 
 
-def _show_thoughts(app: App, entries: Sequence[Entry]) -> None:
+def _show_thoughts(app: App, entries: Iterable[Entry]) -> None:
     thoughts = _thoughts(entries)
     if not thoughts:
         raise UsageError("The last answer came without thoughts.")

@@ -35,7 +35,7 @@ LISTED = 10
 """Rows of a list: on one screen, and with `/context all`."""
 _REASONS_FROM_WIDTH = 48
 
-BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry"}
+BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry", "rewind", "redo", "beside", "undo"}
 """Changes of the view that are recorded as compactions but are not compactions."""
 _COMMANDS = {
     "/context collapse N…": "replace these messages with placeholders",

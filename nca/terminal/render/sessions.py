@@ -66,7 +66,7 @@ def resumed_lines(conversation: Conversation) -> list[str]:
     if info.directory != str(conversation.directory):
         lines.append(f"It began in {place(info.directory)}. Tools work in {place(str(conversation.directory))}.")
     for role, mark in (("user", "›"), ("assistant", "•")):
-        messages = (entry.message for entry in reversed(conversation.context.entries) if entry.message.role == role)
+        messages = (entry.message for entry in conversation.context.backwards() if entry.message.role == role)
         text = next((message.text for message in messages if message.text.strip()), "")
         if text:
             lines.append(f"{mark} {one_line(text, _EXCERPT_CHARS)}")

@@ -23,6 +23,10 @@ class FilesRead:
         """Remember the whole content that was read from or written to a file."""
         self._digests[path] = hashlib.sha256(raw).digest()
 
+    def forget(self) -> None:
+        """The model no longer sees what was read, and the files may be others now."""
+        self._digests.clear()
+
     def is_known(self, path: Path) -> bool:
         return path in self._digests
 

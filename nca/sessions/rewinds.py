@@ -1,0 +1,120 @@
+"""Going back in a session, and forward again: which messages of its log are no part of the conversation.
+
+The log keeps everything. Going back to before a message puts a view in force that shows what was shown when that
+message came, with the message and all that followed it aside. What was left is another branch; going forward is a view
+that shows that branch again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nca.context.view import View, is_in, put_aside
+from nca.errors import StoreError
+from nca.messages import Entry, Message
+from nca.sessions.access import SessionAccess
+from nca.sessions.log import SessionLog
+from nca.sessions.views import BESIDE, CURRENT, REDO, REWIND, CompactionRecord, SessionViews, StoredView
+
+Target = tuple[int, View]
+"""The view that another one begins from, and that other view."""
+
+
+class SessionRewinds:
+    """Reads and writes the views of one session."""
+
+    def __init__(self, access: SessionAccess, log: SessionLog, views: SessionViews) -> None:
+        self._access = access
+        self._log = log
+        self._views = views
+
+    def before(self, seq: int) -> Target:
+        """The view that shows what was shown when message `seq` came, without it and what followed.
+
+        A compaction that was undone or redone since counts as it does now. Raises StoreError for no such message.
+        """
+        head = self._log.head
+        if not 1 <= seq <= head:
+            raise StoreError(f"there is no message {seq} in this session")
+        base = self._in_force_at(seq)
+        return base, put_aside(self._views.load(base), [(seq, head)])
+
+    def end_of(self, rewind: int) -> Target:
+        """The view that shows the branch which this rewind left, up to its end."""
+        stored, parent = self._node(rewind)
+        left, head = self._left(stored, parent), self._log.head
+        view = self._views.load(left)
+        return left, put_aside(view, [(stored.since, head)]) if stored.since <= head else view
+
+    @property
+    def newest(self) -> int | None:
+        """The rewind that can be taken back now: nothing was said in the conversation since."""
+        number = self._views.current_id
+        newest = self._last_shown(number, self._log.head)
+        while number:
+            stored, parent = self._node(number)
+            if self._views.record(number).trigger == REWIND:
+                return number if newest < stored.since else None
+            number = parent
+        return None
+
+    def ends(self) -> dict[int, int]:
+        """The rewinds that left a branch which is aside now, and the last message of each branch."""
+        current = self._views.current()
+        found = {}
+        for record in self._views.compactions():
+            if record.trigger != REWIND or not self._views.is_sound(record.view_after):
+                continue
+            stored, parent = self._node(record.view_after)
+            left = self._left(stored, parent)
+            last = self._last_shown(left, stored.since - 1)
+            if is_in(last, current.aside) and not self._only_moved(left, stored.since):
+                found[record.view_after] = last
+        return found
+
+    def append_beside(self, messages: Sequence[Message]) -> list[Entry]:
+        """Append messages that are no part of the conversation."""
+        with self._access.transaction() as connection:
+            entries = self._log.append_in(connection, messages)
+            current = self._views.current()
+            view = put_aside(current, [(entries[0].seq, entries[-1].seq)])
+            self._views.put_in_force(connection, view, CompactionRecord(trigger=BESIDE, stages=(BESIDE,)))
+        return entries
+
+    def _in_force_at(self, seq: int) -> int:
+        """The view in force when a message was appended."""
+        number = self._views.current_id
+        while number:
+            stored, parent = self._node(number)
+            if is_in(seq, stored.aside):
+                is_new = not is_in(seq, self._node(parent)[0].aside)
+                number = self._left(stored, parent) if is_new else parent
+            elif (stored.since or stored.tail) > seq:
+                number = parent
+            else:
+                break
+        return number
+
+    def _only_moved(self, number: int, since: int) -> bool:
+        """Whether a view shows what another rewind left or came to: nothing was said since."""
+        while number and (node := self._node(number))[0].since == since:
+            if self._views.record(number).trigger in (REWIND, REDO):
+                return True
+            number = node[1]
+        return False
+
+    def _last_shown(self, number: int, last: int) -> int:
+        """The newest message of the conversation up to `last`, with this view; 0 for none."""
+        for first, end in reversed(self._views.stored_view(number).aside if number else ()):
+            if first <= last <= end:
+                last = first - 1
+        return last
+
+    def _left(self, stored: StoredView, parent: int) -> int:
+        """The view that was in force before one."""
+        return parent if stored.left == CURRENT else self._views.nearest(stored.left)
+
+    def _node(self, number: int) -> tuple[StoredView, int]:
+        """A view as it is stored, and the one that it begins from."""
+        parent = self._views.nearest(self._views.record(number).view_before) if number else 0
+        return self._views.stored_view(number), parent

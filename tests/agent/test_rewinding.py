@@ -1,0 +1,308 @@
+"""Going back and forward: the conversation is what it was, and nothing of what was left comes back by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.agent.approvals import Nobody
+from nca.agent.rewinding import Rewinds
+from nca.agent.user_input import UserInput
+from nca.config.loaded import defaults
+from nca.context.view import is_in
+from nca.errors import UsageError
+from nca.messages import Message, ToolCall
+from nca.models.catalog import ModelFacts
+from nca.redact import Redactor
+from nca.sessions.store import Store
+from nca.testing.scripted import ScriptedModel
+from nca.tools.files.read_files import FilesRead
+from tests.agent.parts import compactor_of, context_of, window_of
+from tests.agent.test_conversation import Room, call, sent_by
+from tests.context.effort import patient, trying
+
+LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
+LOADED = defaults().with_values({"model.summarizer": "none"}, "the test")
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+class Talk:
+    """A session whose turns are given, and what its requests were when the person spoke."""
+
+    def __init__(self, window_tokens: int = 3_000) -> None:
+        self.store = Store.open(None)
+        self.facts = ModelFacts(name="scripted/model", provider="openai", window_tokens=window_tokens)
+        self.session = self.store.create(directory="/", model=self.facts.name)
+        self.shown_at: dict[int, Any] = {}
+        self.open()
+
+    def open(self) -> None:
+        self.window = window_of(self.store, self.session, LOADED, self.facts)
+        self.compactor = compactor_of(self.window, ScriptedModel([], facts=self.facts))
+        self.context = context_of(self.window, self.compactor)
+        unused: Any = None
+        user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody())
+        self.rewinds = Rewinds(self.window, self.compactor, user_input)
+
+    def reopen(self) -> None:
+        """The same session in another process."""
+        self.session.close()
+        self.session = self.store.open_session(self.session.info.id)
+        self.open()
+
+    def turn(self, kind: int, number: int) -> None:
+        self.shown_at[self.window.history.head + 1] = self.state()
+        self.window.append(*turn(kind, number))
+
+    def state(self) -> Any:
+        """All that the next request and what is decided before it depend on."""
+        history = self.window.history
+        return (
+            self.window.request_messages(),
+            self.window.measure().used_tokens,
+            (history.turns, history.newest_user, history.newest_list, history.pins),
+        )
+
+    def compact(self) -> None:
+        asyncio.run(self.context.compact())
+
+    def back(self, seq: int) -> str:
+        return asyncio.run(self.rewinds.go_back(seq))
+
+    def forward(self) -> bool:
+        return asyncio.run(self.rewinds.go_forward())
+
+    def beside(self) -> None:
+        self.window.append_beside(Message("user", "By the way?", name="btw"))
+        self.window.append_beside(Message("assistant", "An aside.", name="btw"))
+
+
+def turn(kind: int, number: int) -> list[Message]:
+    """A turn with something to be recorded: rules, files, lists, errors, long outputs."""
+    word = "abcdefghij"[number % 10] * 3
+    asked = Message("user", f"Always name it {word}. Then go on, please.")
+    path = f'{{"path": "src/{word}.py"'
+    steps = {
+        1: [ToolCall(f"r{number}", "read_file", f"{path}}}")],
+        2: [ToolCall(f"w{number}", "write_file", f'{path}, "content": "{word}"}}')],
+        3: [ToolCall(f"t{number}", "todo", f'{{"doing": "the {word}", "open": ["more"], "done": []}}')],
+        4: [ToolCall(f"s{number}", "shell", f'{{"command": "make {word}"}}')],
+    }.get(kind, [])
+    output = {1: f"line of {word}\n" * 120, 4: f"Error: {word} failed\n[exit code 2]"}.get(kind, "Done.")
+    done = [Message("tool", output, tool_call_id=one.id, name=one.name, is_error=kind == 4) for one in steps]
+    calls = [Message("assistant", None, tuple(steps)), *done] if steps else []
+    return [asked, *calls, Message("assistant", f"We decided to keep {word} from now on.")]
+
+
+kinds = st.integers(0, 4)
+turns = st.lists(st.tuples(st.just("turn"), kinds), min_size=1, max_size=6)
+actions = st.lists(
+    st.one_of(
+        st.tuples(st.just("turn"), kinds),
+        st.tuples(st.sampled_from(["compact", "forward", "beside", "reopen"]), st.just(0)),
+        st.tuples(st.just("back"), st.integers(0, 30)),
+    ),
+    max_size=14,
+)
+
+
+def act(talk: Talk, what: str, value: int, number: int) -> None:
+    match what:
+        case "turn":
+            talk.turn(value, number)
+        case "compact":
+            talk.compact()
+        case "beside":
+            talk.beside()
+        case "reopen":
+            talk.reopen()
+
+
+@patient
+@trying(0.02)
+@given(st.sampled_from([1_200, 3_000, 100_000]), actions)
+def test_going_back_shows_what_was_shown_then(window_tokens: int, steps: list[tuple[str, int]]) -> None:
+    talk = Talk(window_tokens)
+    talk.turn(1, 0)
+    ahead: list[Any] = []
+    for number, (what, value) in enumerate(steps, 1):
+        before = talk.state()
+        if what == "back":
+            seq = sorted(talk.shown_at)[value % len(talk.shown_at)]
+            view = talk.session.views.current_id
+            text = talk.back(seq)
+            assert text == talk.session.log.entries(seq, seq)[0].message.text
+            assert talk.state() == talk.shown_at[seq]
+            if talk.session.views.current_id != view:
+                ahead.append(before)
+        elif what == "forward":
+            assert talk.forward() == bool(ahead)
+            assert talk.state() == (ahead.pop() if ahead else before)
+        else:
+            act(talk, what, value, number)
+            ahead = [] if what == "turn" else ahead
+            assert what not in ("beside", "reopen") or talk.state() == before
+    assert all(entry.seq == place for place, entry in enumerate(talk.session.log.entries(), 1))
+    talk.window.request_messages()
+
+
+@patient
+@trying(0.02)
+@given(turns, st.integers(0, 5), actions, actions, st.lists(kinds, max_size=4))
+def test_what_was_left_leaves_no_trace(
+    before: list[tuple[str, int]],
+    place: int,
+    branch: list[tuple[str, int]],
+    after: list[tuple[str, int]],
+    end: list[int],
+) -> None:
+    """A branch gives way to one of the same length that says nothing: all that follows is the same."""
+    one, other, never = Talk(), Talk(), Talk()
+    for number, (what, value) in enumerate(before):
+        for talk in (one, other):
+            act(talk, what, value, number)
+        if number < place % len(before):
+            act(never, what, value, number)
+    for number, (what, value) in enumerate(branch, 20):
+        act(one, what, value, number)
+    filler = [Message("user", "x"), Message("assistant", "x")] * one.window.history.head
+    other.window.append(*filler[: one.window.history.head - other.window.history.head])
+    seq = sorted(one.shown_at)[place % len(before)]
+    assert one.back(seq) == other.back(seq)
+    is_compacted = False
+    for number, (what, value) in enumerate([*after, *(("turn", kind) for kind in end), ("compact", 0)], 40):
+        if what != "back":
+            act(one, what, value, number)
+            act(other, what, value, number)
+        assert one.state() == other.state()
+        # Placeholders and records name messages by their numbers, which are others where none was left.
+        is_compacted = is_compacted or what == "compact"
+        if what == "turn" and not is_compacted:
+            never.turn(value, number)
+            assert one.window.request_messages() == never.window.request_messages()
+        recalled = one.context.archive.recall("always keep", "session", 8, 200).hits
+        assert not any(is_in(hit.seq, one.window.history.view.aside) for hit in recalled)
+        for scope in ("rules", "decisions", "errors", "files"):
+            assert [h.snippet for h in one.context.archive.recall("", scope, 50, 200).hits] == [
+                h.snippet for h in other.context.archive.recall("", scope, 50, 200).hits
+            ]
+
+
+async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
+    conversation = room.open(["One.", call("list_directory", "{}"), "Two.", "Three.", "Four."])
+    await conversation.send("First")
+    await conversation.send("Second")
+    both = conversation.context.effective_history()
+    rewinds = conversation.rewinds
+    newest = rewinds.newest
+    assert newest is not None
+    assert await rewinds.go_back(newest) == "Second"
+    assert await rewinds.go_back(rewinds.newest or 0) == "First"
+    assert (rewinds.newest, list(conversation.context.backwards())) == (None, [])
+    assert await rewinds.go_forward()
+    assert await rewinds.go_forward()
+    assert conversation.context.effective_history() == both
+    assert not await rewinds.go_forward()
+    await rewinds.go_back(newest)
+    await conversation.send("Another second")
+    assert sent_by(conversation)[1:] == ["First", "One.", "Another second"]
+    # The other branch is reachable: each message of it, and its end.
+    points = [(point.text, point.is_left, bool(point.rewind)) for point in rewinds.points()]
+    assert points == [
+        ("Another second", False, False),
+        ("Two.", True, True),
+        ("Second", True, False),
+        ("First", False, False),
+    ]
+    await rewinds.go_to_end(next(point.rewind for point in rewinds.points() if point.rewind))
+    assert conversation.context.effective_history() == both
+    await conversation.send("Third")
+    assert sent_by(conversation)[-2:] == ["Two.", "Third"]
+    assert {point.text for point in rewinds.points() if point.is_left} == {"Another second", "Three."}
+
+
+async def test_what_was_rewound_is_recalled_only_by_its_number(room: Room) -> None:
+    conversation = room.open(["Noted: aubergine.", "Fine."])
+    await conversation.send("The password of the garden is aubergine")
+    await conversation.rewinds.go_back(1)
+    await conversation.send("Hello there")
+    archive = conversation.context.archive
+    assert archive.recall("aubergine garden", "session", 5, 300).hits == []
+    assert archive.recall("aubergine garden", "all", 5, 300).hits == []
+    assert archive.expand("1").startswith("[no part of the conversation")
+    assert "aubergine" in archive.expand("1-2")
+    assert "aubergine" not in archive.expand("1-4")
+    for change in (conversation.context.expand, lambda seq: conversation.context.pin(int(seq))):
+        with pytest.raises(UsageError, match="no part of the conversation any more"):
+            change("1")
+
+
+async def test_only_your_own_messages_can_be_gone_back_to(room: Room) -> None:
+    conversation = room.open(["One.", "Beside."])
+    await conversation.send("First")
+    await conversation.beside.ask("By the way, why?")
+    for seq in (0, 2, 3, 9):
+        with pytest.raises(UsageError, match="none of yours"):
+            await conversation.rewinds.go_back(seq)
+    assert [point.seq for point in conversation.rewinds.points()] == [1]
+
+
+async def test_a_question_beside_leaves_the_conversation_as_it_was(room: Room) -> None:
+    conversation = room.open(["One.", "It is blue.", "Two."])
+    await conversation.send("First")
+    before, used = conversation.context.effective_history(), conversation.context.stats().used_tokens
+    assert await conversation.beside.ask("Which colour?") == "It is blue."
+    asked = conversation.model.requests[-1].messages  # type: ignore[attr-defined]
+    assert asked[:-1] == before
+    assert asked[-1]["content"].endswith("Which colour?")
+    assert conversation.context.effective_history() == before
+    assert conversation.context.stats().used_tokens == used
+    assert [entry.message.text for entry in conversation.context.entries][-2:] == ["Which colour?", "It is blue."]
+    await conversation.send("Second")
+    assert sent_by(conversation)[1:] == ["First", "One.", "Second"]
+
+
+async def test_a_compaction_before_a_rewind_is_undone_without_it(room: Room) -> None:
+    conversation = room.open(
+        ["word " * 300, "word " * 300, "Three.", "Four."], facts=LARGE, settings={"model.summarizer": "none"}
+    )
+    for text in ("First", "Second", "Third"):
+        await conversation.send(text)
+    await conversation.context.compact()
+    await conversation.send("Fourth")
+    compacted = conversation.context.effective_history()
+    await conversation.rewinds.go_back(conversation.rewinds.newest or 0)
+    rewound = conversation.context.effective_history()
+    assert conversation.context.undo() is not None
+    assert [row["content"] for row in conversation.context.effective_history()[1:]][0::2] == [
+        "First",
+        "Second",
+        "Third",
+    ]
+    assert conversation.context.undo() is None
+    assert conversation.context.redo() is not None
+    assert conversation.context.effective_history() == rewound
+    assert await conversation.rewinds.go_forward()
+    assert conversation.context.effective_history() == compacted
+
+
+async def test_a_copy_of_a_session_has_its_branches(room: Room) -> None:
+    conversation = room.open(["One.", "Two.", "Three."])
+    await conversation.send("First")
+    await conversation.send("Second")
+    await conversation.rewinds.go_back(3)
+    await conversation.send("Another")
+    shown, points = conversation.context.effective_history(), list(conversation.rewinds.points())
+    copied = room.store.fork(conversation.session.info.id)
+    again = room.open([], session=copied.id)
+    assert again.context.effective_history() == shown
+    assert list(again.rewinds.points()) == points
