@@ -117,7 +117,7 @@ def of_count(count: int) -> Figures:
                 "find": lambda: store.find(ids[0]),
                 "search": lambda: store.search("the budget of the window"),
                 "open_session": lambda: store.open_session(ids[0]).close(),
-                "expire": lambda: store.expire(0, 10 * count),
+                "expire": lambda: store.expired(0, 10 * count),
             }
             found = {name: statistics.median(_timed(work) for _ in range(RUNS)) for name, work in works.items()}
         opened = statistics.median(_timed(lambda: Store.open(path).close()) for _ in range(RUNS))

@@ -5,23 +5,33 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 PRIVATE = 0o600
 """Readable by the user only."""
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int | None = PRIVATE) -> None:
-    """Replace or create `path`; the content is on the disk on return. Raises OSError.
+    """Replace or create `path`; the content is on the disk on return. Raises OSError. `mode` as in `atomic_file`."""
+    with atomic_file(path, mode=mode) as file:
+        file.write(content)
 
+
+@contextmanager
+def atomic_file(path: Path, *, mode: int | None = PRIVATE) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` at the end of the block, when it is on the disk. Raises OSError.
+
+    An exception in the block leaves `path` as it is.
     mode: permissions; None keeps those of the existing file, and uses the defaults for a new one.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             if mode is None:
                 with suppress(FileNotFoundError):
                     temporary.chmod(stat.S_IMODE(path.stat().st_mode))

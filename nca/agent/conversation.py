@@ -245,7 +245,7 @@ class Conversation:
             session_id, is_empty = self.session.info.id, self._window.history.head == 0
             self.session.close()
         if is_empty and not self.session.is_read_only:
-            self.store.delete(session_id)
+            self.store.delete_empty(session_id)
 
     def _keep(self, turn: Turn) -> None:
         """Keep the partial answer of a failed turn. A store that fails too must not hide the first error."""

@@ -26,6 +26,8 @@ LITELLM_STOLEN = frozenset({"1.82.7", "1.82.8"})
 """Two compromised releases that sent credentials to an attacker."""
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier versions can lose data when a write-ahead log is reset."""
+LARGE_STORE_BYTES = 2_000_000_000
+"""Some 20,000 sessions of 40 messages. A store of this size works, but its backups take room and time."""
 _ENDPOINT_SECONDS = 2.0
 """Longer than for local ports, because the endpoint may be remote."""
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -159,8 +161,17 @@ def _database() -> Iterator[Finding]:
         yield Finding("database", "ok", "not created yet")
         return
     with open_session_store(read_only=True) as store:
-        count = len(store.list(None))
-    yield Finding("database", "ok", f"{path} ({counted(count, 'session')}, {byte_size(path.stat().st_size)})")
+        count, used_bytes = len(store.list(None)), store.used_bytes()
+    detail = f"{path} ({counted(count, 'session')}, {byte_size(used_bytes)})"
+    if used_bytes < LARGE_STORE_BYTES:
+        yield Finding("database", "ok", detail)
+    else:
+        advice = (
+            "Nothing is removed by itself. To archive what you have not used for 90 days: nca config set"
+            " session.retention_days 90. `nca sessions archive ID` archives one session, `nca sessions delete ID`"
+            " deletes one."
+        )
+        yield Finding("database", "warn", f"{detail} is large.", advice)
 
 
 def _keys() -> Iterator[Finding]:

@@ -12,10 +12,18 @@ if TYPE_CHECKING:
     from nca.agent.approvals import Person
     from nca.agent.conversation import Conversation
     from nca.config.loaded import LoadedSettings
+    from nca.config.schema import SessionSettings
     from nca.events import Listener
     from nca.models.choose import Choice
     from nca.sessions.session import Kind
     from nca.sessions.store import Store
+
+
+ARCHIVED_AT_A_START = 50
+"""Sessions that one start archives. The chat waits for it: 50 of 40 messages take half a second to a second."""
+_NAMED = 3
+"""Archived sessions that the notice names."""
+_TITLE_CHARS = 40
 
 
 def load_settings(
@@ -72,7 +80,8 @@ def open_session_store(*, read_only: bool) -> Store:
 def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
     """The store for a chat or a run: on disk, or in memory if it cannot be written or the settings say so.
 
-    Removes expired sessions. Notices go to `listener`. Raises StoreTooNew, StoreDamaged, which a person must resolve.
+    Deletes empty sessions, and archives those beyond the limits that a person set. Notices go to `listener`. Raises
+    StoreTooNew, StoreDamaged, which a person must resolve.
     """
     from nca.errors import StoreDamaged, StoreError, StoreTooNew
     from nca.events import Notice
@@ -91,10 +100,33 @@ def open_store(loaded: LoadedSettings, listener: Listener) -> Store:
         return Store.open(None)
     for note in store.notes:  # at once: whatever comes next may fail
         listener(Notice(note))
-    if removed := store.expire(settings.retention_days, settings.max_sessions):
-        days, most = settings.retention_days, settings.max_sessions
-        listener(Notice(f"Removed {removed} old sessions (session.retention_days {days}, max_sessions {most})."))
+    store.delete_empty()
+    if settings.retention_days or settings.max_sessions:
+        _archive_expired(store, settings, listener)
     return store
+
+
+def _archive_expired(store: Store, settings: SessionSettings, listener: Listener) -> None:
+    """Archive what is beyond the limits, at most ARCHIVED_AT_A_START of it, and say what has gone."""
+    from nca.events import Notice
+    from nca.terminal.render.humanize import counted
+    from nca.terminal.render.sessions import short_id, title
+    from nca.transcripts.archives import archive_expired
+
+    moved = archive_expired(store, settings.retention_days, settings.max_sessions, most=ARCHIVED_AT_A_START)
+    limits = f"session.retention_days {settings.retention_days}, max_sessions {settings.max_sessions}"
+    if moved.sessions:
+        named = [f"{short_id(info.id)} “{title(info, _TITLE_CHARS)}”" for info in moved.sessions[:_NAMED]]
+        more = [f"{len(moved.sessions) - _NAMED} more"] if len(moved.sessions) > _NAMED else []
+        later = f" {counted(moved.left, 'session')} will follow at the next starts." if moved.left else ""
+        listener(
+            Notice(
+                f"Archived {counted(len(moved.sessions), 'old session')} ({limits}): {', '.join([*named, *more])}."
+                f" `nca sessions restore ID` brings one back.{later}"
+            )
+        )
+    if moved.problem is not None:
+        listener(Notice(f"Old sessions ({limits}) could not be archived and stay: {moved.problem}"))
 
 
 def choose_model(loaded: LoadedSettings) -> Choice:

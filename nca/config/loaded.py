@@ -133,9 +133,13 @@ def defaults() -> LoadedSettings:
 
 
 def profiled(base: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
-    """The values with the profile that they name applied over the defaults."""
-    name = base["profile"].value
-    values = PROFILES[name]
+    """The values with the profile that they name applied over the defaults.
+
+    What only the user's own file may set is left out of a profile that a project or a flag names: neither may archive
+    the user's sessions.
+    """
+    name, is_own = base["profile"].value, base["profile"].layer not in (Layer.PROJECT, Layer.FLAG)
+    values = {key: value for key, value in PROFILES[name].items() if is_own or not KEYS[key].user_only}
     return {
         key: setting
         if setting.layer > Layer.PROFILE

@@ -299,14 +299,17 @@ class MemorySettings:
 class SessionSettings:
     persist: bool = setting(True, boolean(), "Keep sessions on disk.")
     retention_days: int = setting(
-        30,
+        0,
         whole(0, 36500),
-        "Sessions are deleted when others were used on so many days since. 0: never.",
+        "Sessions are archived when others were used on so many days since. 0: never.",
         unit="days",
         user_only=True,
     )
     max_sessions: int = setting(
-        50, whole(1, 1_000_000), "Maximum number of sessions; the oldest are deleted.", user_only=True
+        0,
+        whole(0, 1_000_000),
+        "So many sessions stay, beside the named, pinned and forked ones; the oldest are archived. 0: no limit.",
+        user_only=True,
     )
     max_cost: float = setting(
         0.0,

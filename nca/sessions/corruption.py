@@ -216,4 +216,4 @@ class _Rebuild:
 
 
 def _unknown_session(number: int) -> Row:
-    return (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number, 0, "chat")
+    return (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number, 0, "chat", 0)

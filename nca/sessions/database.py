@@ -312,6 +312,11 @@ def outputs_of(path: Path) -> Path:
     return path.parent / "outputs"
 
 
+def archives_of(path: Path) -> Path:
+    """The folder of archived sessions that belongs to a database file."""
+    return path.parent / "archives"
+
+
 def suspicion_of(path: Path) -> Path:
     """A flag file: a process met damage in the database, and no opening has set it aside since."""
     return path.parent / "locks" / f"{path.name}.suspect"

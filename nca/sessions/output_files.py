@@ -9,7 +9,12 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from nca.sessions.database import Database, outputs_of
+from nca.sessions.database import Database, outputs_of, size_of
+
+
+def size(store: Path) -> int:
+    """Of all saved outputs, in bytes."""
+    return sum(size_of(path) for path in outputs_of(store).rglob("*") if path.is_file())
 
 
 def sweep(database: Database, store: Path | None) -> None:

@@ -31,6 +31,7 @@ MIGRATIONS: tuple[str, ...] = tuple(
         "3_session_kinds.sql",
         "4_long_logs.sql",
         "5_kept_by_kind.sql",
+        "6_forks.sql",
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

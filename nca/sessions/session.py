@@ -40,18 +40,20 @@ class SessionInfo(msgspec.Struct, frozen=True):
     is_pinned: bool
     title: str
     kind: Kind = "chat"
+    has_forks: bool = False
+    """Whether another session was forked from it."""
 
 
 INFO = (
     "SELECT id, name, directory, model, created_at, updated_at,"
-    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title, kind"
-    " FROM sessions"
+    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title, kind,"
+    " has_forks FROM sessions"
 )
 
 
 def as_info(row: Row) -> SessionInfo:
     values = dict(zip(SessionInfo.__struct_fields__, row, strict=True))
-    return SessionInfo(**values | {"is_pinned": bool(values["is_pinned"])})
+    return SessionInfo(**values | {name: bool(values[name]) for name in ("is_pinned", "has_forks")})
 
 
 def as_name(text: str) -> str:
@@ -125,7 +127,7 @@ class Session(SessionAccess):
             self._update("kind", "chat")
 
     def set_pinned(self, is_pinned: bool) -> None:
-        """Protect the session from removal by age or number, or stop protecting it."""
+        """Protect the session from being archived by age or number, or stop protecting it."""
         self._update("is_pinned", int(is_pinned))
 
     def close(self) -> None:

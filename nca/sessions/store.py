@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from nca.errors import SessionLocked, SessionNotFound, StoreError
+from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
 from nca.messages import clean_text
 from nca.sessions import output_files, results, transfer
-from nca.sessions.database import Database, outputs_of
+from nca.sessions import store_errors as faults
+from nca.sessions.database import Database, archives_of, outputs_of
 from nca.sessions.file_records import FileRecords
 from nca.sessions.lock import FileLock, lock_session
 from nca.sessions.opening import Opened, open_for_reading, open_for_writing, open_in_memory
@@ -22,6 +24,7 @@ from nca.sessions.session import INFO, Kind, Session, SessionInfo, as_info, as_n
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.usage import Learned
 
+Ids = list[str]
 Infos = list[SessionInfo]
 Hits = list[Hit]
 SessionHits = list[SessionHit]
@@ -29,6 +32,8 @@ SessionHits = list[SessionHit]
 _ID_BYTES = 4
 _SECONDS_A_DAY = 86_400
 _LISTED_MATCHES = 5
+_IS_EMPTY = "NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
+_IS_KEPT = "name <> '' OR is_pinned OR has_forks OR EXISTS (SELECT 1 FROM pins WHERE session = number)"
 
 
 class Store:
@@ -120,19 +125,58 @@ class Store:
         return results.find_sessions(self._database, question, limit)
 
     def delete(self, id_or_prefix: str) -> None:
-        """Delete a session and its saved outputs permanently. Raises SessionNotFound, SessionLocked."""
+        """Delete a session, its saved outputs and its archive permanently. Raises SessionNotFound, SessionLocked."""
         self._refuse_reader()
         session_id, number = self._find(id_or_prefix)
-        self._acquire(session_id)
-        try:
-            with self._database.transaction() as connection:
-                connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
-            output_files.sweep(self._database, self.path)
-            if FileRecords.exist(self.path):
-                with suppress(StoreError):  # a damaged record of files keeps no session
-                    self.file_records.forget(session_id)
-        finally:
-            self._release(session_id)
+        self._delete(session_id, number)
+        if (archive := self.archive_of(session_id)) is not None:
+            with faults.explained(archive, "delete"):
+                archive.unlink(missing_ok=True)
+
+    def delete_empty(self, session_id: str | None = None) -> None:
+        """Delete this session if it has no messages; for None all that have neither messages nor a name nor a pin.
+
+        Those that a process has open stay.
+        """
+        self._refuse_reader()
+        rows = self._database.rows(
+            "SELECT id, number FROM sessions"  # noqa: S608
+            f" WHERE iif(?1 IS NULL, name = '' AND NOT is_pinned, id = ?1) AND {_IS_EMPTY}",
+            (session_id,),
+        )
+        for found, number in rows:
+            with suppress(SessionLocked):
+                self._delete(found, number, _IS_EMPTY)
+
+    def delete_kept(self, session_id: str, keep: Callable[[SessionCopy], SessionCopy]) -> SessionInfo:
+        """Delete a session after `keep` has stored its copy and given back what can be read of that.
+
+        Its outputs stay until `sweep_outputs`; what was recorded of files stays. Raises SessionNotFound, SessionLocked,
+        StoreDamaged if the copy is not the whole session, and what `keep` raises; then nothing is deleted.
+        """
+        with self.open_session(session_id) as session:
+            copy = transfer.read(session)
+            if not transfer.is_exact(session, copy) or keep(copy) != copy:
+                raise StoreDamaged(f"session {session_id} is damaged and no copy can hold all of it; it stays")
+            with session.transaction() as connection:
+                connection.execute("DELETE FROM sessions WHERE number = ?", (session.number,))
+        return copy.info
+
+    def used_bytes(self) -> int:
+        """What the sessions take on the disk: their pages of the database, without free ones, and the saved outputs."""
+        [(pages,)] = self._database.rows(
+            "SELECT (page_count - freelist_count) * page_size"
+            " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+        )
+        return int(pages) + (output_files.size(self.path) if self.path else 0)
+
+    def sweep_outputs(self) -> None:
+        """Delete the saved outputs that no session refers to."""
+        output_files.sweep(self._database, self.path)
+
+    def archive_of(self, session_id: str) -> Path | None:
+        """Where the archive of a session is, if it has one; None for a store in memory."""
+        return archives_of(self.path) / f"{session_id}.zip" if self.path else None
 
     @property
     def file_records(self) -> FileRecords:
@@ -155,14 +199,24 @@ class Store:
         """A copy of everything in a session, open or not. Raises SessionNotFound, StoreDamaged."""
         return transfer.read(Session(self._database, self._find(id_or_prefix)[1]))
 
-    def add(self, copy: SessionCopy) -> SessionInfo:
-        """Add a copy as a new session, in one transaction. Raises StoreError and changes nothing."""
+    def add(self, copy: SessionCopy, *, keeps_id: bool = False, forked_from: int | None = None) -> SessionInfo:
+        """Add a copy as a session, in one transaction. Raises StoreError and changes nothing.
+
+        keeps_id     under its own id, which no session of the store may have; else under a new one
+        forked_from  the number of the session that it was forked from
+        """
         self._refuse_reader()
         transfer.check(copy)
-        session_id = self._new_id()
+        session_id = copy.info.id if keeps_id else self._new_id()
         try:
             with self._database.transaction() as connection:
+                if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get:
+                    raise StoreError(
+                        f"session {session_id} is in the store already",
+                        advice=f"`nca sessions show {session_id}` shows it.",
+                    )
                 transfer.write(connection, session_id, copy)
+                connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
         except OverflowError as error:
             raise StoreError("the session holds a number that is too large to be stored") from error
         return self.find(session_id)
@@ -173,34 +227,31 @@ class Store:
         Usage and cost stay with the original. Raises SessionNotFound, StoreError.
         """
         self._refuse_reader()
-        copy = self.copy_of(id_or_prefix)
+        session_id, number = self._find(id_or_prefix)
+        copy = self.copy_of(session_id)
         copy = copy if at is None else transfer.cut(copy, at)
         name = as_name(name) or (f"{copy.info.name} (fork)" if copy.info.name else "")
-        info = msgspec.structs.replace(copy.info, name=name, is_pinned=False)
-        return self.add(msgspec.structs.replace(copy, info=info, usage=()))
+        info = msgspec.structs.replace(copy.info, name=name, is_pinned=False, has_forks=False)
+        return self.add(msgspec.structs.replace(copy, info=info, usage=()), forked_from=number)
 
-    def expire(self, retention_days: int, max_sessions: int) -> int:
-        """Delete sessions that are too old (0 days: no limit) or too many, oldest first. Returns how many.
+    def expired(self, retention_days: int, max_sessions: int) -> Ids:
+        """The ids of the sessions that are too old or too many, oldest first. 0: no limit.
 
-        Pinned sessions and those that a process has open are kept. Empty sessions without a name are deleted at any
-        age. Age is the number of days on which other sessions were used since, so a wrong clock adds one at most.
+        Sessions that are named, pinned or forked, or have pinned messages, are never among them and do not count.
+        Age is the number of days on which other sessions were used since, so a wrong clock adds one at most.
         """
-        self._refuse_reader()
-        rows = self._database.rows(
-            "SELECT id, updated_at, is_pinned, name = '' AND NOT EXISTS (SELECT 1 FROM messages WHERE session = number)"
-            " FROM sessions ORDER BY touched"
-        )
+        rows = self._database.rows(f"SELECT id, updated_at, {_IS_KEPT} FROM sessions ORDER BY touched DESC")  # noqa: S608
+        found: Ids = []
         days: set[float] = set()
-        ages = []
-        for _, updated_at, *_ in reversed(rows):
+        newer = 0
+        for session_id, updated_at, is_kept in rows:
             days.add(updated_at // _SECONDS_A_DAY)
-            ages.append(len(days) - 1)
-        left = len(rows)
-        for (session_id, _, is_pinned, is_empty), age_days in zip(rows, reversed(ages), strict=True):
-            is_due = is_empty or 0 < retention_days < age_days or left > max_sessions
-            if is_due and not is_pinned and self._removed(session_id):
-                left -= 1
-        return len(rows) - left
+            if is_kept:
+                continue
+            if 0 < retention_days < len(days) - 1 or 0 < max_sessions <= newer:
+                found.append(session_id)
+            newer += 1
+        return found[::-1]
 
     def learned(self, model: str) -> Learned:
         """What reports taught about a model; 0 samples if nothing is known."""
@@ -244,7 +295,9 @@ class Store:
     def _new_id(self) -> str:
         while True:
             session_id = secrets.token_hex(_ID_BYTES)
-            if not self._database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
+            archive = self.archive_of(session_id)
+            is_archived = archive is not None and archive.exists()
+            if not is_archived and not self._database.row("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
                 return session_id
 
     def _find(self, prefix: str) -> tuple[str, int]:
@@ -255,6 +308,11 @@ class Store:
             (wanted,),
         )
         if not rows:
+            archive = self.archive_of(wanted) if wanted.isalnum() else None
+            if archive is not None and archive.exists():
+                raise SessionNotFound(
+                    f"session {wanted} is archived", advice=f"`nca sessions restore {wanted}` brings it back."
+                )
             raise SessionNotFound(f"there is no session {wanted!r}", advice="`nca sessions list` shows them.")
         if rows[0][0] != wanted and len(rows) > 1:
             some = ", ".join(row[0] for row in rows[:_LISTED_MATCHES]) + (" …" if len(rows) > _LISTED_MATCHES else "")
@@ -278,12 +336,18 @@ class Store:
         if lock is not None:
             lock.release(remove=True)
 
-    def _removed(self, session_id: str) -> bool:
+    def _delete(self, session_id: str, number: int, condition: str = "TRUE") -> None:
+        self._acquire(session_id)
         try:
-            self.delete(session_id)
-        except (SessionLocked, SessionNotFound):
-            return False
-        return True
+            with self._database.transaction() as connection:
+                connection.execute(f"DELETE FROM sessions WHERE number = ? AND {condition}", (number,))  # noqa: S608
+                is_gone = connection.changes() > 0
+            self.sweep_outputs()
+            if is_gone and FileRecords.exist(self.path):
+                with suppress(StoreError):  # a damaged record of files keeps no session
+                    self.file_records.forget(session_id)
+        finally:
+            self._release(session_id)
 
     def _refuse_reader(self) -> None:
         if self.is_read_only:

@@ -173,16 +173,29 @@ def check(copy: SessionCopy) -> None:
         raise StoreError("the usage of a call is that of a view which is not there")
 
 
+def is_exact(session: Session, copy: SessionCopy) -> bool:
+    """Whether the copy holds the whole session, each message to the byte. A damaged part cannot be in any copy."""
+    bodies = [body for (body,) in session.rows("SELECT body FROM messages WHERE session = ? ORDER BY seq")]
+    counts = session.row(
+        "SELECT (SELECT count(*) FROM views WHERE session = ?1), (SELECT count(*) FROM compactions WHERE session = ?1),"
+        " (SELECT count(*) FROM summaries WHERE session = ?1), (SELECT count(*) FROM pins WHERE session = ?1),"
+        " (SELECT count(*) FROM usage WHERE session = ?1)"
+    )
+    held = (copy.views, copy.compactions, copy.summaries, copy.pins, copy.usage)
+    return counts == tuple(map(len, held)) and bodies == [encode(entry.message) for entry in copy.entries]
+
+
 def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> int:
     """Write the copy as a new session in the caller's transaction and return its number. It counts as used now."""
     info, now = copy.info, time.time()
     title = log.title_of([entry.message for entry in copy.entries])
     number = connection.execute(
-        "INSERT INTO sessions (id, name, directory, model, title, is_pinned, kind, created_at, updated_at, touched)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
+        "INSERT INTO sessions"
+        " (id, name, directory, model, title, is_pinned, kind, has_forks, created_at, updated_at, touched)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
         (
             *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), title),
-            *(int(info.is_pinned), info.kind, info.created_at, now),
+            *(int(info.is_pinned), info.kind, int(info.has_forks), info.created_at, now),
         ),
     ).get
     log.insert(connection, number, copy.entries)

@@ -147,6 +147,19 @@ def test_doctor_counts_sessions(home: Path) -> None:
     assert "(1 session, " in findings()["database"]["detail"]
 
 
+def test_doctor_says_that_the_sessions_are_large(home: Path) -> None:
+    with Store.open(home / "data" / "sessions.db") as store:
+        store.create(directory="/work", model="m").close()
+    outputs = home / "data" / "outputs" / "0123abcd"
+    outputs.mkdir(parents=True)
+    with (outputs / "1.txt").open("wb") as file:
+        file.truncate(2_000_000_000)  # a hole, which takes no room
+    found = findings()["database"]
+    assert found["status"] == "warn"
+    assert "2.0 GB) is large." in found["detail"]
+    assert "nca config set session.retention_days 90" in found["advice"]
+
+
 def test_doctor_fails_on_a_damaged_database_and_leaves_it(home: Path) -> None:
     path = home / "data" / "sessions.db"
     path.parent.mkdir(parents=True)

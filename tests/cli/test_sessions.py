@@ -65,6 +65,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
         "is_pinned": False,
         "title": "fix the bug in parse.py",
         "kind": "chat",
+        "has_forks": False,
     }
 
 
@@ -145,17 +146,37 @@ def test_errors_are_for_the_caller_to_print(home: Path) -> None:
         run(home, "list")
 
 
-def test_a_pinned_session_stays_when_the_others_go(home: Path) -> None:
+def test_a_pinned_session_does_not_expire(home: Path) -> None:
+    ids = []
     with store_in(home) as store:
-        for text in ("kept", "gone", "newest"):
-            with store.create(directory="/work", model="m", name=text) as session:
+        for text in ("kept", "goes", "newest"):
+            with store.create(directory="/work", model="m") as session:
                 session.log.append(said(text))
-    assert ", “kept”." in run(home, "pin", "kept").output
+                ids.append(session.info.id)
+    assert ", “kept”." in run(home, "pin", ids[0]).output
     with store_in(home) as store:
-        store.expire(0, 2)
-        assert sorted(info.name for info in store.list()) == ["kept", "newest"]
+        assert store.expired(0, 1) == [ids[1]]
     assert "* " in run(home, "list").output.splitlines()[-1]
-    assert "Unpinned" in run(home, "unpin", "kept").output
+    assert "Unpinned" in run(home, "unpin", ids[0]).output
     with store_in(home) as store:
-        store.expire(0, 1)
-        assert [info.name for info in store.list()] == ["newest"]
+        assert store.expired(0, 1) == ids[:2]
+
+
+def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
+    with store_in(home) as store, store.create(directory="/work", model="m", name="old talk") as session:
+        session.log.append(said(NASTY, "there"))
+        name = session.info.id
+    assert run(home, "list", "--archived").output == "No archived sessions.\n"
+    assert "To bring it back: nca sessions restore" in run(home, "archive", "old talk").output
+    assert run(home, "list").output == "No sessions yet.\n"
+    with pytest.raises(SessionNotFound, match=f"session {name} is archived. `nca sessions restore {name}`"):
+        run(home, "show", name)
+    (home / "data" / "archives" / "other.zip").write_text("no archive")
+    listed = run(home, "list", "--archived")
+    assert listed.stdout.startswith(f"{name} ")
+    assert "other.zip is no archive of a session, or is damaged." in listed.stderr
+    assert [row["id"] for row in json.loads(run(home, "list", "--archived", "--json").stdout)] == [name]
+    assert run(home, "restore", "old talk").stdout == f"{name}\n"
+    assert run(home, "list").output.startswith(name)
+    with pytest.raises(SessionNotFound, match="there is no archive of 'old talk'"):
+        run(home, "restore", "old talk")

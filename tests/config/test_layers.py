@@ -379,6 +379,20 @@ def test_the_environment_and_toml_agree(places: Places, values: dict[str, Any]) 
     assert from_chat.settings == from_toml
 
 
+def test_a_profile_limits_the_sessions_only_where_the_user_chose_it(places: Places) -> None:
+    chosen = (
+        places.load({"NCA_PROFILE": "neurolink"}),
+        defaults().with_value("profile", "neurolink", "set in this chat"),
+    )
+    places.project_file.write_text('profile = "neurolink"')
+    others = (places.load(), places.load(flags={"profile": "neurolink"}))
+    places.user_file.write_text('profile = "neurolink"')
+    places.project_file.unlink()
+    assert [loaded.settings.session.max_sessions for loaded in (*chosen, places.load())] == [50, 50, 50]
+    assert [loaded.settings.session.max_sessions for loaded in others] == [0, 0]
+    assert {loaded.settings.context for loaded in (*chosen, *others)} == {places.load().settings.context}
+
+
 def test_unset_gives_back_what_lies_below_the_chat_and_nothing_else() -> None:
     loaded = defaults().with_value("context.auto", "preview", "a file")
     below = loaded.value("context.auto")

@@ -62,13 +62,6 @@ def test_a_killed_owner_holds_nothing(path: Path) -> None:
             assert len(session.log.entries()) == 40
 
 
-def test_an_open_session_does_not_expire(path: Path) -> None:
-    ids = filled(path, sessions=3)
-    with other_process(path, ids[0]), Store.open(path) as store:
-        assert store.expire(0, 1) == 2
-        assert [info.id for info in store.list()] == ids[:1]
-
-
 def test_a_session_is_open_once_in_one_process_too(store: Store) -> None:
     session = store.create(directory="/", model="m")
     with pytest.raises(SessionLocked, match=f"process {os.getpid()}"):

@@ -39,16 +39,6 @@ def test_it_stays_while_a_fork_names_it(store: Store, session: Session) -> None:
     assert not folder.exists()
 
 
-def test_what_expires_takes_its_folder_along(store: Store, session: Session) -> None:
-    folder = spill(store, session)
-    session.close()
-    for _ in range(2):
-        with store.create(directory="/", model="m") as newer:
-            newer.log.append(said("x"))
-    assert store.expire(0, 2) == 1
-    assert not folder.exists()
-
-
 def test_nothing_but_folders_of_sessions_is_touched(store: Store, session: Session, tmp_path: Path) -> None:
     outputs = spill(store, session).parent
     (outputs / "a file").write_text("stays")

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis.strategies import DataObject, data, integers, lists, sampled_from
 
+from nca.config.loaded import defaults
 from nca.errors import SessionNotFound, StoreError
-from nca.sessions import Session, Store
+from nca.messages import Entry
+from nca.sessions import Session, Store, transfer
+from nca.sessions.transfer import new_copy
 from tests.sessions.samples import filled, said
 
 DAY = 86_400
@@ -92,28 +97,69 @@ def test_names_and_models_can_change(store: Store, session: Session) -> None:
 
 
 def test_old_sessions_expire_but_pinned_ones_stay(store: Store) -> None:
-    pinned = made(store, age_days=400, is_pinned=True)
+    made(store, age_days=400, is_pinned=True)
     ids = [made(store, age_days=age) for age in range(40, -1, -1)]
-    assert store.expire(0, 50) == 0
-    assert store.expire(30, 50) == 10
-    assert [info.id for info in store.list()] == [*ids[:9:-1], pinned]
-    with pytest.raises(SessionNotFound):
-        store.find(ids[9])
+    assert store.expired(0, 50) == []
+    assert store.expired(30, 50) == ids[:10]
 
 
-def test_too_many_sessions_the_oldest_unpinned_go_first(store: Store) -> None:
-    ids = [made(store, is_pinned=number == 0) for number in range(6)]
-    assert store.expire(30, 3) == 3
-    assert [info.id for info in store.list()] == [ids[5], ids[4], ids[0]]
+def test_too_many_sessions_the_oldest_go_first(store: Store) -> None:
+    ids = [made(store) for _ in range(6)]
+    assert store.expired(30, 3) == ids[:3]
+    assert store.expired(30, 6) == []
 
 
-def test_empty_sessions_go_unless_named(store: Store) -> None:
+def test_without_a_limit_none_of_10_000_expires_a_year_later(store: Store) -> None:
+    """As many days of use lie between the first and the last."""
+    with store._database.transaction() as connection:
+        for number in range(10_000):
+            copy = new_copy([Entry(1, said(f"question {number}")[0])], directory="/", model="m")
+            transfer.write(connection, f"{number:08x}", copy)
+        connection.execute("UPDATE sessions SET updated_at = (number - 1) / 25 * ?", (DAY,))
+    settings = defaults().settings.session
+    assert (settings.retention_days, settings.max_sessions) == (0, 0)
+    assert store.expired(settings.retention_days, settings.max_sessions) == []
+    store.delete_empty()
+    assert len(store.list(None)) == 10_000
+    assert store.expired(0, 9_999) == ["00000000"]
+    assert store.expired(398, 0) == [f"{number:08x}" for number in range(25)]
+
+
+@given(data())
+def test_what_expires_is_old_or_too_many_and_nothing_that_anybody_marked(data: DataObject) -> None:
+    ages = sorted(data.draw(lists(integers(0, 9), min_size=1, max_size=12)), reverse=True)
+    days, most = data.draw(integers(0, 9)), data.draw(integers(0, 12))
+    with Store.open(None) as store:
+        plain = []
+        for age in ages:
+            mark = data.draw(sampled_from(("", "", "", "name", "session pin", "message pin", "fork")))
+            session_id = made(store, age_days=age, is_pinned=mark == "session pin")
+            with store.open_session(session_id) as session:
+                if mark == "message pin":
+                    session.views.pin(1)
+            if mark == "name":
+                with store._database.transaction() as connection:
+                    connection.execute("UPDATE sessions SET name = 'x' WHERE id = ?", (session_id,))
+            elif mark == "fork":
+                store.delete(store.fork(session_id).id)
+            elif not mark:
+                plain.append((session_id, age))
+        too_old = {one for one, age in plain if 0 < days < len({other for other in ages if other < age})}
+        too_many = {one for one, _ in plain[: -most or None]} if most else set()
+        assert store.expired(days, most) == [one for one, _ in plain if one in too_old | too_many]
+
+
+def test_empty_sessions_go_unless_named_or_pinned(store: Store) -> None:
     made(store, text="")
+    kept = {made(store, text="", is_pinned=True), made(store)}
     with store.create(directory="/", model="m", name="planned") as session:
-        planned = session.info.id
-    open_one = store.create(directory="/", model="m")
-    assert store.expire(0, 50) == 1
-    assert {info.id for info in store.list()} == {planned, open_one.info.id}
+        kept.add(session.info.id)
+    kept.add(store.create(directory="/", model="m").info.id)  # it is open
+    store.delete_empty()
+    assert {info.id for info in store.list()} == kept
+    for one in kept:
+        store.delete_empty(one)
+    assert len(store.list()) == 2  # the one with a message, and the open one
 
 
 @pytest.mark.parametrize("wrong_days", [4000, 400, -400, -4000, -20_000])
@@ -123,9 +169,9 @@ def test_a_wrong_clock_takes_nothing_away(store: Store, wrong_days: int) -> None
     for _ in range(5):
         for age in (wrong_days, 0):
             ids.append(made(store, age_days=age))
-            assert store.expire(30, 50) == 0
+            assert store.expired(30, 50) == []
     assert len(store.list()) == len(ids)
-    assert Store.open(None).expire(1, 1) == 0
+    assert Store.open(None).expired(1, 1) == []
 
 
 def test_a_reader_changes_nothing(path: Path) -> None:
@@ -135,7 +181,8 @@ def test_a_reader_changes_nothing(path: Path) -> None:
             lambda: store.create(directory="/", model="m"),
             lambda: store.open_session(name),
             lambda: store.delete(name),
-            lambda: store.expire(1, 1),
+            lambda: store.delete_empty(),
+            lambda: store.delete_kept(name, lambda copy: copy),
         ):
             with pytest.raises(StoreError, match="reading only"):
                 change()

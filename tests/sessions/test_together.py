@@ -41,7 +41,7 @@ for number in range(int(sys.argv[3])):
         assert not store.notes, store.notes
         with store.create(directory="/", model="m") as session:
             session.log.append([])
-        store.expire(30, 1000)
+        store.delete_empty()
     with Store.open(Path(sys.argv[1]), read_only=True) as store:
         for info in store.list():
             if info.messages:

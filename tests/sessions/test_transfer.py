@@ -116,7 +116,7 @@ def test_an_import_counts_as_used_now_and_keeps_its_birth(store: Store, talk: Se
     info = store.add(msgspec.structs.replace(copy, info=aged))
     assert (info.created_at, info.is_pinned, info.title) == (1.5, True, "message 1")
     assert info.updated_at >= talk.info.updated_at
-    assert store.expire(1, 50) == 0
+    assert store.expired(1, 50) == []
     with store.open_session(info.id) as session:
         assert session.usage.rows() == talk.usage.rows()
 

@@ -21,6 +21,7 @@ from nca.sessions.store import Store
 from nca.sessions.views import SummaryPlace
 from nca.testing.scripted import ScriptedModel
 from nca.tools.toolbox import Toolbox
+from nca.transcripts.archives import archived, restore
 from tests.context.promises import misplaced, refused
 from tests.soak import facts
 from tests.soak.facts import AnyFact, digest_of, digest_of_all, whole_of
@@ -84,6 +85,7 @@ class Account:
         with Store.open(home / "data" / "sessions.db") as store:
             problems = [] if self.allows_notes else [f"it says: {note}" for note in store.notes]
             problems += _unsound(store)
+            problems += _brought_back(store)
             problems += self._sessions(store)
             for info in store.list(None):
                 with store.open_session(info.id) as session:
@@ -240,6 +242,16 @@ def _unsound(store: Store) -> Iterator[str]:
     found = {row for (row,) in store._database.rows("SELECT rowid FROM passages")}
     if found != expected:
         yield f"the index has {len(found - expected)} passages too many and lacks {len(expected - found)}"
+
+
+def _brought_back(store: Store) -> Iterator[str]:
+    """Restore what is archived. What a kill left in both places is in the store already."""
+    known = {info.id for info in store.list(None)}
+    for path, info in archived(store):
+        if info is None:
+            yield f"the archive {path.name} cannot be read"
+        elif info.id not in known:
+            restore(store, info.id)
 
 
 def _spilled(messages: list[Message]) -> Iterator[str]:

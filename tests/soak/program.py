@@ -1,4 +1,4 @@
-"""The session that is killed: streaming, tools, compaction, undo, pins, preview, import, fork, export.
+"""The session that is killed: streaming, tools, compaction, undo, pins, preview, import, fork, archive, export.
 
 Each step is a method. What a person would see is told the moment they would see it (`tests.soak.facts`).
 """
@@ -28,6 +28,7 @@ from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel
 from nca.tools.tool import Permission, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox
+from nca.transcripts.archives import archive, archived, restore
 from nca.transcripts.private_file import write_private
 from nca.transcripts.session_file import read_session, to_json
 from tests.soak.facts import (
@@ -58,7 +59,7 @@ EXPORT = "export.json"
 COPIES = ("imported", "forked")
 STEPS = (
     *("answer", "tools", "large_output", "compact", "undo", "redo", "until_compacted", "background", "preview"),
-    *("pin", "unpin", "expand", "rename", "clear", "undo", "import_", "fork", "export", "delete"),
+    *("pin", "unpin", "expand", "rename", "clear", "undo", "import_", "fork", "archive", "restore", "export", "delete"),
 )
 
 
@@ -266,6 +267,21 @@ class Program:
         digest = digest_of_all(entry.message for entry in self._conversation.context.entries)
         tell(Began("add", expected=digest))
         tell(Added(self._store.fork(self._id, name="forked").id, digest))
+
+    async def archive(self) -> None:
+        for info in self._store.list():
+            if info.name in COPIES:
+                tell(Began("archive", info.id))
+                archive(self._store, info.id)
+                tell(Done())
+                return
+
+    async def restore(self) -> None:
+        for one in archived(self._store):
+            assert one.info is not None
+            tell(Began("restore", one.info.id))
+            restore(self._store, one.info.id)
+            tell(Done())
 
     async def delete(self) -> None:
         for info in self._store.list():

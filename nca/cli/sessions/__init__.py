@@ -1,12 +1,12 @@
-"""`nca sessions`: list, search, export, change and delete stored sessions."""
+"""`nca sessions`: list, search, export, change, archive and delete stored sessions."""
 
 from __future__ import annotations
 
 import typer
 
-from nca.cli.sessions import browsing, changing, exporting
+from nca.cli.sessions import archiving, browsing, changing, exporting
 
-app = typer.Typer(help="List, search, export, change and delete stored sessions.", no_args_is_help=True)
+app = typer.Typer(help="List, search, export, change, archive and delete stored sessions.", no_args_is_help=True)
 app.command("list")(browsing.list_sessions)
 app.command("show")(browsing.show_session)
 app.command("search")(browsing.search_sessions)
@@ -16,5 +16,7 @@ app.command("rename")(changing.rename_session)
 app.command("pin")(changing.pin_session)
 app.command("unpin")(changing.unpin_session)
 app.command("fork")(changing.fork_session)
+app.command("archive")(archiving.archive_session)
+app.command("restore")(archiving.restore_session)
 app.command("delete")(changing.delete_session)
 app.command("backup")(changing.back_up_sessions)

@@ -27,10 +27,11 @@ _ARGUMENTS_CHARS = 200
 def list_sessions(
     as_json: AsJson = False,
     everything: Annotated[bool, typer.Option("--all", help=f"List all sessions, not only the last {_LISTED}.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived sessions instead.")] = False,
 ) -> None:
     """List sessions, most recently used first."""
     with open_session_store(read_only=True) as store:
-        infos = store.list(None if everything else _LISTED + 1)
+        infos = _archived(store) if archived else store.list(None if everything else _LISTED + 1)
     shown = infos if everything else infos[:_LISTED]
     if as_json:
         import msgspec
@@ -38,11 +39,11 @@ def list_sessions(
         _print_json(msgspec.to_builtins(shown))
         return
     if not shown:
-        typer.echo("No sessions yet.")
+        typer.echo("No archived sessions." if archived else "No sessions yet.")
     for info in shown:
         typer.echo(_row(info, pin="*" if info.is_pinned else " ", model=one_line(info.model)))
     if len(infos) > len(shown):
-        typer.echo("… and older ones. `nca sessions list --all` lists every session.")
+        typer.echo("… and older ones. --all lists every session.")
 
 
 def show_session(session_id: SessionId, as_json: AsJson = False) -> None:
@@ -82,6 +83,17 @@ def search_sessions(
             return
         for line in [line for hit in hits for line in _hit_lines(hit, store)] or ["Nothing found."]:
             typer.echo(line)
+
+
+def _archived(store: Store) -> list[SessionInfo]:
+    """The archived sessions. A file that cannot be read is named on standard error."""
+    from nca.transcripts.archives import archived
+
+    found = archived(store)
+    for one in found:
+        if one.info is None:
+            typer.echo(f"nca: {one_line(str(one.path))} is no archive of a session, or is damaged.", err=True)
+    return [one.info for one in found if one.info]
 
 
 def _row(info: SessionInfo, *, pin: str = "", model: str = "") -> str:

@@ -32,12 +32,12 @@ def rename_session(
 
 
 def pin_session(session_id: SessionId) -> None:
-    """Keep a session, no matter how old it is or how many there are."""
+    """Never archive a session by itself, no matter how old it is or how many there are."""
     _set_pinned(session_id, is_pinned=True)
 
 
 def unpin_session(session_id: SessionId) -> None:
-    """Let a session expire again (session.retention_days, session.max_sessions)."""
+    """Let a session be archived again (session.retention_days, session.max_sessions)."""
     _set_pinned(session_id, is_pinned=False)
 
 
@@ -56,7 +56,7 @@ def delete_session(
     session_id: SessionId,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
 ) -> None:
-    """Delete a session permanently, with its stored tool outputs."""
+    """Delete a session permanently, with its stored tool outputs. `archive` keeps it in a file instead."""
     from nca.errors import UsageError
 
     with open_session_store(read_only=True) as store:

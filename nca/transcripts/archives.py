@@ -1,0 +1,190 @@
+"""Archived sessions: `archives/ID.zip` beside the database, which only their owner can read.
+
+session.json   the session as an export that is not redacted
+info.json      the part of it that a list shows
+outputs/       the saved tool outputs that its messages name
+
+A session leaves the store when its archive is on the disk and has been read back; an archive is deleted when its
+session is in the store again. A process that is killed between the two leaves both.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from nca.atomic_write import PRIVATE, atomic_file
+from nca.errors import InvalidMessages, NcaError, SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.sessions import SessionInfo, Store
+from nca.sessions.database import archives_of
+from nca.sessions.store_errors import explained
+from nca.sessions.transfer import SessionCopy
+from nca.transcripts.session_file import read_session, to_json
+
+_SESSION, _INFO = "session.json", "info.json"
+_OUTPUT = re.compile(r"outputs(/\w[\w.-]*)+", re.ASCII)
+_NAMED_OUTPUTS = re.compile(rb"outputs/([\w-]+)/")
+_ID = re.compile(r"[0-9a-z]{1,32}")
+_UNREADABLE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError)
+"""What zipfile raises for a file that is none, damaged, encrypted or compressed in a way that it does not know."""
+
+
+class Archived(NamedTuple):
+    """An archive. `info` is None if it cannot be read."""
+
+    path: Path
+    info: SessionInfo | None
+
+
+class Moved(NamedTuple):
+    """What `archive_expired` moved, how many are left for the next time, and why it stopped early if it did."""
+
+    sessions: list[SessionInfo]
+    left: int
+    problem: NcaError | None = None
+
+
+def archive(store: Store, id_or_prefix: str) -> tuple[Path, SessionInfo]:
+    """Move a session from the store to its archive. Returns the file and what was moved.
+
+    Raises SessionNotFound, SessionLocked, StoreDamaged (a damaged session stays), StoreError (it cannot be written).
+    """
+    moved = _move(store, store.find(id_or_prefix).id)
+    store.sweep_outputs()
+    return moved
+
+
+def archive_expired(store: Store, retention_days: int, max_sessions: int, most: int | None = None) -> Moved:
+    """Archive what `Store.expired` names, oldest first, `most` of it. What is open or damaged stays."""
+    due = store.expired(retention_days, max_sessions)
+    moved: list[SessionInfo] = []
+    problem: NcaError | None = None
+    stays = 0
+    for session_id in due:
+        if len(moved) == most:
+            break
+        try:
+            moved.append(_move(store, session_id)[1])
+        except (SessionLocked, SessionNotFound, StoreDamaged):
+            stays += 1
+        except NcaError as error:
+            problem = error
+            break
+    if moved:
+        store.sweep_outputs()
+    return Moved(moved, len(due) - len(moved) - stays, problem)
+
+
+def archived(store: Store) -> list[Archived]:
+    """The archives beside the store, the session used last first, then those that cannot be read."""
+    paths = sorted(archives_of(store.path).glob("*.zip")) if store.path else []
+    found = [Archived(path, _info(path)) for path in paths]
+    return sorted(found, key=lambda one: -one.info.updated_at if one.info else 0.0)
+
+
+def restore(store: Store, wanted: str) -> SessionInfo:
+    """Put a session back into the store, under its own id and as the one used last.
+
+    wanted: an archive's file, or the id, the beginning of the id or the name of a session archived beside the store
+    Raises SessionNotFound, InvalidMessages (it is no archive), StoreError (the store has the session).
+    """
+    path = Path(wanted) if Path(wanted).is_file() else _find(store, wanted)
+    with _opened(path) as file:
+        copy = _read(file, path)
+        session_id = copy.info.id
+        own = store.archive_of(session_id)
+        if own is None or not _ID.fullmatch(session_id):
+            raise InvalidMessages(f"{path}: names no session that can be restored.")
+        outputs = [name for name in file.namelist() if name not in (_SESSION, _INFO)]
+        if unknown := [name for name in outputs if not _OUTPUT.fullmatch(name)]:
+            raise InvalidMessages(f"{path}: holds {unknown[0]!r}, which is no part of an archive.")
+        for name in outputs:
+            _put_back(file, name, own.parents[1] / name)
+    info = store.add(copy, keeps_id=True)
+    if own.exists() and own.samefile(path):
+        with explained(own, "delete"):
+            own.unlink()
+    return info
+
+
+def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
+    path, outputs = store.archive_of(session_id), store.outputs_folder(session_id)
+    if path is None or outputs is None:
+        raise StoreError("the sessions are kept in memory only; there is no place for an archive")
+
+    def keep(copy: SessionCopy) -> SessionCopy:
+        with explained(path):
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            _write(path, copy, outputs)
+        with _opened(path) as file:
+            return _read(file, path)
+
+    return path, store.delete_kept(session_id, keep)
+
+
+def _write(path: Path, copy: SessionCopy, own: Path) -> None:
+    """`own`: the folder of the session's outputs. A fork names those of the session that it comes from, too."""
+    data = to_json(copy)
+    folders = {own, *(own.with_name(name.decode()) for name in _NAMED_OUTPUTS.findall(data))}
+    with atomic_file(path) as whole, zipfile.ZipFile(whole, "w", strict_timestamps=False) as file:
+        for name, content in ((_SESSION, data), (_INFO, msgspec.json.encode(copy.info))):
+            member = zipfile.ZipInfo(name)
+            member.external_attr = PRIVATE << 16
+            file.writestr(member, content, zipfile.ZIP_DEFLATED)
+        for output in sorted(output for folder in folders for output in folder.rglob("*") if output.is_file()):
+            file.write(output, output.relative_to(own.parents[1]), zipfile.ZIP_DEFLATED)
+
+
+def _read(file: zipfile.ZipFile, path: Path) -> SessionCopy:
+    return read_session(file.read(_SESSION), f"{path}: {_SESSION}", directory="")
+
+
+def _put_back(file: zipfile.ZipFile, name: str, target: Path) -> None:
+    """An output that is there stays: an archive from elsewhere must not change another session's."""
+    if target.exists():
+        return
+    with explained(target):
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with file.open(name) as source, atomic_file(target) as output:
+            shutil.copyfileobj(source, output)
+
+
+def _info(path: Path) -> SessionInfo | None:
+    try:
+        with _opened(path) as file:
+            return msgspec.json.decode(file.read(_INFO), type=SessionInfo)
+    except (InvalidMessages, msgspec.DecodeError):
+        return None
+
+
+def _find(store: Store, wanted: str) -> Path:
+    found = [
+        one.path
+        for one in archived(store)
+        if one.info and wanted and (one.info.id.startswith(wanted) or one.info.name == wanted)
+    ]
+    exact = [path for path in found if path.stem == wanted] or found
+    if len(exact) > 1:
+        raise SessionNotFound(f"{wanted!r} could be any of {', '.join(path.stem for path in exact)}")
+    if not exact:
+        raise SessionNotFound(f"there is no archive of {wanted!r}", advice="`nca sessions list --archived` lists them.")
+    return exact[0]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Raises InvalidMessages if it is no archive or cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            yield file
+    except _UNREADABLE as error:
+        why = getattr(error, "strerror", None) or str(error).strip("'\"")
+        raise InvalidMessages(f"{path}: is no archive of a session, or is damaged ({why}).") from error

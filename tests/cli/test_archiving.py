@@ -1,0 +1,48 @@
+"""What a start archives: nothing that nobody asked for, and then what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nca.messages import Entry
+from nca.sessions import Store, transfer
+from nca.sessions.transfer import new_copy
+from nca.testing.provider import Provider
+from nca.transcripts.archives import archived, restore
+from tests.cli.command import keys, nca
+from tests.sessions.samples import said
+
+COUNT = 10_000
+DAY = 86_400
+
+
+def test_10_000_sessions_and_a_clock_400_days_ahead(tmp_path: Path, provider: Provider) -> None:
+    """The sessions were used on 400 days, and the last of these is 400 days ago."""
+    path = tmp_path / "nca" / "data" / "sessions.db"
+    with Store.open(path) as store, store._database.transaction() as connection:
+        for number in range(COUNT):
+            copy = new_copy([Entry(1, said(f"question {number}")[0])], directory="/", model="m")
+            transfer.write(connection, f"{number:08x}", copy)
+        sql = "UPDATE sessions SET updated_at = updated_at - ? + (number - 1) / 25 * ?"
+        connection.execute(sql, (800 * DAY, DAY))
+    key: Any = keys(provider)
+    project = tmp_path / ".nca"
+    project.mkdir()
+    (project / "config.toml").write_text('profile = "neurolink"\n[session]\nmax_sessions = 1\nretention_days = 1\n')
+    assert "Archived" not in nca("run", "hello", "--profile", "cowagent", home=tmp_path, **key).stderr
+    with Store.open(path) as store:
+        assert len(store.list(None)) == COUNT + 1
+        assert archived(store) == []
+    done = nca("run", "hello", home=tmp_path, NCA_SESSION__MAX_SESSIONS="9989", **key)
+    assert done.returncode == 0
+    assert (
+        "Archived 12 old sessions (session.retention_days 0, max_sessions 9989): 00000000 “question 0”, "
+        "00000001 “question 1”, 00000002 “question 2”, 9 more. `nca sessions restore ID` brings one back."
+    ) in " ".join(done.stderr.split())
+    with Store.open(path) as store:
+        found = {one.path.stem for one in archived(store)}
+        assert found == {f"{number:08x}" for number in range(12)}
+        for session_id in found:
+            restore(store, session_id)
+        assert len(store.list(None)) == COUNT + 2

@@ -1,0 +1,230 @@
+"""Archives of sessions: what goes, what stays, and that everything comes back."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+
+from nca.errors import InvalidMessages, SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.messages import AttachmentPart, Message, TextPart, Usage
+from nca.sessions import Session, Store
+from nca.sessions.transfer import SessionCopy
+from nca.transcripts.archives import archive, archive_expired, archived, restore
+from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "data" / "sessions.db") as store:
+        yield store
+
+
+def talk(store: Store) -> str:
+    """A closed session with all that one can have: compactions, one undone; pins, usage, and a file of output."""
+    with store.create(directory="/work", model="m", name="the talk", kind="run") as session:
+        parts = (
+            TextPart("see"),
+            AttachmentPart("a.py", "text\x1b", 9, is_cut=True),
+            TextPart("note", is_synthetic=True),
+        )
+        session.log.append([*said("first \ud800 ä", "yes"), Message("user", parts), calling("1")])
+        session.log.append([result("1", f"some\n[The whole output is in {spilled(store, session)}]")])
+        session.log.append(said(*"abcdef"))
+        session.views.commit(hiding(2, "first"), MANUAL)
+        session.views.commit(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25))
+        session.views.undo()
+        session.views.pin(3)
+        session.usage.record(9, "m", Usage(100, 20, cost=0.5), 1)
+        session.log.save_partial("half an answer")
+        return session.info.id
+
+
+def spilled(store: Store, session: Session) -> Path:
+    folder = store.outputs_folder(session.info.id)
+    assert folder is not None
+    (folder / "task-1").mkdir(parents=True)
+    (folder / "task-1" / "3.txt").write_text("all of task 1")
+    (folder / "5.txt").write_text("all of it")
+    return folder / "5.txt"
+
+
+def plain(store: Store, count: int) -> list[str]:
+    ids = []
+    for number in range(count):
+        with store.create(directory="/work", model="m") as session:
+            session.log.append(said(f"question {number}", "answer"))
+            ids.append(session.info.id)
+    return ids
+
+
+def held(store: Store, session_id: str) -> tuple[SessionCopy, list[str]]:
+    """All of a session but when it was used last: as a value, and its messages as they are on the disk."""
+    copy = store.copy_of(session_id)
+    rows = store._database.rows(
+        "SELECT body FROM messages JOIN sessions ON session = number WHERE sessions.id = ?", (session_id,)
+    )
+    info = msgspec.structs.replace(copy.info, updated_at=0.0)
+    return msgspec.structs.replace(copy, info=info), [body for (body,) in rows]
+
+
+def files(store: Store) -> dict[str, str]:
+    folder = store.path.parent / "outputs" if store.path else Path()
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_everything_comes_back_to_the_byte(store: Store) -> None:
+    name = talk(store)
+    store.open_session(name).close()  # completes the answer that a killed process left
+    [other] = plain(store, 1)
+    before, outputs = held(store, name), files(store)
+    path, info = archive(store, name[:5])
+    assert (info.id, path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (name, 0o600, 0o700)
+    assert [info.id for info in store.list()] == [other]
+    assert files(store) == {}
+    assert [one.info.name for one in archived(store) if one.info] == ["the talk"]
+    restored = restore(store, name)
+    assert [info.id for info in store.list()] == [name, other]
+    assert restored.updated_at >= before[0].info.updated_at
+    assert held(store, name) == before
+    assert files(store) == outputs
+    assert archived(store) == []
+
+
+def test_an_unfinished_answer_is_completed_first(store: Store) -> None:
+    name = talk(store)
+    archive(store, name)
+    restore(store, name)
+    last = store.copy_of(name).entries[-1].message
+    assert (last.text, last.is_interrupted) == ("half an answer", True)
+
+
+def test_a_file_from_elsewhere_is_restored_once_and_stays(store: Store, tmp_path: Path) -> None:
+    name = talk(store)
+    before = held(store, name)
+    elsewhere = shutil.copy(archive(store, name)[0], tmp_path / "elsewhere.zip")
+    with Store.open(tmp_path / "another" / "sessions.db") as another:
+        restore(another, str(elsewhere))
+        assert held(another, name)[1][: len(before[1])] == before[1]
+        with pytest.raises(StoreError, match=f"session {name} is in the store already"):
+            restore(another, str(elsewhere))
+    assert Path(elsewhere).exists()
+
+
+def test_what_a_kill_left_in_both_places_is_restored_and_deleted_once(store: Store, tmp_path: Path) -> None:
+    name = talk(store)
+    path = archive(store, name)[0]
+    left = shutil.copy(path, tmp_path / "left.zip")
+    restore(store, name)
+    shutil.copy(left, path)
+    with pytest.raises(StoreError, match="in the store already"):
+        restore(store, name)
+    archive(store, name)
+    restore(store, name)
+    shutil.copy(left, path)
+    store.delete(name)
+    assert archived(store) == []
+
+
+def test_the_oldest_go_and_what_anybody_marked_stays(store: Store) -> None:
+    ids = plain(store, 9)
+    with store.open_session(ids[0]) as session:
+        session.rename("named")
+    with store.open_session(ids[1]) as session:
+        session.set_pinned(True)
+    with store.open_session(ids[2]) as session:
+        session.views.pin(1)
+    store.delete(store.fork(ids[3]).id)
+    before = {one: held(store, one) for one in ids}
+    with store.open_session(ids[4]):  # as if another process had it
+        moved = archive_expired(store, 0, 2, most=1)
+        assert ([info.id for info in moved.sessions], moved.left) == (ids[5:6], 1)
+        moved = archive_expired(store, 0, 2)
+        assert ([info.id for info in moved.sessions], moved.left, moved.problem) == (ids[6:7], 0, None)
+    assert [info.id for info in archive_expired(store, 0, 2).sessions] == ids[4:5]
+    assert [info.id for info in store.list()] == [*ids[:6:-1], *ids[3::-1]]
+    for one in ids[4:7]:
+        restore(store, one)
+    assert {one: held(store, one) for one in ids} == before
+
+
+def test_a_damaged_session_stays_where_it_is(store: Store, tmp_path: Path) -> None:
+    damaged, whole, _ = plain(store, 3)
+    connection = apsw.Connection(str(store.path))
+    connection.execute("DROP TRIGGER messages_never_change")
+    connection.execute("UPDATE messages SET body = substr(body, 4) WHERE id = 1")
+    connection.close()
+    with pytest.raises(StoreDamaged, match=f"session {damaged} is damaged"):
+        archive(store, damaged)
+    assert [info.id for info in archive_expired(store, 0, 1).sessions] == [whole]
+    assert damaged in {info.id for info in store.list()}
+    assert [path.stem for path, _ in archived(store)] == [whole]
+
+
+def test_nothing_goes_where_no_archive_can_be_written(store: Store) -> None:
+    [name, _] = plain(store, 2)
+    assert store.path is not None
+    (store.path.parent / "archives").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot write"):
+        archive(store, name)
+    moved = archive_expired(store, 0, 1)
+    assert (moved.sessions, moved.left) == ([], 1)
+    assert moved.problem is not None
+    with store.open_session(name), pytest.raises(SessionLocked):
+        archive(store, name)
+    assert len(store.list()) == 2
+    with Store.open(None) as memory, pytest.raises(StoreError, match="in memory only"):
+        archive(memory, plain(memory, 1)[0])
+
+
+def test_a_damaged_archive_is_named_and_changes_nothing(store: Store, tmp_path: Path) -> None:
+    path = archive(store, talk(store))[0]
+    data = path.read_bytes()
+    for place in range(0, len(data), 97):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        with suppress(InvalidMessages):
+            store.delete(restore(store, str(path)).id)  # the byte did not matter
+        assert store.list() == []
+    for content in (b"", b"text", data[: len(data) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(InvalidMessages, match="is no archive of a session, or is damaged"):
+            restore(store, str(path))
+        assert archived(store) == [(path, None)]
+    with pytest.raises(SessionNotFound, match="there is no archive of 'nowhere'"):
+        restore(store, "nowhere")
+
+
+@pytest.mark.parametrize("name", ["../../evil", "UPPER/case", "", "a" * 40])
+def test_an_archive_cannot_name_a_file_outside(store: Store, tmp_path: Path, name: str) -> None:
+    path = archive(store, talk(store))[0]
+    forged = tmp_path / "forged.zip"
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(forged, "w") as target:
+        whole = source.read("session.json").decode().replace(f'"id": "{path.stem}"', f'"id": "{name}"')
+        target.writestr("session.json", whole)
+    with pytest.raises(InvalidMessages, match="names no session that can be restored"):
+        restore(store, str(forged))
+
+
+@pytest.mark.parametrize("member", ["outputs/../../evil.txt", "/evil.txt", "outputs/.hidden", "locks/evil"])
+def test_an_archive_with_a_foreign_file_is_refused(store: Store, member: str) -> None:
+    path = archive(store, talk(store))[0]
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(member, "evil")
+    with pytest.raises(InvalidMessages, match="is no part of an archive"):
+        restore(store, str(path))
+    assert (files(store), store.list()) == ({}, [])
+
+
+def test_an_output_of_another_session_is_not_replaced(store: Store) -> None:
+    path = archive(store, talk(store))[0]
+    kept = spilled(store, store.create(directory="/", model="m"))
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(f"outputs/{kept.parent.name}/5.txt", "evil")
+    restore(store, str(path))
+    assert kept.read_text() == "all of it"
