@@ -118,6 +118,8 @@ class Approvals:
         needed = toolbox.needs(call)
         if needed is None:
             return Allowed()
+        if call.name in self._state.settings.tools.off:
+            return _refused(f"{call.name} is switched off (tools.off)", "switched off")
         if decide(self.mode, needed) == "deny":
             return _refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
         deny = [rule for rule in self._state.settings.permissions.deny if rule.tool in ("*", call.name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,8 @@ def own_toolbox(
     )
 
 
-def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget) -> list[dict[str, Any]]:
-    """The tool definitions for every request to this model; fewer in a small window.
+def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The tool definitions for every request to this model; fewer in a small window, and none that are `off`.
 
     The tools of MCP servers may have any length, so together they get only a share of the budget.
     """
@@ -89,7 +89,7 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget) -> list[dict[st
         by_server.setdefault(server_of(tool.name), {})[tool.name] = size
     room = budget.budget_tokens // OUTSIDE_SHARE_OF_BUDGET * _CHARS_PER_TOKEN
     left_out = _without_room(list(by_server.values()), room)
-    return [one for name, one in definitions.items() if name not in left_out]
+    return [one for name, one in definitions.items() if name not in left_out and name not in off]
 
 
 def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:

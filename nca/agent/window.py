@@ -59,7 +59,7 @@ class Window:
     def _take_model(self, prompt: SystemPrompt) -> None:
         facts, learned = self.facts, self.store.learned(self.facts.name)
         self.prompt = prompt
-        self.tools = offered(self._toolbox, facts, self.budget)
+        self.tools = offered(self._toolbox, facts, self.budget, self.settings.tools.off)
         unlearned = Calibration.unlearned(facts.provider, count_as=self.context.count_as)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
         before = self.meter
@@ -262,7 +262,7 @@ class Window:
 
     def take_tools(self) -> None:
         """Offer the tools that the toolbox has now. Only between turns: it changes the beginning of every request."""
-        self.tools = offered(self._toolbox, self.facts, self.budget)
+        self.tools = offered(self._toolbox, self.facts, self.budget, self.settings.tools.off)
         self.meter.take_tools(self.tools)
 
     def commit(self, proposal: Proposal, record: CompactionRecord) -> CompactionRecord:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from nca.compat import names as compat
 from nca.config.fields import setting, table
-from nca.config.servers import McpServer, named_servers
 from nca.config.stage_names import stage_names
-from nca.config.tables import Injection, PermissionRule, Section, tables
+from nca.config.tables import Injection, Section, tables
+from nca.config.tool_settings import McpSettings, PermissionSettings, RewindSettings, ToolSettings
 from nca.config.value_types import (
     ValueType,
     boolean,
@@ -217,69 +217,6 @@ class AgentSettings:
         user_only=True,
     )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionSettings:
-    allow: tuple[PermissionRule, ...] = setting(
-        (), tables(PermissionRule), "Calls that run without asking, where the mode would ask.", user_only=True
-    )
-    deny: tuple[PermissionRule, ...] = setting(
-        (), tables(PermissionRule), "Calls that never run, whatever the mode and the other rules say.", user_only=True
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSettings:
-    timeout_seconds: float = setting(
-        120.0, number(1, 86400), "Default timeout of a command.", unit="seconds", user_only=True
-    )
-    max_timeout_seconds: float = setting(
-        600.0, number(1, 86400), "Longest timeout that the model may request.", unit="seconds", user_only=True
-    )
-    sandbox: str = setting(
-        "off",
-        choice("off", "bwrap"),
-        "Run commands in bubblewrap: only the project is writable, no network. If bubblewrap fails, nothing runs.",
-        user_only=True,
-    )
-    environment: tuple[str, ...] = setting(
-        (),
-        texts(),
-        "Your environment variables that commands get besides the usual ones (PATH, HOME, LANG, …). Provider keys are "
-        "never passed on.",
-        user_only=True,
-    )
-    private_hosts: tuple[str, ...] = setting(
-        (),
-        texts(),
-        "Hosts on this machine and in private networks that fetch_url may reach, such as localhost.",
-        user_only=True,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class RewindSettings:
-    max_file_bytes: int = setting(
-        5_242_880,
-        whole(),
-        "Larger files are not stored, so a rewind cannot bring them back.",
-        unit="bytes",
-        user_only=True,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class McpSettings:
-    wait_seconds: float = setting(
-        15.0, number(0, 600), "How long a message waits for MCP servers that are still starting.", unit="seconds"
-    )
-    servers: tuple[McpServer, ...] = setting(
-        (),
-        named_servers(),
-        "MCP servers whose tools the model can use. They start with the first message.",
-        needs_trust=True,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from nca.config.schema import RewindSettings
+from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
 from nca.events import Listener, Notice
 from nca.file_history.changes import FileChange, net_changes

@@ -30,8 +30,10 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LONGEST_LINE_CHARS = 200
 SMALL_BUDGET_TOKENS = 8_000
 """Below this, all definitions (about 1,000 tokens in every request) would take more than an eighth of the budget."""
-NOT_IN_SMALL_WINDOWS = frozenset({"list_directory", "glob", "fetch_url", "todo", "task"})
-"""Tools that grep, read_file and shell can replace, or that are of no use in so short a context."""
+LEAST_BUDGET_TOKENS = {"glob": 4_000, "todo": 4_000} | dict.fromkeys(
+    ("list_directory", "fetch_url", "task"), SMALL_BUDGET_TOKENS
+)
+"""Tools that others can replace, or that are of no use in a short context: the least budget for each."""
 
 
 class Toolbox:
@@ -72,14 +74,13 @@ class Toolbox:
 
         If the budget for a request is small, tools that others can replace are left out.
         """
-        is_small = budget_tokens is not None and budget_tokens < SMALL_BUDGET_TOKENS
         return [
             {
                 "type": "function",
                 "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
             }
             for tool in self._tools.values()
-            if not (is_small and tool.name in NOT_IN_SMALL_WINDOWS)
+            if budget_tokens is None or budget_tokens >= LEAST_BUDGET_TOKENS.get(tool.name, 0)
         ]
 
     def permission(self, name: str) -> Permission | None:

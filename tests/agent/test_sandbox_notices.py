@@ -11,8 +11,9 @@ from nca.agent.approvals import Approvals, Nobody
 from nca.agent.permission_rules import SavedRules
 from nca.agent.sandbox_notices import OFFER, WITHOUT
 from nca.config.loaded import defaults
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
 from nca.config.tables import PermissionRule
+from nca.config.tool_settings import ToolSettings
 from nca.events import Event, Notice
 from nca.messages import ToolCall
 from nca.models.catalog import ModelFacts

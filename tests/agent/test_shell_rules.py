@@ -10,8 +10,9 @@ import pytest
 from nca.agent.approvals import Allowed, Answer, Approvals, Nobody
 from nca.agent.permission_rules import SavedRules
 from nca.config.loaded import defaults
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
 from nca.config.tables import PermissionRule
+from nca.config.tool_settings import ToolSettings
 from nca.events import ApprovalAsked, Listeners
 from nca.messages import ToolCall
 from nca.models.catalog import ModelFacts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import RewindSettings
+from nca.config.tool_settings import RewindSettings
 from nca.errors import UsageError
 from nca.events import Event
 from nca.file_history.history import FileHistory

@@ -18,6 +18,24 @@ def call(call_id: str, name: str, **arguments: str) -> Message:
     return Message("assistant", None, (ToolCall(call_id, name, json.dumps(arguments)),))
 
 
+async def test_a_tool_can_be_switched_off_for_a_chat(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a line\n")
+    read = call("1", "read_file", path="a.txt")
+    with a_stage(tmp_path, [read, "No.", "Yes."], window_tokens=60_000) as stage:
+        said = await stage.command("/tools off read_file")
+        assert "no longer in this chat; /tools on read_file gives it back" in said
+        assert "off" in next(line for line in (await stage.command("/tools")).splitlines() if "read_file" in line)
+        await stage.conversation.send("Read it.")
+        requests = stage.conversation.model.requests  # type: ignore[attr-defined]
+        assert "read_file" not in [tool["function"]["name"] for tool in requests[0].tools]
+        assert "read_file is switched off (tools.off)" in requests[1].messages[-1]["content"]
+        await stage.command("/tools on read_file")
+        await stage.conversation.send("Now?")
+        assert "read_file" in [tool["function"]["name"] for tool in requests[2].tools]
+        with pytest.raises(UsageError, match="no tool off nothing"):
+            await stage.command("/tools off nothing")
+
+
 async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a line\n" * 100)
     replies = [

@@ -28,14 +28,19 @@ MOST_OF_A_SERVER = 6
 class ToolsCommand(Command):
     name = "tools"
     aliases = ("tool",)
-    usage = "/tools\n/tools NAME\n/tools SERVER"
+    usage = (
+        "/tools\n/tools NAME\n/tools SERVER\n/tools off NAME  the model does not get it in this chat\n/tools on NAME"
+    )
     about = "The model's tools: permission, tokens and calls; NAME shows one"
 
     async def run(self, app: App, argument: str) -> None:
         counts = counted(app)
         wanted = argument.strip()
+        first, _, name = wanted.partition(" ")
         if not wanted:
             _show_all(app, counts)
+        elif first in ("on", "off") and name.strip() in {one.name for one in counts}:
+            _switch(app, name.strip(), is_on=first == "on")
         elif of_server := [one for one in counts if one.source == wanted and wanted != BUILT_IN]:
             app.output.show(_table(app, of_server))
         elif one := next((one for one in counts if one.name == wanted), None):
@@ -51,6 +56,9 @@ class ToolsCommand(Command):
         tools = [tool["function"] for tool in app.conversation.toolbox.definitions()]
         sources = _sources(app)
         named = [(tool["name"], tool["description"].partition(". ")[0]) for tool in tools]
+        first, blank, rest = argument.partition(" ")
+        if blank and first in ("on", "off"):
+            return beginning_with(rest, named)
         servers = dict.fromkeys(sources[tool["name"]] for tool in tools if tool["name"] in sources)
         named += [(server, "the tools of this server") for server in servers]
         return beginning_with(argument, named)
@@ -75,6 +83,15 @@ def _sources(app: App) -> dict[str, str]:
         for one in app.conversation.servers.connections
         for offer in one.listing.offers
     }
+
+
+def _switch(app: App, name: str, *, is_on: bool) -> None:
+    off = [other for other in app.conversation.loaded.settings.tools.off if other != name]
+    app.conversation.set("tools.off", [*off, *([] if is_on else [name])])
+    said = (
+        "again with the next request" if is_on else f"no longer in this chat; /tools on {one_line(name)} gives it back"
+    )
+    app.output.show(f"The model gets {one_line(name)} {said}.")
 
 
 def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
@@ -109,7 +126,8 @@ def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     if has_servers:
         table.add_column("from")
     for one in counts:
-        weight = f"{one.definition_tokens:,}" if one.is_offered else "not sent"
+        is_off = one.name in app.conversation.loaded.settings.tools.off
+        weight = f"{one.definition_tokens:,}" if one.is_offered else "off" if is_off else "not sent"
         row = [
             Text(one_line(one.name), "accent", no_wrap=True, overflow="ellipsis"),
             Text(f"{one.permission}, {_decision(app, one)}"),

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nca.config.paths import data_dir, user_config_file
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
+from nca.config.tool_settings import ToolSettings
 from nca.context.admission import LeftOut
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor

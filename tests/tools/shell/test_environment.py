@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
+from nca.config.tool_settings import ToolSettings
 from nca.tools.shell.environment import command_environment
 from nca.tools.shell.runner import CommandRunner
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
+from nca.config.tool_settings import ToolSettings
 from nca.tools.shell.output_capture import BEGINNING_BYTES, MOST_FILE_BYTES
 from nca.tools.shell.runner import MOST_COMMAND_BYTES, CommandResult, CommandRunner
 from nca.tools.tool import ToolError

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
+from nca.config.tool_settings import ToolSettings
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.sandbox import sandboxed
 from nca.tools.shell.tool import Shell

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nca.config.schema import AdmissionSettings, ToolSettings
+from nca.config.schema import AdmissionSettings
+from nca.config.tool_settings import ToolSettings
 from nca.messages import ToolCall
 from nca.tools.shell.command_text import mentioned_names, remarks
 from nca.tools.shell.runner import CommandRunner
