@@ -98,7 +98,7 @@ def named(name: str, settings: ModelSettings, env: Mapping[str, str], *, why: st
 
 
 async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry) -> Model:
-    """Open the chosen model. Raises ModelUnavailable if a key or weights are missing."""
+    """Open the chosen model. Raises ModelUnavailable if a provider, key or weights are missing."""
     if choice.is_embedded:
         # Imports the runtime of the child process: only if needed.
         from nca.models.embedded import server
@@ -110,7 +110,9 @@ async def open_model(settings: ModelSettings, choice: Choice, on_retry: OnRetry)
     # Imports the HTTP clients: only when a model is opened.
     from nca.models.catalog import describe
     from nca.models.client import LitellmModel
+    from nca.models.lookup import require_provider
 
+    require_provider(choice)
     _require_key(choice)
     facts = describe(choice.model, context_window=settings.context_window, images=settings.images)
     return LitellmModel(facts, settings, on_retry, api_base=choice.api_base, api_key=choice.api_key)

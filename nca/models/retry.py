@@ -6,6 +6,7 @@ litellm's own retries are off: by default it silently makes three requests for o
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -46,9 +47,9 @@ async def with_retries(
     """The attempt's result, after at most `max_retries` retries.
 
     may_retry is called after each failure: False once text was passed on, which must not be repeated.
-    Raises the last PassingFailure, and any other error at once.
+    Raises the last PassingFailure, which says how often and how long it was tried, and any other error at once.
     """
-    tries = 0
+    tries, started = 0, time.monotonic()
     while True:
         try:
             return await attempt()
@@ -57,6 +58,9 @@ async def with_retries(
             bound = max_retries if failure.most_retries is None else min(max_retries, failure.most_retries)
             asked = failure.failure.retry_after_seconds
             if tries > bound or not may_retry() or (asked or 0) > LONGEST_ASKED_SECONDS:
+                if tries > 1:
+                    waited = time.monotonic() - started
+                    failure.message = f"{failure.message.rstrip('.')}; tried {tries} times, {waited:.0f} s in all."
                 raise
             wait = backoff_seconds(tries) if asked is None else asked
             reason = shorten(failure.message)

@@ -159,8 +159,11 @@ def test_flags_reach_the_engine(start: Callable[..., Tty]) -> None:
     tty.sees("of 3,000 tokens")
 
 
-def test_another_model_from_the_chat_and_a_saved_setting(start: Callable[..., Tty], tmp_path: Path) -> None:
+def test_another_model_from_the_chat_and_a_saved_setting(provider: Provider, start: Callable[..., Tty]) -> None:
+    provider.models = ("test-model", "other-model")
     tty = start()
+    tty.line("/model openai/othr-model")
+    tty.sees("has no model othr-model.\nDid you mean other-model")
     tty.line("/model openai/other-model")
     tty.sees("openai/other-model answers from now on.")
     tty.line("hello")

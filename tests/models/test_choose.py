@@ -59,7 +59,7 @@ def test_what_is_configured_wins_and_nobody_is_asked(doorbell: Doorbell) -> None
     settings = ModelSettings(name="mistral/mistral-large-latest")
     choice = choose(settings, {"OPENAI_API_KEY": "o", "MISTRAL_API_KEY": "m"}, servers=[_server(doorbell.port)])
     assert (choice.model, choice.api_key, choice.api_key_variable) == (settings.name, "m", "MISTRAL_API_KEY")
-    assert "configured" in choice.why
+    assert (choice.why, choice.is_named) == ("set by model.name", True)
     assert "m'" not in repr(choice)
     assert doorbell.rings == 0
 

@@ -61,6 +61,7 @@ async def test_a_passing_failure_is_tried_again_and_said() -> None:
 )
 async def test_tries_are_bounded(failures: list[ProviderError], options: dict[str, int], made: int) -> None:
     attempts = Attempts(*failures)
-    with pytest.raises(ProviderError):
+    with pytest.raises(ProviderError) as raised:
         await attempts.run(**options)  # type: ignore[arg-type]
     assert attempts.made == made
+    assert (f"; tried {made} times, " in raised.value.message) == (made > 1)

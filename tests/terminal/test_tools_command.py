@@ -12,6 +12,7 @@ from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from tests.terminal.stage import a_stage
 from tests.terminal.test_commands import LONG, SUMMARY
+from tests.terminal.test_help import columns
 
 
 def call(call_id: str, name: str, **arguments: str) -> Message:
@@ -63,6 +64,14 @@ async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None
         assert "write, denied" in await stage.command("/tools")
         with pytest.raises(UsageError, match="no tool nothing"):
             await stage.command("/tools nothing")
+
+
+async def test_a_narrow_window_has_the_names(tmp_path: Path) -> None:
+    with columns(40), a_stage(tmp_path) as stage:
+        text = await stage.command("/tools")
+        for tool in stage.conversation.toolbox.definitions():
+            assert f"\n{tool['function']['name']} " in f"\n{text}"
+        assert "write, asks" in text
 
 
 async def test_in_a_small_window_some_are_not_told(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
 
 from rich.text import Text
 
 from nca.models.choose import named, open_model
+from nca.models.lookup import look_up
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line
 
@@ -25,8 +27,11 @@ class ModelCommand(Command):
         conversation = app.conversation
         settings = conversation.loaded.for_model(argument).settings.model
         choice = named(argument, settings, os.environ)
+        caution = await asyncio.to_thread(look_up, choice)
         await conversation.use_model(await open_model(settings, choice, app.output.on_event))
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
+        if caution:
+            app.output.warn(caution)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         return [Suggestion(name) for name in app.models if argument.lower() in name.lower()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ from nca.tools.permissions import decide
 if TYPE_CHECKING:
     from rich.table import Table
 
+GAP = 2
+"""Cells between two columns of the table."""
+_NUMBERS = {"tokens", "calls", "failed", "results"}
 _DECISIONS = {"allow": "runs", "ask": "asks", "deny": "denied"}
 MOST_OF_A_SERVER = 6
 """A server with more tools than this is one row; its name lists them."""
@@ -114,31 +118,32 @@ def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
 
 
 def _table(app: App, counts: Sequence[ToolCount]) -> Table:
-    """Calls and results are of the whole session."""
-    has_servers = any(one.source != BUILT_IN for one in counts)
-    table = new_table(has_header=True)
-    table.add_column("tool")
-    table.add_column("needs", no_wrap=True)
-    table.add_column("tokens", justify="right", no_wrap=True)
-    table.add_column("calls", justify="right", no_wrap=True)
-    table.add_column("failed", justify="right", no_wrap=True)
-    table.add_column("results", justify="right", no_wrap=True)
-    if has_servers:
-        table.add_column("from")
-    for one in counts:
-        is_off = one.name in app.conversation.loaded.settings.tools.off
-        weight = f"{one.definition_tokens:,}" if one.is_offered else "off" if is_off else "not sent"
-        row = [
-            Text(one_line(one.name), "accent", no_wrap=True, overflow="ellipsis"),
-            Text(f"{one.permission}, {_decision(app, one)}"),
-            Text(weight, "" if one.is_offered else "quiet"),
-            *(Text(f"{number:,}" if number else "") for number in (one.calls, one.failures)),
-            Text(short_tokens(one.result_tokens) if one.result_tokens else ""),
-        ]
-        if has_servers:
-            row.append(Text(one_line(one.source, 30), "quiet"))
+    """Calls and results are of the whole session. In a narrow window the last columns give way to the names."""
+    columns = {
+        "tool": [Text(one_line(one.name), "accent", overflow="ellipsis") for one in counts],
+        "needs": [Text(f"{one.permission}, {_decision(app, one)}") for one in counts],
+        "tokens": [_weight(app, one) for one in counts],
+        "calls": [Text(f"{one.calls:,}" if one.calls else "") for one in counts],
+        "failed": [Text(f"{one.failures:,}" if one.failures else "") for one in counts],
+        "results": [Text(short_tokens(one.result_tokens) if one.result_tokens else "") for one in counts],
+    }
+    if any(one.source != BUILT_IN for one in counts):
+        columns["from"] = [Text(one_line(one.source, 30), "quiet") for one in counts]
+    widths = {title: max(len(title), *(cell.cell_len for cell in cells)) for title, cells in columns.items()}
+    while len(columns) > 1 and sum(widths[title] + GAP for title in columns) > shutil.get_terminal_size().columns:
+        columns.popitem()
+    table = new_table(has_header=True, gap=GAP)
+    for title in columns:
+        table.add_column(title, justify="right" if title in _NUMBERS else "left", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     return table
+
+
+def _weight(app: App, one: ToolCount) -> Text:
+    if one.is_offered:
+        return Text(f"{one.definition_tokens:,}")
+    return Text("off" if one.name in app.conversation.loaded.settings.tools.off else "not sent", "quiet")
 
 
 def _decision(app: App, one: ToolCount) -> str:
