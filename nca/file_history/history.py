@@ -81,6 +81,14 @@ class FileHistory(Recorder):
         """
         return net_changes(self._journal(seq=seq), self._record.content)
 
+    def changed_in(self, first: int, last: int) -> tuple[FileChange, ...]:
+        """The net change of each file by what was done in the messages first … last, without rewinds.
+
+        Raises StoreError.
+        """
+        journal = (one for one in self._journal(seq=first) if one.seq <= last and one.rewind is None)
+        return net_changes(journal, self._record.content)
+
     def plan(self, seq: int) -> RewindPlan:
         """The way back to the files as they were before message `seq`. Raises StoreError."""
         return self._plan(self._journal(seq=seq))
@@ -92,16 +100,31 @@ class FileHistory(Recorder):
             raise UsageError(f"there is no rewind {outcome_id} in this session")
         return self._plan(self._journal(first=first))
 
-    def apply(self, plan: RewindPlan, take: Collection[str] = ()) -> RewindOutcome:
+    def last_rewind(self) -> tuple[int, str]:
+        """The id of this session's last rewind (0: none) and the `chat` that was given with it. Raises StoreError."""
+        return self._record.last_rewind()
+
+    def apply(
+        self,
+        plan: RewindPlan,
+        take: Collection[str] = (),
+        *,
+        chat: str = "",
+        before: Callable[[int], None] = lambda _: None,
+    ) -> RewindOutcome:
         """Carry out a plan. A file that has changed since it was planned is left.
 
-        take  paths in `plan.left` that get their older state all the same; what is there is stored first
+        take    paths in `plan.left` that get their older state all the same; what is there is stored first
+        chat    what becomes of the chat meanwhile; a rewind that was cut off is finished with it
+        before  takes the id before the first file is touched; if it raises, nothing is changed
         Raises StoreError; then nothing was changed.
         """
         with self._lock:
-            return self._apply(plan, take)
+            return self._apply(plan, take, chat, before)
 
-    def _apply(self, plan: RewindPlan, take: Collection[str]) -> RewindOutcome:
+    def _apply(
+        self, plan: RewindPlan, take: Collection[str], chat: str, before: Callable[[int], None]
+    ) -> RewindOutcome:
         most = self._settings().max_file_bytes
         wanted = [*plan.restored, *plan.deleted, *plan.folders, *(one for one in plan.left if one.path in take)]
         left = [one for one in plan.left if one.path not in take]
@@ -113,7 +136,12 @@ class FileHistory(Recorder):
                 contents[now.sha256] = content
             else:
                 left.append(_left(one, "changed meanwhile, and not by this session"))
-        outcome_id, begun = self._record.begin_rewind(steps, contents)
+        outcome_id, begun = self._record.begin_rewind(steps, contents, chat)
+        try:
+            before(outcome_id)
+        except BaseException:
+            self._record.drop_rewind(outcome_id)
+            raise
         reasons = self._finish_rewind(begun)
         done = {one.path for one in begun} - reasons.keys()
         made = sorted((one for one in wanted if one.path in done and one not in plan.folders), key=_path)

@@ -113,12 +113,14 @@ class FileRecord:
             self._join(connection)
             return self._begin(connection, changes, contents, None)
 
-    def begin_rewind(self, changes: Sequence[Change], contents: Contents) -> tuple[int, list[Change]]:
-        """As `begin`, for a rewind. Also returns its number."""
+    def begin_rewind(self, changes: Sequence[Change], contents: Contents, chat: str = "") -> tuple[int, list[Change]]:
+        """As `begin`, for a rewind. Also returns its number. `chat`: what becomes of the chat, see `last_rewind`."""
         with self._database.transaction() as connection:
             self._join(connection)
             last = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'").get
-            connection.execute("INSERT INTO rewinds (use, first) VALUES (?, ?)", (self._use, last + 1))
+            connection.execute(
+                "INSERT INTO rewinds (use, first, chat) VALUES (?, ?, ?)", (self._use, last + 1, chat.encode())
+            )
             rewind = connection.last_insert_rowid()
             return rewind, self._begin(connection, changes, contents, rewind)
 
@@ -131,6 +133,19 @@ class FileRecord:
                 )
             for one in dropped:
                 connection.execute("DELETE FROM changes WHERE number = ?", (one.number,))
+
+    def drop_rewind(self, number: int) -> None:
+        """Remove a rewind of which nothing was carried out."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM changes WHERE rewind = ?", (number,))
+            connection.execute("DELETE FROM rewinds WHERE number = ?", (number,))
+
+    def last_rewind(self) -> tuple[int, str]:
+        """The newest rewind of this session and what it meant for the chat; 0 where there is none."""
+        row = self._database.row(
+            "SELECT number, CAST(chat AS TEXT) FROM rewinds WHERE use = ? ORDER BY number DESC LIMIT 1", (self._use,)
+        )
+        return (row[0], row[1]) if row else (0, "")
 
     def first_of_rewind(self, number: int) -> int | None:
         """The first change of a rewind; None if this session has no such rewind."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nca.config.tool_settings import RewindSettings
-from nca.errors import UsageError
+from nca.errors import StoreError, UsageError
 from nca.events import Event
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import PlannedChange
@@ -118,3 +118,23 @@ def test_an_edit_that_failed_is_no_change(room: Room) -> None:
 def test_a_rewind_of_another_session_is_none(room: Room) -> None:
     with pytest.raises(UsageError):
         room.history.plan_back(1)
+
+
+def test_a_rewind_begins_with_the_chat_or_not_at_all(room: Room) -> None:
+    room.edit("a", "new")
+    plan = room.history.plan(0)
+
+    def fail(_: int) -> None:
+        raise StoreError("no room")
+
+    with pytest.raises(StoreError, match="no room"):
+        room.history.apply(plan, before=fail)
+    assert (room.root / "a").read_text() == "new"
+    assert room.history.last_rewind() == (0, "")
+    told: list[tuple[int, bool]] = []
+    outcome = room.history.apply(
+        plan, chat="rewind 1", before=lambda number: told.append((number, (room.root / "a").exists()))
+    )
+    assert told == [(outcome.id, True)]
+    assert room.history.last_rewind() == (outcome.id, "rewind 1")
+    assert [one.path for one in room.history.changed_in(1, 1)] == ["a"]

@@ -45,7 +45,8 @@ CREATE TABLE commands (
 CREATE TABLE rewinds (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     use    INTEGER NOT NULL REFERENCES uses ON DELETE CASCADE,
-    first  INTEGER NOT NULL
+    first  INTEGER NOT NULL,
+    chat   BLOB NOT NULL
 ) STRICT;
 
 -- The journal: each change of a path, recorded before it is made. A row that is not done is a change that was begun.
