@@ -81,7 +81,7 @@ def drawn(*, is_check: bool = False) -> Iterator[tuple[str, str]]:
 
 
 def chat(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Four questions that fill the window, then the panel."""
+    """Four questions that fill the window, then the panel with its list."""
     terminal = Terminal(["loop", *MODEL, str(WINDOW_TOKENS)], directory, env)
     terminal.line(FIRST, "ZeroDivisionError")
     terminal.line(SECOND, "nothing calls")
@@ -89,9 +89,9 @@ def chat(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
     terminal.line(FOURTH, "it was not")
     yield "chat", screen(terminal.rows(), "nca loop")
     terminal.clear()
-    terminal.line("/context", "window")
-    terminal.line("/context history", "kept")
+    terminal.line("/context", "Esc leaves")
     yield "context", screen(terminal.rows(), "/context")
+    terminal.key("\x1b", "")
     terminal.leave()
 
 

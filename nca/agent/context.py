@@ -15,11 +15,13 @@ from nca.agent.manual_edits import (
     check_shown,
     cleared,
     collapsed,
+    collapsible,
     named_ranges,
     text_only,
 )
 from nca.agent.preview import Preview
 from nca.agent.stats import ContextStats, stats_of
+from nca.agent.usage_breakdown import ContextItem, items_of
 from nca.agent.window import Window
 from nca.context.log import LogSoFar
 from nca.context.policy import Action
@@ -67,6 +69,16 @@ class Context:
     def due(self) -> Action:
         """What happens before the next request, if nothing is added to it: nothing, notice, compact or refuse."""
         return self._window.due()
+
+    def items(self) -> list[ContextItem]:
+        """All that the model is shown of the log, in its order, and what collapsing each would free."""
+        return items_of(self._window, collapsible(self._window))
+
+    def expansion_tokens(self, wanted: str) -> int:
+        """How many tokens more the next request would have after `expand`. Raises UsageError as that does."""
+        history, meter = self._window.history, self._window.meter
+        view = restored(history, named_ranges(self._window, wanted))
+        return meter.used_with(history, view) - meter.used_with(history, history.view)
 
     # Compaction
 

@@ -50,21 +50,40 @@ def collapsed(window: Window, seqs: Sequence[int]) -> View:
 
     Raises UsageError where one of them is not shown or may not be touched.
     """
-    draft = Draft(window.history, window.meter)
     for seq in seqs:
         _check_collapsible(window.history, seq)
-    pointers = {one.seq: one.text for one in superseded(draft)}
-    for seq in seqs:
-        block = next(block for block in draft.blocks() if seq in block.seqs)
-        message = window.history.message(seq)
-        if message.role != "tool":
-            cut_message(draft, block, seq, COLLAPSED_TOKENS, COLLAPSE)
-            continue
-        text = pointers.get(seq) or stub_text(message, seq, window.context.prune.placeholder)
-        if draft.saving(block, seq, text) > 0:
-            draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
+    draft = Draft(window.history, window.meter)
+    _collapse(window, draft, seqs)
     fix_pointers(draft, window.context.prune.placeholder)
     return draft.view()
+
+
+def collapsible(window: Window) -> dict[int, int]:
+    """The messages that `collapsed` would shorten, and how many tokens each frees by itself."""
+    draft, kept = Draft(window.history, window.meter), _kept(window.history) | window.history.pins
+    seqs = [seq for block in draft.blocks() for seq in block.seqs if seq not in kept]
+    return {seq: window.meter.scaled(saved) for seq, saved in _collapse(window, draft, seqs).items() if saved > 0}
+
+
+def _collapse(window: Window, draft: Draft, seqs: Sequence[int]) -> dict[int, int]:
+    """Shorten these messages in the draft; the raw tokens that each saves."""
+    placeholder = window.context.prune.placeholder
+    homes = {seq: block for block in draft.blocks() for seq in block.seqs}
+    pointers = {one.seq: one.text for one in superseded(draft)}
+    saved = {}
+    for seq in seqs:
+        if seq not in homes:
+            # A record that came with the messages is short already.
+            continue
+        block, message, before = homes[seq], window.history.message(seq), draft.raw
+        if message.role != "tool":
+            cut_message(draft, block, seq, COLLAPSED_TOKENS, COLLAPSE)
+        else:
+            text = pointers.get(seq) or stub_text(message, seq, placeholder)
+            if draft.saving(block, seq, text) > 0:
+                draft.put_stub(block, seq, text, DEDUPLICATE if seq in pointers else COLLAPSE)
+        saved[seq] = before - draft.raw
+    return saved
 
 
 def without_newest(window: Window, first: int) -> View:
@@ -113,9 +132,14 @@ def _check_collapsible(history: History, seq: int) -> None:
     check_shown(history, seq)
     if seq in history.pins:
         raise UsageError(f"Message {seq} is pinned.", advice=f"/context unpin {seq} lets it go.")
+    if seq in _kept(history):
+        why = "is a system message" if history.message(seq).role == "system" else "is still needed as it is"
+        raise UsageError(f"Message {seq} {why}.")
+
+
+def _kept(history: History) -> set[int]:
+    """The messages that nobody may shorten now, beside the pins."""
     kept = untouchable(history) | unseen(history)
     if is_answered(history):
         kept.discard(history.newest_user or 0)
-    if seq in kept:
-        why = "is a system message" if history.message(seq).role == "system" else "is still needed as it is"
-        raise UsageError(f"Message {seq} {why}.")
+    return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nca.agent.background import Background
-from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, UsageBreakdown, usage_breakdown_of
+from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, RoleShare, UsageBreakdown, usage_breakdown_of
 from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.parts import parts_of, view_parts
@@ -59,6 +59,7 @@ class ContextStats:
     auto: str
     next_rung: str
     heaviest: tuple[HeavyItem, ...]
+    by_role: tuple[RoleShare, ...]
     by_tool: tuple[tuple[str, int], ...]
     by_file: tuple[tuple[str, int], ...]
     repeated: tuple[RepeatedReads, ...]
@@ -103,6 +104,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         auto=window.context.auto,
         next_rung=_next_rung(window, background),
         heaviest=largest.heaviest,
+        by_role=largest.by_role,
         by_tool=largest.by_tool,
         by_file=largest.by_file,
         repeated=largest.repeated,

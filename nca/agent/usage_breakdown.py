@@ -6,28 +6,31 @@ Only shown messages count, however long the log is. Counts are in tokens, scaled
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nca.agent.window import Window
 from nca.context.draft import Draft
 from nca.context.file_reads import file_use, file_uses
 from nca.context.importance import importances
+from nca.context.parts import message_parts
 from nca.context.stages.deduplicate import superseded
 from nca.context.tokens import RESULT_CHARS_PER_TOKEN, call_tokens, frame_tokens, text_tokens
-from nca.context.view import Stub, Summary, Verbatim
+from nca.context.view import Marker, Stub, Summary, Verbatim
 from nca.messages import AttachmentPart, Message, ToolCall
+from nca.wire import content_text
 
 HEAVIEST = 20
-_LABEL_CHARS = 60
+_LABEL_CHARS = 120
+EXCERPT_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class HeavyItem:
-    """A shown message or summary with its tokens.
+    """A shown message, summary or marker with its tokens.
 
-    id       a message's number or a summary's id, as /context show, pin, collapse and expand take it
-    score    how important it is to keep, 0 … 1; None for a summary
+    id       a message's number or a summary's or marker's id, as /context show, pin, collapse and expand take it
+    score    how important it is to keep, 0 … 1; None for a summary or marker
     reasons  why, in a few words each, the strongest first
     """
 
@@ -36,6 +39,32 @@ class HeavyItem:
     id: str = ""
     score: float | None = None
     reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem(HeavyItem):
+    """The same with what a list of all needs.
+
+    kind      what most of its tokens are (`nca.context.parts.KINDS`)
+    excerpt   how its text begins
+    is_whole  it is a message as it was written; False for a summary, a marker and a message that was shortened
+    frees     tokens that collapsing it would free; 0 if it cannot be collapsed, or is as short already
+    """
+
+    kind: str = "conversation"
+    excerpt: str = ""
+    is_whole: bool = True
+    frees: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RoleShare:
+    """What the shown messages of one role take. `role` is "summary" for what stands for others."""
+
+    role: str
+    messages: int
+    tokens: int
+    chars: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +81,7 @@ class UsageBreakdown:
     """Each list has the largest first. by_tool: calls and results. by_file: reads, changes and attachments."""
 
     heaviest: tuple[HeavyItem, ...] = ()
+    by_role: tuple[RoleShare, ...] = ()
     by_tool: tuple[tuple[str, int], ...] = ()
     by_file: tuple[tuple[str, int], ...] = ()
     repeated: tuple[RepeatedReads, ...] = ()
@@ -60,23 +90,29 @@ class UsageBreakdown:
 def usage_breakdown_of(window: Window) -> UsageBreakdown:
     """The breakdown of `window`. It looks at every shown message."""
     found = _Weighing(window)
+    items = sorted(found.items({}), key=lambda item: -item.tokens)
     return UsageBreakdown(
-        tuple(found.heaviest()),
+        tuple(HeavyItem(one.label, one.tokens, one.id, one.score, one.reasons) for one in items[:HEAVIEST]),
+        tuple(sorted(found.by_role(), key=lambda share: -share.tokens)),
         tuple(found.by_tool.most_common()),
         tuple(found.by_file.most_common()),
         _repeated(window),
     )
 
 
+def items_of(window: Window, collapsible: Mapping[int, int]) -> list[ContextItem]:
+    """All that the model is shown of the log, in its order. `collapsible`: what each message frees, by its number."""
+    return list(_Weighing(window).items(collapsible))
+
+
 @dataclass(slots=True)
 class _Shown:
-    """A message as it is shown. `seq`: its number; `summary`: the id, if it is a summary."""
+    """A message as it is shown. `seq`: its number; `item`: what stands for it, unless it is shown as it is."""
 
     message: Message
     raw: int
     seq: int = 0
-    summary: str = ""
-    is_stub: bool = False
+    item: Stub | Summary | Marker | None = None
 
 
 class _Weighing:
@@ -86,26 +122,42 @@ class _Weighing:
         self._window = window
         self._history = window.history
         self._calls: dict[str, ToolCall] = {}
-        self.items: list[_Shown] = []
+        self.shown: list[_Shown] = []
         self.by_tool: Counter[str] = Counter()
         self.by_file: Counter[str] = Counter()
         for item in _shown(window):
             self._take(item)
 
-    def heaviest(self) -> Iterator[HeavyItem]:
+    def items(self, collapsible: Mapping[int, int]) -> Iterator[ContextItem]:
         scores = importances(self._history.visible(), self._history.facts, self._history.pins)
-        for item in sorted(self.items, key=lambda item: (-item.raw, item.seq))[:HEAVIEST]:
-            tokens = self._window.meter.scaled(item.raw)
-            if item.summary:
-                yield HeavyItem("summary", tokens, item.summary)
+        for shown in self.shown:
+            tokens, item, message = self._window.meter.scaled(shown.raw), shown.item, shown.message
+            excerpt = message.text[:EXCERPT_CHARS]
+            if isinstance(item, Summary | Marker):
+                hidden = sum(last - first + 1 for first, last in item.ranges)
+                label = "summary" if isinstance(item, Summary) else f"{hidden:,} messages left out"
+                yield ContextItem(label, tokens, item.id, kind="summaries", excerpt=excerpt, is_whole=False)
                 continue
-            label = _label(item, self._calls.get(item.message.tool_call_id))
-            known = scores.get(item.seq)
+            label = _label(shown, self._calls.get(message.tool_call_id))
+            known = scores.get(shown.seq)
             score, reasons = (known.score, known.reasons) if known is not None else (None, ())
-            yield HeavyItem(label, tokens, str(item.seq), score, reasons)
+            kind = next((kind for kind, _ in message_parts(message).most_common(1)), "conversation")
+            frees = collapsible.get(shown.seq, 0)
+            yield ContextItem(label, tokens, str(shown.seq), score, reasons, kind, excerpt, item is None, frees)
+
+    def by_role(self) -> Iterator[RoleShare]:
+        roles: dict[str, list[_Shown]] = {}
+        for shown in self.shown:
+            role: str = "summary" if isinstance(shown.item, Summary | Marker) else shown.message.role
+            roles.setdefault(role, []).append(shown)
+        for name, group in roles.items():
+            tokens = self._window.meter.scaled(sum(shown.raw for shown in group))
+            chars = sum(len(content_text(shown.message.content)) for shown in group)
+            chars += sum(len(call.arguments) for shown in group for call in shown.message.tool_calls)
+            yield RoleShare(name, len(group), tokens, chars)
 
     def _take(self, item: _Shown) -> None:
-        self.items.append(item)
+        self.shown.append(item)
         scaled, message = self._window.meter.scaled, item.message
         for call in message.tool_calls:
             self._calls[call.id] = call
@@ -128,13 +180,9 @@ def _shown(window: Window) -> Iterator[_Shown]:
         if isinstance(item, Verbatim):
             for entry in history.entries[item.first - 1 : item.last]:
                 yield _Shown(entry.message, history.message_tokens(entry.message), entry.seq)
-        elif (message := history.shown(item)) is not None:
-            raw = history.item_tokens(item)
-            match item:
-                case Stub(seq):
-                    yield _Shown(message, raw, seq, is_stub=True)
-                case Summary():
-                    yield _Shown(message, raw, summary=item.id)
+        else:
+            message = history.shown(item) or Message("user", "", is_synthetic=True)
+            yield _Shown(message, history.item_tokens(item), item.seq if isinstance(item, Stub) else 0, item)
 
 
 def _repeated(window: Window) -> tuple[RepeatedReads, ...]:
@@ -160,7 +208,7 @@ def _attached(part: AttachmentPart) -> int:
 
 def _label(item: _Shown, call: ToolCall | None) -> str:
     message = item.message
-    short = " (shortened)" if item.is_stub else ""
+    short = " (shortened)" if item.item is not None else ""
     if message.role == "tool":
         about = f" {path}" if call is not None and (path := _path(call)) else ""
         return f"result of {message.name or (call.name if call else 'a tool')}{about}{short}"

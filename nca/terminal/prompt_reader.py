@@ -105,7 +105,7 @@ class PromptReader(Reader):
         return self._prompt.lent_terminal()
 
     async def walk(self, panel: ListPanel[T]) -> T | None:
-        with self.lend_terminal():
+        with self._prompt.lent_terminal(is_quiet=True):
             self._draw.begin_prompt(panel.above)
             try:
                 return await panel.run()

@@ -48,7 +48,7 @@ async def test_without_details_everything_else_is_the_same(tmp_path: Path) -> No
     whole, without = conversation.context.stats(), conversation.context.stats(with_details=False)
     assert all(item.score is not None and item.reasons for item in whole.heaviest)
     assert (without.parts, without.heaviest) == ({}, ())
-    assert dataclasses.replace(whole, parts={}, heaviest=(), by_tool=(), by_file=(), repeated=()) == without
+    assert dataclasses.replace(whole, parts={}, heaviest=(), by_role=(), by_tool=(), by_file=(), repeated=()) == without
 
 
 async def test_the_parts_sum_to_used_and_tell_whose_words_the_prompt_is(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from tests.terminal.tty import Tty, chat
 
-CTRL_C, CTRL_D = "\x03", "\x04"
+CTRL_C, CTRL_D, ESCAPE = "\x03", "\x04", "\x1b"
 FILLER = "The parser reads the file and fails. " * 30
 
 
@@ -51,6 +51,9 @@ def test_notices_a_compaction_and_the_gauge(start: Callable[..., Tty]) -> None:
     tty.sees("Fine.")
     tty.line("/context")
     tty.sees("compacted")
+    tty.sees("Esc leaves")
+    tty.send(ESCAPE)
+    tty.settle()
     tty.line("/context undo")
     tty.sees("Undid the compaction.")
 

@@ -48,6 +48,9 @@ def test_hostile_texts_from_the_model_its_tools_and_files(tmp_path: Path) -> Non
         for line in ("/show", "/show 2", "/show thoughts", "/context", "/context show 3", "/copy x\x1b", "/sessions"):
             tty.line(line)
             tty.settle()
+            if line in ("/context", "/sessions"):
+                tty.send("\x1b")
+                tty.settle()
         tty.line("fail")
         tty.settle()
         tty.send("@files/a")

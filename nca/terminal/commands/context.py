@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nca.errors import UsageError
@@ -13,11 +13,12 @@ from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usa
 from nca.terminal.commands.context_history import show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
 from nca.terminal.commands.context_search import search
-from nca.terminal.panels.context import BY_HAND, context_panel
+from nca.terminal.panels.context import BY_HAND, context_head, context_panel, height, list_rows
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
+    from nca.terminal.panels.context_list import Change
 
 PREVIEW = "--preview"
 _TAKES_IDS = {"show", "collapse", "expand", "pin", "unpin"}
@@ -27,13 +28,52 @@ _COMPACT_PARTS = {
 }
 
 
-async def _show(app: App, argument: str, *, is_all: bool = False) -> None:
+async def _show(app: App, argument: str) -> None:
+    """The panel; on a screen also the list of all that is in the context, whose marks are applied at the end."""
+    context, size = app.conversation.context, shutil.get_terminal_size()
+    if not app.reader.can_walk or app.reader.is_typing or not context.items():
+        await _show_panel(app, is_all=False)
+        return
+    # Imported here: only a screen needs prompt_toolkit.
+    from nca.terminal.panels.context_list import ContextList
+
+    head = context_head(context.stats(), size.columns, size.lines)
+    app.output.show(head)
+    most_lines = max(list_rows(size.lines), size.lines - height(head, size.columns) - 2)
+    theme = app.conversation.loaded.settings.terminal.theme
+    panel = ContextList(context, lambda wanted: show_item(app, wanted), theme, most_lines)
+    marks = await app.reader.walk(panel)
+    if marks:
+        await _apply(app, marks)
+    elif panel.marks:
+        app.output.notice("Nothing was changed.")
+
+
+async def _show_panel(app: App, *, is_all: bool) -> None:
     size, context = shutil.get_terminal_size(), app.conversation.context
     app.output.show(context_panel(context.stats(), size.columns, size.lines, records=context.history(), is_all=is_all))
 
 
 async def _show_all(app: App, argument: str) -> None:
-    await _show(app, argument, is_all=True)
+    await _show_panel(app, is_all=True)
+
+
+async def _apply(app: App, marks: Mapping[str, Change]) -> None:
+    """Do what was marked. What frees room comes first; a compaction comes last, when the pins stand."""
+
+    def marked(change: Change) -> list[str]:
+        return [wanted for wanted, other in marks.items() if other == change]
+
+    if collapsing := marked("collapse"):
+        await collapse(app, " ".join(collapsing))
+    for wanted in marked("unpin"):
+        await unpin(app, wanted)
+    for wanted in marked("expand"):
+        await expand(app, wanted)
+    for wanted in marked("pin"):
+        await pin(app, wanted)
+    for wanted in marked("compact"):
+        await compact(app, f"from {wanted}")
 
 
 async def _clear(app: App, argument: str) -> None:

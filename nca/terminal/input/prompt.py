@@ -200,9 +200,9 @@ class Prompt:
             self._screen = None
 
     @contextmanager
-    def lent_terminal(self) -> Iterator[None]:
-        """While another program, such as an editor, has the terminal."""
-        with self._interrupts.lent(), self.type_ahead.lent():
+    def lent_terminal(self, *, is_quiet: bool = False) -> Iterator[None]:
+        """While another program, such as an editor, has the terminal, or a list of nca's own (`is_quiet`)."""
+        with self._interrupts.lent(), self.type_ahead.lent(is_quiet=is_quiet):
             yield
 
     def suspend(self) -> None:

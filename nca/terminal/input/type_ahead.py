@@ -99,13 +99,18 @@ class TypeAhead:
             self._hand_over()
 
     @contextmanager
-    def lent(self) -> Iterator[None]:
-        """While another program has the terminal, read nothing and restore the modes that nca found."""
+    def lent(self, *, is_quiet: bool) -> Iterator[None]:
+        """While something else reads the terminal, read nothing.
+
+        Another program gets the modes that nca found. A list of nca's own (`is_quiet`) sets its modes itself; what is
+        typed until then is not echoed.
+        """
         loop, descriptor = asyncio.get_running_loop(), self._keyboard.fileno()
         if self._is_collecting:
             loop.remove_reader(descriptor)
             mark_pastes(on=False)
-        self._modes.be_as_found()
+        if not is_quiet:
+            self._modes.be_as_found()
         self.is_lent = True
         try:
             yield
@@ -199,7 +204,7 @@ class TypeAhead:
         """Whether keys wait for the next prompt."""
         keys = get_typeahead(self._keyboard)
         store_typeahead(self._keyboard, keys)
-        return bool(keys)
+        return bool(keys or self._keys)
 
     def _read(self, descriptor: int) -> bool:
         """Read what has arrived. False at the end of the input."""

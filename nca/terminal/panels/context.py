@@ -1,4 +1,4 @@
-"""The `/context` panel: the window as a chart, its largest items, past compactions, what happens next, and commands.
+"""The `/context` panel: the window as a picture, what it holds, its largest items, and what happens next.
 
 It fills one screen: sections are added in order of importance while there are rows left. `/context all` shows all.
 """
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Column, Table
+from rich.table import Column
 from rich.text import Text
 
 from nca.context.retention import kept_in_words
 from nca.models.costs import money
-from nca.terminal.panels.context_chart import bar, chart, parts_of
+from nca.terminal.panels.context_picture import picture
 from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
@@ -27,13 +27,18 @@ if TYPE_CHECKING:
 
 AROUND_ROWS = 4
 """Rows of the screen that the panel leaves free: the prompt, the toolbar, and empty lines."""
+LIST_ROWS = 10
+"""Rows that are left for the list of all items, where it stands below the panel."""
 FEWEST_ROWS = 8
-SECTION_ROWS = 7
-"""Rows below the chart that a small screen keeps for the contents, the largest items and the repeated reads."""
+SECTION_ROWS = 8
+"""Rows below the picture that a small screen keeps for the contents, the largest items and the repeated reads."""
 SHOWN = 3
 LISTED = 10
 """Rows of a list: on one screen, and with `/context all`."""
+TWO_COLUMNS_FROM = 120
+"""In a window of so many columns, sections stand side by side."""
 _REASONS_FROM_WIDTH = 48
+_ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summary": "summaries"}
 
 BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry", "rewind", "redo", "beside", "undo"}
 """Changes of the view that are recorded as compactions but are not compactions."""
@@ -62,41 +67,79 @@ def context_panel(
     is_all   show everything, however long it gets
     """
     done = [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
-    head = _headline(stats)
+    most = LISTED if is_all else SHOWN
+    lines, sections = list(_lines(stats, done, most)), list(_sections(stats, width, most))
     if is_all:
-        parts = parts_of(stats)
-        sections = _sections(stats, done, width, most=LISTED, is_all=True)
-        picture = (bar(parts, width), chart(parts, stats.budget_tokens, width))
-        return Group(head, *picture, *sections, *_next(stats), _commands())
-    foot = [*_next(stats), _suggestions(stats, can_undo=any(not record.undone for record in records))]
-    room = max(FEWEST_ROWS, rows - AROUND_ROWS) - _height(Group(head, *foot), width) - 1
-    parts = parts_of(stats, max(5, room - SECTION_ROWS))
-    shown: list[RenderableType] = [head, bar(parts, width), chart(parts, stats.budget_tokens, width)]
-    room -= _height(shown[-1], width)
-    for section in _sections(stats, done, width, most=SHOWN):
-        needed = _height(section, width)
-        if needed <= room:
-            shown.append(section)
-            room -= needed
-    return Group(*shown, *foot)
+        sections += [*_by_role(stats), *_compactions(done)]
+        return _spaced(*_head(stats, width), Group(*lines, *_next(stats)), *_columns(sections, width), _commands())
+    room = max(FEWEST_ROWS, rows - AROUND_ROWS)
+    head = _head(stats, width, max(5, room - SECTION_ROWS))
+    foot = Group(*_next(stats), _suggestions(stats, can_undo=any(not record.undone for record in records)))
+    shown: list[RenderableType] = []
+
+    def page(parts: Sequence[RenderableType]) -> Group:
+        said = [part for part in parts if isinstance(part, Text)]
+        tables = [part for part in parts if not isinstance(part, Text)]
+        return _spaced(*head, *([Group(*said)] if said else ()), *_columns(tables, width), foot)
+
+    by_importance: list[RenderableType] = [*lines[:1], *sections[:1], *lines[1:], *sections[1:]]
+    for part in by_importance:
+        if height(page([*shown, part]), width) <= room:
+            shown.append(part)
+    return page(shown)
 
 
-def _sections(
-    stats: ContextStats, done: Sequence[CompactionRecord], width: int, *, most: int, is_all: bool = False
-) -> Iterator[RenderableType]:
-    """The sections, most important first; lists have at most `most` rows."""
+def context_head(stats: ContextStats, width: int, rows: int) -> RenderableType:
+    """The panel above a list of all items: the picture, and what happens next where there is room for it."""
+    foot = Text(_contents(stats))
+    for line in _next(stats):
+        foot.append(" ").append(line)
+    # Between its parts are two empty lines, and around it two; the mark of the picture has a row of its own.
+    most = rows - list_rows(rows) - height(foot, width) - 6
+    head = _head(stats, width, max(5, most))
+    return _spaced(*head, foot) if most >= 5 else _spaced(*head)
+
+
+def list_rows(rows: int) -> int:
+    """The fewest lines of the list of all items below its head, on a screen of so many rows."""
+    return max(6, min(LIST_ROWS, rows // 2))
+
+
+def _head(stats: ContextStats, width: int, most: int = 0) -> tuple[Text, Text]:
+    return _headline(stats), picture(stats, width, most)
+
+
+def _lines(stats: ContextStats, done: Sequence[CompactionRecord], most: int) -> Iterator[Text]:
+    """What can be said in a sentence, most important first."""
     yield Text(_contents(stats))
-    if stats.heaviest:
-        yield _largest(stats.heaviest[:most], width)
-    yield from _repeated(stats, most if is_all else most - 1)
+    yield from _repeated(stats, most)
     if done:
         yield Text(_savings(stats, done))
-        if is_all:
-            yield _compactions(done)
     if price := _price(stats):
         yield Text(price)
+
+
+def _sections(stats: ContextStats, width: int, most: int) -> Iterator[Group]:
+    """Lists of at most `most` rows, most important first."""
+    if stats.heaviest:
+        yield _largest(stats.heaviest[:most], width)
     yield from _ranked("By tool, calls and results", stats.by_tool[:most])
     yield from _ranked("By file", stats.by_file[:most])
+
+
+def _columns(sections: Sequence[RenderableType], width: int) -> Sequence[RenderableType]:
+    """The sections, in two columns where the window has room for them."""
+    if width < TWO_COLUMNS_FROM or len(sections) < 2:
+        return sections
+    table = new_table(Column(ratio=1), Column(ratio=1), gap=3)
+    table.expand = True
+    table.add_row(_spaced(*sections[::2]), _spaced(*sections[1::2]))
+    return [table]
+
+
+def _spaced(*parts: RenderableType) -> Group:
+    """The parts with an empty line between each two."""
+    return Group(*[one for part in parts for one in (Text(), part)][1:])
 
 
 def _headline(stats: ContextStats) -> Text:
@@ -126,7 +169,7 @@ def _largest(items: Sequence[HeavyItem], width: int) -> Group:
         remark = importance if width >= _REASONS_FROM_WIDTH else ""
         label = Text(one_line(item.label, 80), no_wrap=True, overflow="ellipsis")
         table.add_row(one_line(item.id, 20), f"{item.tokens:,}", label, Text(one_line(remark, 40), style="quiet"))
-    return Group(Text("Largest items (id, tokens, importance)", style="quiet"), table)
+    return _titled("Largest items (id, tokens, importance)", table)
 
 
 def _repeated(stats: ContextStats, most: int) -> Iterator[Text]:
@@ -156,7 +199,9 @@ def _kept(record: CompactionRecord) -> str:
     return one_line(kept_in_words(record.kept, record.kept_facts, record.total_facts))
 
 
-def _compactions(done: Sequence[CompactionRecord]) -> Table:
+def _compactions(done: Sequence[CompactionRecord]) -> Iterator[Group]:
+    if not done:
+        return
     whole, right = Column(no_wrap=True), Column(justify="right", no_wrap=True)
     table = new_table(whole, Column(no_wrap=True), right, Column(overflow="fold"), indent=2)
     for record in done[-LISTED:]:
@@ -164,7 +209,18 @@ def _compactions(done: Sequence[CompactionRecord]) -> Table:
         change = f"{record.tokens_before:,} → {record.tokens_after:,}"
         stages = one_line(", ".join(record.stages))
         table.add_row(one_line(record.id), one_line(record.trigger), change, Text(f"{stages}  {facts}", style="quiet"))
-    return table
+    yield _titled("Compactions", table)
+
+
+def _by_role(stats: ContextStats) -> Iterator[Group]:
+    if not stats.by_role:
+        return
+    right = [Column(title, justify="right", no_wrap=True) for title in ("messages", "tokens", "characters")]
+    table = new_table(Column("", no_wrap=True), *right, has_header=True, indent=2)
+    for share in stats.by_role:
+        role = one_line(_ROLES.get(share.role, share.role), 20)
+        table.add_row(role, f"{share.messages:,}", f"{share.tokens:,}", f"{share.chars:,}")
+    yield _titled("By role", table)
 
 
 def _price(stats: ContextStats) -> str:
@@ -183,13 +239,13 @@ def _if_cached(cost: float | None) -> str:
     return "" if cost is None else f" ({money(cost)} if cached)"
 
 
-def _ranked(title: str, rows: Sequence[tuple[str, int]]) -> Iterator[RenderableType]:
+def _ranked(title: str, rows: Sequence[tuple[str, int]]) -> Iterator[Group]:
     if not rows:
         return
     table = new_table(Column(justify="right", no_wrap=True), "", gap=1, indent=2)
     for label, tokens in rows:
         table.add_row(f"{tokens:,}", Text(one_line(label, 80), no_wrap=True, overflow="ellipsis"))
-    yield Group(Text(title, style="quiet"), table)
+    yield _titled(title, table)
 
 
 def _next(stats: ContextStats) -> Iterator[Text]:
@@ -209,9 +265,13 @@ def _commands() -> Group:
     table = new_table(Column(no_wrap=True, style="accent"), Column(overflow="fold"), indent=2)
     for command, about in _COMMANDS.items():
         table.add_row(command, about)
-    return Group(Text("Commands", style="quiet"), table)
+    return _titled("Commands", table)
 
 
-def _height(shown: RenderableType, width: int) -> int:
+def _titled(title: str, table: RenderableType) -> Group:
+    return Group(Text(title, style="bold"), table)
+
+
+def height(shown: RenderableType, width: int) -> int:
     """The rows that it takes."""
     return len(plain_console({"COLUMNS": str(width)}).render_lines(shown, pad=False))

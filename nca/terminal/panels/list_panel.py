@@ -45,6 +45,7 @@ class Listing(NamedTuple):
     chosen  the number of the row that is chosen; -1 if none can be
     about   lines about the chosen one: always as many, so that the list does not move
     keys    what the keys do: the first of these texts that fits is shown
+    head    a line above the rows
     """
 
     total: int
@@ -52,6 +53,7 @@ class Listing(NamedTuple):
     chosen: int
     about: Sequence[Line] = ()
     keys: Sequence[str] = ()
+    head: Line = ()
 
 
 class ListPanel(ABC, Generic[T]):
@@ -176,11 +178,13 @@ class _ListKeyboard(Keyboard):
 def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextTuples:
     """At most `height` lines of at most `columns` cells: the rows around the chosen one, about it, the keys."""
     has_keys = height >= _LEAST_WITH_KEYS and bool(listing.keys)
-    room = height - has_keys
+    has_head = height > _LEAST_WITH_KEYS and bool(listing.head)
+    room = height - has_keys - has_head
     has_about = bool(listing.about) and room - len(listing.about) - 1 >= _LEAST_ROWS
     room -= (len(listing.about) + 1) * has_about
     top = max(0, min(listing.chosen - room // 2, listing.total - room))
-    lines = [_row(listing, number) for number in range(top, min(listing.total, top + room))]
+    lines = [listing.head] if has_head else []
+    lines += [_row(listing, number) for number in range(top, min(listing.total, top + room))]
     if has_about:
         lines += [[("class:quiet", "─" * columns)], *listing.about]
     if has_keys:
@@ -192,9 +196,10 @@ def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextT
 
 
 def _row(listing: Listing, number: int) -> Line:
+    """The row behind a mark; the chosen one is shown in reverse, without colours of its own."""
     if number != listing.chosen:
         return [("", "  "), *listing.row(number)]
-    return [(f"{style} class:chosen", text) for style, text in [("", "› "), *listing.row(number)]]
+    return [("class:chosen", text) for _, text in [("", "› "), *listing.row(number)]]
 
 
 def _fitted(line: Line, columns: int) -> StyleAndTextTuples:

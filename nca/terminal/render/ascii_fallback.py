@@ -12,8 +12,8 @@ ERROR_HANDLER = "nca.ascii_fallback"
 
 _SYMBOLS = dict(
     zip(
-        "›‹•●▪·…–—−‘’“”→←↑↓×✗⏎↵▏█▓▒░▄▌▐▙▜▚▞⟨⟩²⇥␠␍↪",
-        "><***-.---''\"\"><^vxx|||#=+.u[]:;\\/<>2>_$>",
+        "›‹•●○▼▪·…–—−‘’“”→←↑↓×✗⏎↵▏█▓▒░▄▌▐▙▜▚▞⟨⟩²⇥␠␍↪",
+        "><**ov*-.---''\"\"><^vxx|||#=+.u[]:;\\/<>2>_$>",
         strict=True,
     )
 )
@@ -48,7 +48,7 @@ def _ascii(character: str) -> str:
     match ord(character):
         case 0x2500 | 0x2501 | 0x2550:
             return "-"
-        case 0x2502 | 0x2503 | 0x2551:
+        case 0x2502 | 0x2503 | 0x250A | 0x2551:
             return "|"
         case code if 0x2500 <= code <= 0x257F:  # corners and crossings
             return "+"

@@ -268,6 +268,8 @@ def test_windows_of_every_size(size: tuple[int, int], tmp_path: Path) -> None:
         tty.settle()
         tty.line("/context")
         tty.settle()
+        tty.send(ESCAPE)
+        tty.settle()
         tty.send(CTRL_D)
         assert tty.ends() == 0
         assert b"Traceback" not in tty.raw

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -13,11 +15,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nca.agent.stats import ContextStats
-from nca.agent.usage_breakdown import HeavyItem, RepeatedReads
+from nca.agent.usage_breakdown import HeavyItem, RepeatedReads, RoleShare
 from nca.context.parts import KINDS, LABELS
 from nca.sessions.views import CompactionRecord
 from nca.terminal.panels.context import AROUND_ROWS, FEWEST_ROWS, context_panel
-from nca.terminal.panels.context_chart import GRID_FROM_WIDTH, LOOKS
+from nca.terminal.panels.context_picture import picture
 from nca.terminal.render.theme import plain_console
 
 STATS = ContextStats(
@@ -45,6 +47,7 @@ STATS = ContextStats(
     ),
     by_tool=(("shell", 900), ("read_file", 800)),
     by_file=(("src/parse.py", 700),),
+    by_role=(RoleShare("tool", 3, 8_100, 24_000), RoleShare("user", 2, 90, 300)),
     repeated=(RepeatedReads("src/parse.py", (17, 23), 3_017),),
     is_estimate=False,
 )
@@ -97,9 +100,9 @@ def test_numbers_ids_and_reasons_of_the_heaviest_stay_whole(width: int) -> None:
     (message,) = [line for line in lines if "1,234,567" in line]
     (summary,) = [line for line in lines if "5,433" in line]
     assert message.split()[0] == "12"
-    assert message.endswith("0.70 a file in play, bulk")
+    assert "0.70 a file in play, bulk" in message
     assert summary.split()[1] == "5,433"
-    assert "summ" in summary or width < GRID_FROM_WIDTH
+    assert "summ" in summary or width < 64
 
 
 @given(st.sampled_from([STATS, FULL]), st.integers(30, 220), st.integers(1, 70))
@@ -119,26 +122,65 @@ def test_it_fits_the_screen_and_keeps_the_number_the_picture_and_what_comes_next
     assert len(lines) <= max(rows, FEWEST_ROWS + 14)
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_every_kind_has_a_glyph_of_its_own_so_that_it_reads_without_colours(width: int) -> None:
-    lines = drawn(FULL, width, is_all=True)
-    glyphs = [look[0] for look in LOOKS.values()]
-    assert list(LOOKS) == list(KINDS)
-    assert len(set(glyphs)) == len(KINDS)
-    bar = lines[next(place for place, line in enumerate(lines) if line.startswith("█▙"))]
-    assert len(bar) == min(60, width - 2)
-    for kind, (glyph, _) in LOOKS.items():
-        (row,) = [line for line in lines if f"{glyph} {LABELS[kind]} " in line and f" {FULL.parts[kind]:,} " in line]
-        assert glyph in bar, row
-    grid = [line for line in lines if line[:19].count(" ") == 9 and len(line) > 20]
-    assert bool(len(grid) >= 12) == (width >= GRID_FROM_WIDTH)
+def bars(lines: list[str]) -> list[tuple[str, int, int]]:
+    """The rows of the picture: label, and the first cell of its bar and the one after the last."""
+    found = [re.match(r" (\S.*?) +[\d,]+ +(?:<?\d+%)?( +)([█░·]*)", line) for line in lines]
+    return [(row[1], row.start(3), row.end(3)) for row in found if row is not None and row[3]]
+
+
+@given(
+    st.dictionaries(st.sampled_from(KINDS), st.integers(0, 9_000), min_size=1),
+    st.integers(0, 20_000),
+    st.integers(34, 220),
+)
+@settings(max_examples=60, deadline=None)
+def test_each_bar_begins_where_the_one_above_it_ends(parts: dict[str, int], free: int, width: int) -> None:
+    used = sum(parts.values())
+    free = free if used else max(1, free)
+    budget = used + free
+    stats = replace(
+        FULL,
+        parts=parts,
+        used_tokens=used,
+        budget_tokens=budget,
+        window_tokens=budget + 4_000,
+        reserve_tokens=4_000,
+        compact_at_tokens=int(0.8 * budget),
+    )
+    assert all(cell_len(line) < width for line in picture(stats, width).plain.splitlines())
+    drawn_bars = bars(picture(replace(stats, auto="off"), width).plain.splitlines())
+    full = [LABELS[kind] for kind in KINDS if parts.get(kind)]
+    assert len(drawn_bars) == len(full) + bool(free) + 1
+    for (_, start, end), (_, following, _) in pairwise(drawn_bars):
+        assert end > start
+        # What is too small for a cell of its own shares the last one.
+        assert following in (end, end - 1)
+    for label, (drawn_label, *_) in zip(full, drawn_bars, strict=False):
+        assert label.startswith(drawn_label.removesuffix("…"))
+
+
+def test_the_mark_says_where_compaction_begins() -> None:
+    stats = replace(FULL, compact_at_tokens=20_800)
+    for width in (80, 200):
+        lines = picture(stats, width).plain.splitlines()
+        foot = lines[-1]
+        assert foot.strip(" └┘") == "compaction at 20,800"
+        place = max(foot.find("└"), foot.find("┘"))
+        assert [line[place] for line in lines[:-1]] == ["┊"] * (len(lines) - 1)
+    assert "compaction" not in picture(replace(stats, auto="off"), 80).plain
 
 
 def test_small_screens_fold_what_is_small_and_the_sum_stays() -> None:
-    lines = drawn(FULL, 80, 24)
+    lines = drawn(FULL, 80, 20)
     assert any("everything else" in line for line in lines)
-    listed = [row for row in (line[22:] for line in lines) if row.endswith("%") and "free" not in row]
-    assert sum(int(row.rsplit(maxsplit=2)[-2].replace(",", "")) for row in listed) == FULL.used_tokens
+    rows = [line.split("%")[0].split() for line in lines if "%" in line and "█" in line]
+    assert sum(int(row[-2].replace(",", "")) for row in rows) == FULL.used_tokens
+
+
+def test_wide_windows_have_sections_side_by_side() -> None:
+    lines = drawn(FULL, 160, is_all=True)
+    assert any("Largest items" in line and "By tool" in line for line in lines)
+    assert not any("Largest items" in line and "By tool" in line for line in drawn(FULL, 100, is_all=True))
 
 
 def test_repeated_reads_tell_their_waste_and_the_command_that_ends_it() -> None:
@@ -152,6 +194,7 @@ def test_all_has_tools_files_each_compaction_and_every_command() -> None:
         "2 compactions saved 9,000 tokens and kept 4 of 5 facts",
         "c1    manual       9,000 → 4,000    prune",
         "kept 4 of 5 facts",
+        "tool results           3     8,100        24,000",
         "900   shell",
         "700   src/parse.py",
         "/context compact from N",
@@ -166,7 +209,7 @@ def test_more_than_the_budget_is_shown_as_it_is() -> None:
     over = replace(STATS, used_tokens=3_000_000, usage_ratio=1.5, parts={"conversation": 3_000_000})
     lines = drawn(over, 80)
     assert lines[0].startswith("Context: 150% used")
-    assert any("free" in line and line.split()[-2:] == ["0", "0%"] for line in lines)
+    assert any("free" in line and line.split()[1:3] == ["0", "0%"] for line in lines)
 
 
 def test_what_is_advised_can_be_done() -> None:

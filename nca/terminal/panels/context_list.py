@@ -1,0 +1,193 @@
+"""The list below `/context`: all that is in the context, walked with the keys.
+
+Nothing changes while it stands: a key marks what is to happen to an item, and the marks are the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from rich.cells import cell_len, set_cell_size
+
+from nca.errors import NcaError
+from nca.terminal.panels.context_picture import BLOCK
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel
+from nca.terminal.render.humanize import counted
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.agent.context import Context
+    from nca.agent.usage_breakdown import ContextItem
+
+Change = Literal["collapse", "expand", "pin", "unpin", "compact"]
+_MARKS: dict[Change, str] = {"collapse": "−", "expand": "+", "pin": "●", "unpin": "○", "compact": "▼"}
+_DONE: dict[Change, str] = {
+    "collapse": "to collapse",
+    "expand": "to expand",
+    "pin": "to pin",
+    "unpin": "to unpin",
+    "compact": "compact from here",
+}
+_BAR_CELLS = 8
+_WITH_BAR_FROM, _WITH_STATE_FROM = 56, 72
+"""Columns of a window from which on rows have a bar, and what is to happen to them in words."""
+
+
+class ContextList(ListPanel[Mapping[str, Change]]):
+    """`run` returns the change for each marked item, by its id; None if the person left with Escape."""
+
+    def __init__(self, context: Context, see: Callable[[str], Awaitable[None]], theme: str, most_lines: int) -> None:
+        """`see` prints an item, by its id."""
+        super().__init__(theme, is_typed=False)
+        self.most_lines = most_lines
+        self._context = context
+        self._see = see
+        self._in_order = context.items()
+        self._items = sorted(self._in_order, key=lambda item: -item.tokens)
+        self._pinned = {str(pin.seq): pin.tokens for pin in context.pins()}
+        self._largest = max((item.tokens for item in self._items), default=1) or 1
+        self._selected = 0
+        self._said = ""
+        self.marks: dict[str, Change] = {}
+
+    def listing(self, columns: int) -> Listing:
+        is_by_size = self._items is not self._in_order
+        order, other = ("largest first", "in order") if is_by_size else ("in order", "largest first")
+        count = len(self.marks)
+        applies = f"a applies {counted(count, 'change')}{self._freed()} · " if count else ""
+        leave = "Esc drops them" if count else "Esc leaves"
+        keys = (
+            f"↑↓ · Enter shows it whole · Tab {other} · {applies}{leave}",
+            f"↑↓ · Enter shows · Tab order · {applies}{leave}",
+            f"{applies}{leave}" if count else "↑↓ · Enter · Tab · Esc",
+            f"a applies {count} · Esc" if count else "Esc leaves",
+        )
+        head = f"  {'message':>9} {'tokens':>9}  {self._selected + 1:,} of {len(self._items):,}, {order}"
+        return Listing(
+            len(self._items),
+            lambda number: self._row(self._items[number], columns),
+            self._selected,
+            self._about(self._items[self._selected]),
+            keys,
+            [("class:quiet", head)],
+        )
+
+    def move(self, by: int) -> None:
+        self._said = ""
+        self._selected = max(0, min(len(self._items) - 1, self._selected + by))
+
+    def enter(self) -> None:
+        self.background(self._show(self._items[self._selected].id))
+
+    def keys(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "c": lambda: self._mark("collapse"),
+            "e": lambda: self._mark("expand"),
+            "p": lambda: self._mark("unpin" if self._chosen.id in self._pinned else "pin"),
+            "f": lambda: self._mark("compact"),
+            "a": lambda: self.end(self.marks),
+            "tab": self._turn,
+        }
+
+    @property
+    def _chosen(self) -> ContextItem:
+        return self._items[self._selected]
+
+    async def _show(self, wanted: str) -> None:
+        try:
+            await self._see(wanted)
+        except NcaError as error:
+            self._said = str(error)
+            self.redraw()
+
+    def _turn(self) -> None:
+        """The other order; the chosen item stays chosen."""
+        chosen = self._chosen
+        by_size = sorted(self._in_order, key=lambda item: -item.tokens)
+        self._items = self._in_order if self._items is not self._in_order else by_size
+        self._selected = self._items.index(chosen)
+
+    def _mark(self, change: Change) -> None:
+        """Mark the chosen item, or take back the mark that it has already."""
+        wanted = self._chosen.id
+        self._said = self._refusal(change)
+        if self.marks.get(wanted) == change:
+            del self.marks[wanted]
+        elif not self._said:
+            if change == "compact":
+                self.marks = {one: other for one, other in self.marks.items() if other != "compact"}
+            self.marks[wanted] = change
+
+    def _refusal(self, change: Change) -> str:
+        """Why the chosen item cannot be changed so; "" if it can."""
+        item = self._chosen
+        if change == "collapse" and not item.frees:
+            return "It cannot be collapsed: it is short, pinned, or still needed as it is."
+        if change == "expand" and item.is_whole:
+            return "It is whole already."
+        if change in ("pin", "compact") and not item.id.isdecimal():
+            return "Only messages can be pinned, or compacted from."
+        if change == "pin" and self._pin_tokens + item.tokens > self._context.pins_budget_tokens:
+            return f"Pins have room for {self._context.pins_budget_tokens:,} tokens; {self._pin_tokens:,} are taken."
+        return ""
+
+    @property
+    def _pin_tokens(self) -> int:
+        """What all pins take, with those that are marked."""
+        marked = (item.tokens for item in self._items if self.marks.get(item.id) == "pin")
+        freed = (tokens for wanted, tokens in self._pinned.items() if self.marks.get(wanted) == "unpin")
+        return sum(self._pinned.values()) + sum(marked) - sum(freed)
+
+    def _row(self, item: ContextItem, columns: int) -> Line:
+        change = self.marks.get(item.id)
+        mark = _MARKS[change] if change else "●" if item.id in self._pinned else " "
+        row = [("class:notice", mark), ("class:accent", f"{one_line(item.id, 8):>8}"), ("", f" {item.tokens:>9,}  ")]
+        if columns >= _WITH_BAR_FROM:
+            cells = max(1, round(item.tokens / self._largest * _BAR_CELLS)) if item.tokens else 0
+            row.append((f"class:part.{item.kind}", f"{BLOCK * cells:<{_BAR_CELLS}}  "))
+        label, state = one_line(item.label, 200), self._state(item)
+        if columns < _WITH_STATE_FROM or not state:
+            return [*row, ("", label)]
+        room = columns - 2 - sum(cell_len(text) for _, text in row) - len(state) - 2
+        style = "class:notice" if change else "class:quiet"
+        return [*row, ("", set_cell_size(label, max(0, room))), (style, f"  {state}")]
+
+    def _state(self, item: ContextItem) -> str:
+        change = self.marks.get(item.id)
+        if change == "collapse":
+            return f"{_DONE[change]}, frees {item.frees:,}"
+        return _DONE[change] if change else "pinned" if item.id in self._pinned else ""
+
+    def _about(self, item: ContextItem) -> Sequence[Line]:
+        what = f"message {item.id}" if item.id.isdecimal() else f"summary {one_line(item.id, 20)}"
+        facts = [what] + (["pinned"] if item.id in self._pinned else [])
+        if item.score is not None:
+            facts.append(f"importance {item.score:.2f}: {', '.join(item.reasons)}")
+        said = ("class:notice", self._said) if self._said else ("", self._choices(item))
+        excerpt = one_line(item.excerpt, 400)
+        return [[("class:quiet", one_line(" · ".join(facts), 200))], [("", excerpt)], [said]]
+
+    def _choices(self, item: ContextItem) -> str:
+        """The keys for this item, with the tokens that each frees or takes."""
+        choices = [f"c collapse −{item.frees:,}"] if item.frees else []
+        if not item.is_whole:
+            try:
+                choices.append(f"e expand +{self._context.expansion_tokens(item.id):,}")
+            except NcaError as error:
+                choices.append(str(error))
+        if item.id in self._pinned:
+            choices.append("p unpin")
+        elif item.id.isdecimal():
+            choices.append(f"p pin {item.tokens:,}")
+        if item.id.isdecimal():
+            choices.append(f"f compact from here −{self._from_here(item):,} at most")
+        return " · ".join(choices)
+
+    def _from_here(self, item: ContextItem) -> int:
+        return sum(one.tokens for one in self._in_order[self._in_order.index(item) :])
+
+    def _freed(self) -> str:
+        """What the marks free, as far as it is known before."""
+        freed = sum(item.frees for item in self._items if self.marks.get(item.id) == "collapse")
+        return f", about −{freed:,} tokens" if freed else ""

@@ -1,0 +1,179 @@
+"""The list below /context: every item with what a key does to it, and marks that change nothing by themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.messages import Message, ToolCall
+from nca.sessions import Store
+from nca.terminal.panels.context_list import ContextList
+from nca.terminal.panels.list_panel import fitted_listing
+from tests.terminal.stage import Stage, a_stage
+from tests.terminal.tty import Tty, chats
+
+DOWN, ESCAPE, TAB = "\x1b[B", "\x1b", "\t"
+EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e"
+LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 20
+SUMMARY = "## Goal and intent\n\nFix src/parse.py, which fails at line 12."
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A chat in which a file was read, and hostile text was said."""
+    (tmp_path / "long.txt").write_text("a line of text\n" * 100)
+    read = Message("assistant", None, (ToolCall("a", "read_file", json.dumps({"path": "long.txt"})),))
+    with a_stage(tmp_path, [read, f"It is dull. {EVIL} {LONG}", "Yes."], window_tokens=40_000) as stage:
+        await stage.conversation.send(f"Read long.txt. {LONG}")
+        await stage.conversation.send("Really?")
+        yield stage
+
+
+def listed(stage: Stage) -> ContextList:
+    async def see(wanted: str) -> None:
+        """Nothing is printed here."""
+
+    return ContextList(stage.conversation.context, see, "auto", 20)
+
+
+def lines(panel: ContextList, columns: int = 100, height: int = 20) -> list[str]:
+    drawn = fitted_listing(panel.listing(columns), columns, height)
+    return [line.rstrip() for line in "".join(part[1] for part in drawn).split("\n")]
+
+
+async def test_each_item_frees_what_the_list_says(stage: Stage) -> None:
+    context = stage.conversation.context
+    items = context.items()
+    assert [item.id for item in items] == ["1", "2", "3", "4", "5", "6"]
+    assert sum(item.tokens for item in items) <= context.stats().used_tokens
+    freeing = [item for item in items if item.frees]
+    assert {"1", "3", "4"} <= {item.id for item in freeing}
+    for item in freeing:
+        assert context.collapse([int(item.id)]) is not None
+        now = next(one for one in context.items() if one.id == item.id)
+        assert abs(item.tokens - now.tokens - item.frees) <= 1
+        assert not now.is_whole
+        assert abs(context.expansion_tokens(item.id) - item.frees) <= 1
+        context.undo()
+
+
+async def test_what_is_pinned_short_or_needed_cannot_be_collapsed(stage: Stage) -> None:
+    context = stage.conversation.context
+    context.pin(4)
+    panel = listed(stage)
+    panel.keys()["tab"]()
+    while "message 4 · pinned" not in "\n".join(lines(panel)):
+        panel.move(1)
+    panel.keys()["c"]()
+    assert panel.marks == {}
+    assert "It cannot be collapsed: it is short, pinned, or still needed as it is." in lines(panel)
+    panel.keys()["p"]()
+    assert panel.marks == {"4": "unpin"}
+    panel.keys()["e"]()
+    assert "It is whole already." in lines(panel)
+
+
+async def test_marks_change_nothing_and_are_taken_back_by_the_same_key(stage: Stage) -> None:
+    context = stage.conversation.context
+    before = context.view
+    panel = listed(stage)
+    assert lines(panel)[0].split() == ["message", "tokens", "1", "of", "6,", "largest", "first"]
+    largest = max(context.items(), key=lambda item: item.tokens)
+    assert f"c collapse −{largest.frees:,} · p pin {largest.tokens:,}" in lines(panel)[-2]
+    panel.keys()["c"]()
+    assert f"a applies 1 change, about −{largest.frees:,} tokens · Esc drops them" in lines(panel, 200)[-1]
+    assert any("to collapse" in line for line in lines(panel))
+    panel.keys()["p"]()
+    assert list(panel.marks.values()) == ["pin"]
+    panel.keys()["p"]()
+    assert panel.marks == {}
+    # Only one message can be the first of what is compacted.
+    for _ in range(2):
+        panel.keys()["f"]()
+        panel.move(1)
+    assert list(panel.marks.values()) == ["compact"]
+    assert context.view == before
+
+
+async def test_what_stands_for_others_is_listed_and_opened_again(stage: Stage) -> None:
+    context = stage.conversation.context
+    context.clear()
+    (item,) = context.items()
+    assert (item.label, item.tokens, item.is_whole) == ("6 messages left out", 0, False)
+    panel = listed(stage)
+    panel.keys()["c"]()
+    assert panel.marks == {}
+    panel.keys()["e"]()
+    assert panel.marks == {item.id: "expand"}
+    assert f"e expand +{context.expansion_tokens(item.id):,}" in lines(panel)[-2]
+
+
+@pytest.mark.parametrize("columns", [12, 40, 72, 200])
+async def test_it_fits_and_nothing_hostile_gets_in(stage: Stage, columns: int) -> None:
+    panel = listed(stage)
+    for key in ("c", "tab", "f"):
+        panel.keys()[key]()
+        drawn = lines(panel, columns)
+        assert all(len(line) <= columns for line in drawn)
+        assert not set("".join(drawn)) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Tty]]:
+    with chats(settles=True, home=str(tmp_path), window_tokens=40_000) as begin:
+        yield begin
+
+
+def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[..., Tty], tmp_path: Path) -> None:
+    tty = start({"text": LONG}, {"text": LONG}, "Fine.", SUMMARY, SUMMARY)
+    for line in ("first", "second", "third"):
+        tty.line(line)
+        tty.settle()
+    tty.line("/context")
+    tty.sees("Esc leaves")
+    tty.send("c")
+    tty.sees("a applies 1 change")
+    tty.send("\r")
+    tty.sees("message 2, assistant; in the context in full")
+    tty.sees("a applies 1 change")
+    tty.send(ESCAPE)
+    tty.sees("Nothing was changed.")
+    tty.settle()
+    # Nothing of the list stays, and the picture does.
+    assert "Esc drops" not in "\n".join(tty.shown())
+    assert "reserve for the answer" in tty.text()
+    tty.line("/context")
+    tty.sees("Esc leaves")
+    tty.send("c" + DOWN + "p")
+    tty.sees("a applies 2 changes")
+    tty.send("a")
+    tty.sees("Collapsed 1 message")
+    tty.sees("is pinned.")
+    tty.settle()
+    tty.line("/context")
+    tty.sees("shortened, 1 pinned")
+    tty.send(TAB + DOWN)
+    tty.sees("5 of 6, in order")
+    tty.send("f")
+    tty.sees("compact from here")
+    tty.send("a")
+    # What it was asked to compact is too little; the rest of the context was not touched.
+    tty.sees("Nothing to compact")
+    tty.settle()
+    tty.send("\x04")
+    assert tty.ends() == 0
+    assert b"Traceback" not in tty.raw
+    with Store.open(tmp_path / "store.db", read_only=True) as store:
+        session = store.open_session(store.list()[0].id, read_only=True)
+        assert next(record.stages for record in session.views.compactions()) == ("collapse",)
+        assert len(session.views.pins()) == 1
+
+
+def test_lines_that_were_typed_ahead_keep_the_list_closed(start: Callable[..., Tty]) -> None:
+    tty = start("One.", "Two.")
+    tty.send("hello\r/context\rnext\r")
+    tty.sees("Two.")
+    assert "Try: /context" in tty.text()
