@@ -332,3 +332,32 @@ def test_only_a_whole_repository_of_the_project(tmp_path: Path) -> None:
         (root / name).mkdir()
     (root / "HEAD").write_text("ref: refs/heads/main\n")
     assert argv("git log", above, root) is None, "git would take the folder itself for a repository"
+
+
+@pytest.mark.parametrize("command", ["git log -p", "git show", "git diff HEAD~1", "git status", "git log --stat"])
+def test_no_settings_of_a_repository_inside_the_project_count(tmp_path: Path, command: str) -> None:
+    """The person wants to see what changed in submodules: git would run another git in them."""
+    root = tmp_path / "project"
+    inner = root / "inner"
+    inner.mkdir(parents=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text("[diff]\n\tsubmodule = diff\n[status]\n\tsubmoduleSummary = true\n")
+    for folder in (root, inner):
+        git(folder, "init", "-q")
+    for number in range(2):
+        (inner / "a.txt").write_text(f"{number}\n")
+        for folder in (inner, root):
+            git(folder, "add", ".")
+            git(folder, "commit", "-q", "-m", str(number))
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(tmp_path / 'was-here'))}\n")
+    evil.chmod(0o755)
+    for key in ("core.fsmonitor", "diff.external", "diff.x.command", "diff.x.textconv"):
+        git(inner, "config", key, str(evil))
+    (inner / ".git" / "info" / "attributes").write_text("* diff=x\n")
+    environment = ENVIRONMENT | {"HOME": str(home)}
+    words = argv(command, root, env=environment)
+    assert isinstance(words, tuple)
+    subprocess.run(words, cwd=root, env=environment, check=True, capture_output=True)
+    assert not (tmp_path / "was-here").exists()

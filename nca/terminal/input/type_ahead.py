@@ -237,9 +237,9 @@ class TypeAhead:
     def _is_answer(self, text: str, now: float) -> bool:
         """Whether the person who typed this saw the question: it is one expected key, and comes after a pause.
 
-        Escape, and keys that the terminal sends as a sequence, write no text: they are for the question.
+        Escape alone is for the question. Keys that the terminal sends as a sequence edit the next message.
         """
-        if self._expected() is None or text.startswith("\x1b"):
+        if self._expected() is None or set(text) == {"\x1b"}:
             return True
         is_quiet = now - self._asked_at >= QUIET_SECONDS and now - self._last_key >= PAUSE_SECONDS
         return is_quiet and self._is_expected(text)

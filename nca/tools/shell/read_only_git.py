@@ -21,6 +21,7 @@ _PROGRAMS = (
 """Keys that name what git may start, also in the person's own configuration. Reading needs none of it."""
 _SETTINGS = (
     *("core.fsmonitor=false", "log.showSignature=false", "safe.bareRepository=explicit", "protocol.allow=never"),
+    "diff.submodule=short",  # or git runs another one in each submodule, by that one's configuration
     *(f"{key}={os.devnull}" for key in _PROGRAMS.split()),
 )
 _GLOBAL = ("--no-pager", "--no-optional-locks", *(word for setting in _SETTINGS for word in ("-c", setting)))

@@ -25,7 +25,7 @@ from nca.terminal.render.plain import PlainDraw
 from tests.terminal.stage import a_stage
 from tests.terminal.tty import Tty, chats
 
-CTRL_C, ESCAPE, ENTER = "\x03", "\x1b", "\r"
+CTRL_C, ESCAPE, ENTER, LEFT = "\x03", "\x1b", "\r", "\x1b[D"
 ASKED = ApprovalAsked(
     "c1", "write_file", "write", "write a.txt", path="/work/a.txt", diff="@@ -0 +1 @@\n+one", subject="/work/a.txt"
 )
@@ -218,7 +218,10 @@ def test_what_was_typed_before_the_question_does_not_answer_it(start: Callable[.
     tty.sees("You said it.")
 
 
-@pytest.mark.parametrize("typed", ["try this\r", "what about yes\r", "yes\r", "s", "a\r"])
+@pytest.mark.parametrize(
+    "typed",
+    ["try this\r", "what about yes\r", "yes\r", "s", "a\r", f"{LEFT}{LEFT}y", "\x1b[200~pasted\x1b[201~y", "\x1bOAs"],
+)
 def test_what_is_typed_as_the_question_appears_does_not_answer_it(
     start: Callable[..., Tty], tmp_path: Path, typed: str
 ) -> None:
@@ -231,6 +234,22 @@ def test_what_is_typed_as_the_question_appears_does_not_answer_it(
     tty.send(ESCAPE)
     tty.sees("Interrupted")
     assert not (tmp_path / "nca" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("moved", [LEFT, "\x1b[200~pasted\x1b[201~"])
+def test_a_key_soon_after_one_that_edits_the_next_message_is_no_answer(
+    start: Callable[..., Tty], tmp_path: Path, moved: str
+) -> None:
+    tty = start(write("a.txt"), "Then not.")
+    tty.line("write it")
+    tty.sees("Allow it?")
+    tty.answer(moved)
+    time.sleep(0.1)
+    tty.send("y")
+    tty.settle()
+    assert not (tmp_path / "project" / "a.txt").exists()
+    tty.send(ESCAPE)
+    tty.sees("Interrupted")
 
 
 def test_a_burst_of_keys_is_no_answer_however_late_and_goes_on_to_the_turn(
