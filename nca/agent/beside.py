@@ -69,12 +69,11 @@ class Beside:
                 f"There is no room for the question: {needed:,} of {measured.budget.budget_tokens:,} tokens.",
                 advice="/compact makes room.",
             )
-        temperature = window.settings.model.temperature
         return ModelRequest(
             window.request_messages(sent),
             window.tools,
             window.answer_tokens(),
-            temperature if temperature >= 0 else None,
+            window.settings.model.own_temperature,
             # Without a wish to compact the blocks of earlier ones could not go back.
             window.provider_compacts_at and NEVER_TOKENS,
         )

@@ -248,12 +248,11 @@ class Turn:
                 advice="This is a fault in nca; the session is unharmed. /context clear starts a fresh context.",
                 failure=ProviderFailure("repair_history", is_overflow=False, message="; ".join(problems)),
             )
-        temperature = self.window.settings.model.temperature
         return ModelRequest(
             messages,
             self.window.tools,
             self.window.answer_tokens(),
-            temperature if temperature >= 0 else None,
+            self.window.settings.model.own_temperature,
             # Without a wish to compact the blocks of earlier ones could not go back.
             self.window.provider_compacts_at if may_compact else self.window.provider_compacts_at and NEVER_TOKENS,
         )

@@ -22,6 +22,7 @@ from nca.config.value_types import (
     file_path,
     model_names,
     number,
+    number_or,
     one_line,
     ratio,
     text,
@@ -63,7 +64,9 @@ class ModelSettings:
         needs_trust=True,
     )
     api_base: str = setting("", text(), "The endpoint's address. Empty: the provider's own.", user_only=True)
-    temperature: float = setting(-1.0, number(-1, 2), "Sampling temperature. -1: the provider's default.")
+    temperature: float | str = setting(
+        "provider", number_or("provider", 0, 2), "Sampling temperature. provider: the provider's default."
+    )
     first_token_seconds: float = setting(
         120.0, number(1, 3600), "Timeout for the first token of an answer.", unit="seconds"
     )
@@ -76,6 +79,11 @@ class ModelSettings:
         "Models to use, in this order, while the first one's provider is down.",
         needs_trust=True,
     )
+
+    @property
+    def own_temperature(self) -> float | None:
+        """The temperature to ask for; None: the provider's default."""
+        return None if isinstance(self.temperature, str) else self.temperature
 
 
 @dataclass(frozen=True, slots=True)

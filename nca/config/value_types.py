@@ -185,6 +185,22 @@ def number(minimum: float, maximum: float) -> ValueType:
     return ValueType(f"a number from {minimum:g} to {maximum:g}", read)
 
 
+def number_or(word: str, minimum: float, maximum: float) -> ValueType:
+    """A number, or a word for none. A number from -1 to below 0 means the word too, as it once was written."""
+
+    def read(value: Any) -> float | str:
+        if isinstance(value, str) and value.strip().lower() == word:
+            return word
+        found = _as_float(value)
+        if -1 <= found < 0:
+            return word
+        if not minimum <= found <= maximum:
+            raise _refuse()
+        return found
+
+    return ValueType(f"{word}, or a number from {minimum:g} to {maximum:g}", read, (word,))
+
+
 def _as_float(value: Any) -> float:
     """A finite number, also from text. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):

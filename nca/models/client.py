@@ -124,7 +124,7 @@ class LitellmModel:
         self._route = way
         if self._http is None:
             self._http = self._open(way)
-        temperature = self._settings.temperature if request.temperature is None else request.temperature
+        own = self._settings.own_temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
         if wants_marks(way.provider, self._wire_name):
             mark(messages, tools, way.provider)
@@ -142,7 +142,7 @@ class LitellmModel:
             "tools": tools or None,
             "context_management": context_management(request.compact_at_tokens) if compacts else None,
             "max_tokens": request.max_output_tokens,
-            "temperature": temperature if temperature >= 0 else None,
+            "temperature": own if request.temperature is None else request.temperature,
             "api_base": way.api_base or None,
             "api_key": way.api_key or None,
             "client": self._http.client if self._http else None,

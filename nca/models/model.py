@@ -15,7 +15,7 @@ class ModelRequest:
     """One request, OpenAI-shaped.
 
     max_output_tokens   None: the provider's default (some have none, so set it if possible)
-    temperature         None or negative: the provider's default
+    temperature         None: the one of the settings
     compact_at_tokens   above 0: the provider compacts from this many tokens on (see nca.models.provider_compaction)
     """
 

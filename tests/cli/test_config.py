@@ -66,8 +66,11 @@ def test_show_json_is_one_object_and_notes_go_elsewhere(shell: Shell, monkeypatc
 def test_set_and_get(shell: Shell) -> None:
     assert "Saved context.compact_threshold = 0.7 in" in shell("set", "context.compact_threshold", "70%")
     assert shell("get", "context.compact_threshold") == "0.7\n"
+    shell("set", "model.temperature", "0.3")
+    assert shell("get", "model.temperature") == "0.3\n"
+    # Once the only way to say it.
     shell("set", "model.temperature", "-1")
-    assert shell("get", "model.temperature") == "-1.0\n"
+    assert shell("get", "model.temperature") == "provider\n"
     shell("set", "contextCompaction.threshold", "0.6")
     assert "contextCompaction.threshold is context.compact_threshold in nca." in shell.stderr
     shell("get", "contextCompaction.threshold")

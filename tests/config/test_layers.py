@@ -350,7 +350,7 @@ def _loads_or_refuses(places: Places) -> None:
 
 _good: dict[str, st.SearchStrategy[Any]] = {
     "model.name": st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
-    "model.temperature": st.floats(-1, 2),
+    "model.temperature": st.just("provider") | st.floats(0, 2),
     "context.auto": st.sampled_from(["on", "off", "preview"]),
     "context.stages": st.lists(st.sampled_from(["prune", "deduplicate", "summarize", "truncate"]), unique=True),
     "context.target_ratio": st.floats(0.01, 1),
