@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from nca.sessions.database import Database
+from nca.sessions.database import Database, size_of
 from nca.sessions.file_record import FileRecord
 from nca.sessions.opening import Kind, open_for_reading, open_for_writing, open_in_memory
 
@@ -49,6 +49,11 @@ class FileRecords:
     def exist(store: Path | None) -> bool:
         """Whether anything was ever recorded beside this store."""
         return store is not None and store.with_name(_NAME).exists()
+
+    @staticmethod
+    def size(store: Path) -> int:
+        """Of the file beside this store, in bytes; 0 if there is none."""
+        return size_of(store.with_name(_NAME))
 
     def of(self, session_id: str, root: Path) -> FileRecord:
         """The record of a session in a workspace, whose root is a real path; one without rows if it has none."""

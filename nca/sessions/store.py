@@ -129,9 +129,7 @@ class Store:
         self._refuse_reader()
         session_id, number = self._find(id_or_prefix)
         self._delete(session_id, number)
-        if (archive := self.archive_of(session_id)) is not None:
-            with faults.explained(archive, "delete"):
-                archive.unlink(missing_ok=True)
+        self.delete_archive(session_id)
 
     def delete_empty(self, session_id: str | None = None) -> None:
         """Delete this session if it has no messages; for None all that have neither messages nor a name nor a pin.
@@ -163,12 +161,12 @@ class Store:
         return copy.info
 
     def used_bytes(self) -> int:
-        """What the sessions take on the disk: their pages of the database, without free ones, and the saved outputs."""
+        """What the sessions take on the disk: the pages in use, the saved outputs, what was recorded of files."""
         [(pages,)] = self._database.rows(
             "SELECT (page_count - freelist_count) * page_size"
             " FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
         )
-        return int(pages) + (output_files.size(self.path) if self.path else 0)
+        return int(pages) + (output_files.size(self.path) + FileRecords.size(self.path) if self.path else 0)
 
     def sweep_outputs(self) -> None:
         """Delete the saved outputs that no session refers to."""
@@ -177,6 +175,13 @@ class Store:
     def archive_of(self, session_id: str) -> Path | None:
         """Where the archive of a session is, if it has one; None for a store in memory."""
         return archives_of(self.path) / f"{session_id}.zip" if self.path else None
+
+    def delete_archive(self, session_id: str) -> None:
+        """Delete a session's archive, if it has one, and what a kill left of another."""
+        if (archive := self.archive_of(session_id)) is not None:
+            with faults.explained(archive, "delete"):
+                for left in (archive, *archive.parent.glob(f".{archive.name}.*.tmp")):
+                    left.unlink(missing_ok=True)
 
     @property
     def file_records(self) -> FileRecords:

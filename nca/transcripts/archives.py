@@ -94,6 +94,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
     """Put a session back into the store, under its own id and as the one used last.
 
     wanted: an archive's file, or the id, the beginning of the id or the name of a session archived beside the store
+
     Raises SessionNotFound, InvalidMessages (it is no archive), StoreError (the store has the session).
     """
     path = Path(wanted) if Path(wanted).is_file() else _find(store, wanted)
@@ -110,8 +111,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
             _put_back(file, name, own.parents[1] / name)
     info = store.add(copy, keeps_id=True)
     if own.exists() and own.samefile(path):
-        with explained(own, "delete"):
-            own.unlink()
+        store.delete_archive(session_id)
     return info
 
 
@@ -121,8 +121,13 @@ def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
         raise StoreError("the sessions are kept in memory only; there is no place for an archive")
 
     def keep(copy: SessionCopy) -> SessionCopy:
+        # A kill left this session's own. Sessions that were recovered from damage may have each other's ids.
+        there = _info(path) if path.exists() else copy.info
+        if there is None or (there.created_at, there.title) != (copy.info.created_at, copy.info.title):
+            raise StoreError(f"{path} is not an archive of this session", advice="Move it away.")
         with explained(path):
             path.parent.mkdir(mode=0o700, exist_ok=True)
+            store.delete_archive(session_id)
             _write(path, copy, outputs)
         with _opened(path) as file:
             return _read(file, path)
@@ -174,9 +179,11 @@ def _find(store: Store, wanted: str) -> Path:
     exact = [path for path in found if path.stem == wanted] or found
     if len(exact) > 1:
         raise SessionNotFound(f"{wanted!r} could be any of {', '.join(path.stem for path in exact)}")
-    if not exact:
-        raise SessionNotFound(f"there is no archive of {wanted!r}", advice="`nca sessions list --archived` lists them.")
-    return exact[0]
+    if exact:
+        return exact[0]
+    if any(wanted in (info.id, info.name) for info in store.list(None)):
+        raise StoreError(f"session {wanted} is in the store already; there is nothing to restore")
+    raise SessionNotFound(f"there is no archive of {wanted!r}", advice="`nca sessions list --archived` lists them.")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from nca.cli.sessions import app
-from nca.errors import SessionNotFound, StoreDamaged
+from nca.errors import SessionNotFound, StoreDamaged, StoreError
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.sessions import Store
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
@@ -178,5 +178,5 @@ def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
     assert [row["id"] for row in json.loads(run(home, "list", "--archived", "--json").stdout)] == [name]
     assert run(home, "restore", "old talk").stdout == f"{name}\n"
     assert run(home, "list").output.startswith(name)
-    with pytest.raises(SessionNotFound, match="there is no archive of 'old talk'"):
+    with pytest.raises(StoreError, match="session old talk is in the store already; there is nothing to restore"):
         run(home, "restore", "old talk")

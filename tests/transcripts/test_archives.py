@@ -12,7 +12,9 @@ import apsw
 import msgspec
 import pytest
 
+from nca.config.schema import RewindSettings
 from nca.errors import InvalidMessages, SessionLocked, SessionNotFound, StoreDamaged, StoreError
+from nca.file_history.history import FileHistory
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.sessions import Session, Store
 from nca.sessions.transfer import SessionCopy
@@ -128,8 +130,34 @@ def test_what_a_kill_left_in_both_places_is_restored_and_deleted_once(store: Sto
     archive(store, name)
     restore(store, name)
     shutil.copy(left, path)
+    shutil.copy(left, path.with_name(f".{path.name}.0123abcd.tmp"))
     store.delete(name)
-    assert archived(store) == []
+    assert list(path.parent.iterdir()) == []
+
+
+def test_the_archive_of_another_session_is_not_overwritten(store: Store) -> None:
+    """Two sessions that were recovered from two damaged databases may have one id."""
+    path, info = archive(store, plain(store, 1)[0])
+    [other] = plain(store, 1)
+    with store._database.transaction() as connection:
+        connection.execute("UPDATE sessions SET id = ? WHERE id = ?", (info.id, other))
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is not an archive of this session"):
+        archive(store, info.id)
+    assert path.read_bytes() == before
+    assert [info.id for info in store.list()] == [path.stem]
+
+
+def test_changes_to_files_can_still_be_taken_back(store: Store, tmp_path: Path) -> None:
+    name, work = talk(store), tmp_path / "work"
+    work.mkdir()
+    history = FileHistory(store, name, work, head=lambda: 3, settings=RewindSettings, emit=lambda event: None)
+    with history.edit(work / "a", b"text", "write_file"):
+        (work / "a").write_text("text")
+    archive(store, name)
+    restore(store, name)
+    history.apply(history.plan(0))
+    assert not (work / "a").exists()
 
 
 def test_the_oldest_go_and_what_anybody_marked_stays(store: Store) -> None:
