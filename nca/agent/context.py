@@ -8,6 +8,7 @@ from typing import Any
 
 from nca.agent.archive import Archive, Scope
 from nca.agent.background import Background
+from nca.agent.compaction_diff import CompactionDiff, compaction_diff
 from nca.agent.compactor import CompactionOutcome
 from nca.agent.manual_edits import (
     COLLAPSE,
@@ -124,6 +125,10 @@ class Context:
     def history(self) -> list[CompactionRecord]:
         """Every compaction of the session, oldest first, undone ones too."""
         return self._views.compactions()
+
+    def diff(self, record: CompactionRecord) -> CompactionDiff:
+        """What a compaction took and kept. Raises StoreDamaged if one of its views cannot be read."""
+        return compaction_diff(self._window, record)
 
     # Single messages
 

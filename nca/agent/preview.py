@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from nca.agent.compaction_diff import newly_hidden, newly_stubbed
 from nca.context.plan import Proposal
-from nca.context.view import Marker, Range, Stub, Summary, View, merge_ranges, without_ranges
+from nca.context.view import Range, Summary, View
 from nca.messages import clean_text
 
 
@@ -37,13 +38,12 @@ class Preview:
     @property
     def goes(self) -> tuple[Range, ...]:
         """The messages that would be hidden."""
-        return without_ranges(_hidden(self.proposal.view), _hidden(self.view_before))
+        return newly_hidden(self.view_before, self.proposal.view)
 
     @property
     def stubbed(self) -> int:
         """How many messages would be shortened."""
-        old = {item for item in self.view_before.items if isinstance(item, Stub)}
-        return sum(isinstance(item, Stub) and item not in old for item in self.proposal.view.items)
+        return newly_stubbed(self.view_before, self.proposal.view)
 
     def request_cost(self, tokens: int) -> float | None:
         """The price of one request of so many tokens, without a cache."""
@@ -61,7 +61,3 @@ class Preview:
         items = tuple(edited if item is summary else item for item in self.proposal.view.items)
         view = msgspec.structs.replace(self.proposal.view, items=items)
         return replace(self, proposal=replace(self.proposal, view=view))
-
-
-def _hidden(view: View) -> tuple[Range, ...]:
-    return merge_ranges(span for item in view.items if isinstance(item, Summary | Marker) for span in item.ranges)

@@ -171,3 +171,31 @@ def test_without_an_editor_the_line_says_what_to_set(tmp_path: Path) -> None:
         tty.sees("/context accept applies it")
         tty.line("/context edit")
         tty.sees("Set EDITOR, as in")
+
+
+async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [*replies(6), SUMMARY, "Later."], window_tokens=40_000) as stage:
+        with pytest.raises(UsageError, match="No compaction is in effect"):
+            await stage.command("/context diff")
+        summary = await compacted(stage)
+        (record,) = stage.conversation.context.history()
+        diff = stage.conversation.context.diff(record)
+        # What was said since is no part of it.
+        await stage.conversation.send(f"And now? {LONG}")
+        await stage.command("/context pin 1")
+        assert stage.conversation.context.diff(record) == diff
+        assert sum(diff.before.values()) - sum(diff.after.values()) == record.tokens_before - record.tokens_after
+        assert (diff.before["summaries"], diff.made) == (0, (summary,))
+        assert diff.after["summaries"] > 0
+        assert diff.hidden == summary.ranges
+        text = await stage.command("/context diff")
+        numbers = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
+        for words in (numbers, "conversation", "Can still be read: ", f"/context show {summary.id}", "/context undo"):
+            assert words in text
+        rows = [line.split() for line in text.splitlines() if line.strip().startswith("conversation ")]
+        before, after = diff.before["conversation"], diff.after["conversation"]
+        assert rows[0][1:4] == [f"{before:,}", f"−{before - after:,}", f"{after:,}"]
+        await stage.command("/context undo")
+        await stage.command("/context undo")
+        with pytest.raises(UsageError, match="No compaction is in effect"):
+            await stage.command("/context diff")

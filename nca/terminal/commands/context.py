@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.commands.compact import chosen, compact
+from nca.terminal.commands.context_diff import show_diff
 from nca.terminal.commands.context_edit import collapse, expand, pin, unpin, usage_line
 from nca.terminal.commands.context_history import show_history, show_item
 from nca.terminal.commands.context_preview import accept, drop, edit, preview
@@ -125,6 +126,7 @@ SUBCOMMANDS = {
     "undo": Subcommand("go back to before the last compaction", _undo),
     "redo": Subcommand("take the undo back", _redo),
     "history": Subcommand("list the compactions so far", show_history),
+    "diff": Subcommand("what the last compaction took and kept, by kind", show_diff),
     "show": Subcommand("print the newest summary, or the summary, marker or message with this ID or number", show_item),
     "expand": Subcommand("restore originals, by the ID of a summary or marker or a message's number", expand),
     "pin": Subcommand("protect a message by its number, or the `last` you sent; alone: list the pins", pin),

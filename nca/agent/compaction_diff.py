@@ -1,0 +1,86 @@
+"""What a compaction took from the view and what it kept, by kind."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass
+
+from nca.agent.window import Window
+from nca.context.history import History
+from nca.context.parts import TALK, item_parts, run_parts
+from nca.context.view import Marker, Range, Stub, Summary, View, merge_ranges, without_ranges
+from nca.sessions.views import CompactionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionDiff:
+    """The view before and after a compaction.
+
+    before, after  tokens by kind (`nca.context.parts.TALK`), of what the log held then; they differ by what the
+                   compaction's record says
+    hidden         the messages that it hid
+    shortened      how many messages it shortened
+    made           the summaries and markers that it put in
+    """
+
+    record: CompactionRecord
+    before: dict[str, int]
+    after: dict[str, int]
+    hidden: tuple[Range, ...]
+    shortened: int
+    made: tuple[Summary | Marker, ...]
+
+
+def compaction_diff(window: Window, record: CompactionRecord) -> CompactionDiff:
+    """The diff of a compaction of this session. Raises StoreDamaged if one of its views cannot be read."""
+    views, history = window.session.views, window.history
+    before, after = views.load(record.view_before), views.load(record.view_after)
+    # The store does not say how long the log was then: not shorter than the view, and the rest by the clock.
+    end = max(after.tail - 1, bisect_right(history.entries, record.at, key=lambda entry: entry.at))
+    taken = record.tokens_before - record.tokens_after
+    old, new = _counted(_parts(history, before, end), _parts(history, after, end), taken)
+    return CompactionDiff(
+        record,
+        old,
+        new,
+        newly_hidden(before, after),
+        newly_stubbed(before, after),
+        tuple(item for item in after.items if isinstance(item, Summary | Marker) and item not in before.items),
+    )
+
+
+def newly_hidden(before: View, after: View) -> tuple[Range, ...]:
+    """The messages that the second view hides and the first does not."""
+    return without_ranges(_hidden(after), _hidden(before))
+
+
+def newly_stubbed(before: View, after: View) -> int:
+    """How many messages the second view shortens otherwise than the first."""
+    old = {item for item in before.items if isinstance(item, Stub)}
+    return sum(isinstance(item, Stub) and item not in old for item in after.items)
+
+
+def _hidden(view: View) -> tuple[Range, ...]:
+    return merge_ranges(span for item in view.items if isinstance(item, Summary | Marker) for span in item.ranges)
+
+
+def _counted(old: Counter[str], new: Counter[str], taken: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Both as tokens, scaled so that they differ by `taken`; what rounding leaves over is put to the largest kind."""
+    lost_raw = old.total() - new.total()
+    scale = taken / lost_raw if lost_raw > 0 and taken > 0 else 1.0
+    kinds = [kind for kind in TALK if old[kind] or new[kind]]
+    before, after = ({kind: round(parts[kind] * scale) for kind in kinds} for parts in (old, new))
+    if lost_raw > 0 and taken > 0:
+        largest = max(kinds, key=lambda kind: before[kind])
+        before[largest] += taken - (sum(before.values()) - sum(after.values()))
+    return before, after
+
+
+def _parts(history: History, view: View, end: int) -> Counter[str]:
+    """Raw tokens by kind of what the view showed when the log ended at `end`."""
+    total: Counter[str] = Counter()
+    for item in view.items:
+        total.update(item_parts(history, item))
+    total.update(run_parts(history, view.tail, end))
+    return total
