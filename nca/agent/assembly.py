@@ -79,8 +79,7 @@ def assemble(
         session.info.id,
         directory,
         head=lambda: state.history.head,
-        settings=lambda: state.settings.rewind,
-        emit=emit,
+        limits=lambda: state.settings.rewind,
     )
     tools = toolbox or own_toolbox(
         state,
@@ -88,7 +87,7 @@ def assemble(
         archive,
         outputs=outputs,
         files_read=files_read,
-        recorder=files,
+        recorder=files.recorder,
         skills=skills,
         subtasks=subtasks,
     )
@@ -96,7 +95,7 @@ def assemble(
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     compactor = Background(window, models, emit, memory, is_on=prepares)
     redactor = Redactor(known_secrets(os.environ))
-    servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit)
+    servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit, files.recorder)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person)
     parts = Parts(
         directory=directory,

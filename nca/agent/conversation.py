@@ -70,7 +70,7 @@ class Conversation:
         self.context, self.memory, self.servers = parts.context, parts.memory, parts.servers
         self.rewinds, self.beside = parts.rewinds, parts.beside
         self.approvals, self.spending, self.toolbox = self._parts.approvals, self._parts.spending, self._parts.toolbox
-        self.files = self._parts.files
+        self.files, self._has_own_tools = self._parts.files, toolbox is None
 
     @classmethod
     def open(
@@ -117,6 +117,8 @@ class Conversation:
             opened.close()
             raise
         conversation._notify()
+        if not read_only:
+            conversation.files.recorder.start(looks=False)
         if opened.recovered:
             conversation._emit(Notice(CUT_OFF))
         if opened.views.is_damaged:
@@ -150,6 +152,8 @@ class Conversation:
             named = text if is_own else ""
             await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
             self._user_input.enter(text, attachments, is_own=is_own)
+            if self._has_own_tools:
+                self.files.recorder.start(looks=True)
             asked = self._window.history.head
             self._emit(TurnStarted(self.session.info.id, self._window.history.turns))
             finished = await turn.run()
@@ -168,6 +172,8 @@ class Conversation:
         if finished.reason == "answered":
             self._background.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)
+        for text in self.files.recorder.take_notices():
+            self._emit(Notice(text))
         is_unanswered = bool(self.approvals.unanswered)
         finished = msgspec.structs.replace(
             finished,
@@ -230,6 +236,7 @@ class Conversation:
         A session without messages is deleted.
         """
         await self._background.close()
+        await asyncio.to_thread(self.files.recorder.close)
         try:
             await self.servers.close()
             finishes = self._window.settings.memory.auto_compact_on_finish and not self.session.is_read_only

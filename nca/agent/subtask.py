@@ -95,7 +95,7 @@ class _Task:
             parent.archive,
             outputs=outputs,
             files_read=FilesRead(),
-            recorder=parent.files,
+            recorder=parent.files.recorder,
             skills=parent.window.prompt.skills,
         )
         toolbox = parent.toolbox.renewed(own, without=NAME)

@@ -59,6 +59,27 @@ class RewindSettings:
         unit="bytes",
         user_only=True,
     )
+    max_files: int = setting(
+        50_000,
+        whole(),
+        "In a project with more files, what commands change is not recorded. 0: never record it.",
+        unit="files",
+        user_only=True,
+    )
+    max_project_bytes: int = setting(
+        500_000_000,
+        whole(),
+        "The same above this size of all such files, or of all that is stored for one project.",
+        unit="bytes",
+        user_only=True,
+    )
+    max_scan_seconds: float = setting(
+        2.0,
+        number(0.1, 600),
+        "The same where looking for changed files takes longer.",
+        unit="seconds",
+        user_only=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from nca.atomic_write import PRIVATE
 from nca.errors import StoreDamaged
 from nca.file_history.changes import Read
 from nca.file_history.disk import look_in
+from nca.file_history.scope import Scope
 from nca.safe_open import Folder, open_folder
 from nca.sessions.file_states import Change, FileState
 
@@ -25,6 +26,16 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 class _NotDone(Exception):
     """A step was not made. The message says why, in a few words."""
+
+
+def finish_rewind(scope: Scope, begun: Sequence[Change]) -> dict[str, str]:
+    """Carry out what was begun, now or before a crash. Returns the paths that were left, with the reasons."""
+    if not begun:
+        return {}
+    reasons = carry_out(scope.root, begun, scope.record.content, scope.limits().max_file_bytes)
+    done = [one for one in begun if one.path not in reasons]
+    scope.record.finish(done, dropped=[one for one in begun if one.path in reasons])
+    return reasons
 
 
 def carry_out(root: Path, steps: Sequence[Change], read: Read, most_bytes: int) -> dict[str, str]:

@@ -21,6 +21,9 @@ from nca.sessions.file_states import Change, FileState, Known, pack, unpack
 _FASTEST = 1
 """zlib's level. Sources come out as small as with zstd at its level 1; it takes three times as long, 8 ms a MB."""
 
+_LAST = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'"
+_COLUMNS = "path, body, is_done, rewind, changes.number, seq"
+
 Contents = Mapping[str, bytes]
 """Contents by their SHA-256 in hexadecimal."""
 _Seen = Mapping[str, Known | None]
@@ -36,11 +39,12 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Running(NamedTuple):
-    """A command that runs, or ran when its nca was killed."""
+    """A command that runs, or ran when its nca was killed. `last`: the last change in the journal when it began."""
 
     number: int
     seq: int
     actor: str
+    last: int
 
 
 class FileRecord:
@@ -85,11 +89,28 @@ class FileRecord:
     def changes(self, *, first: int = 0, seq: int = 0) -> list[Change]:
         """The journal in order: from the change numbered `first`, and from message `seq` on."""
         rows = self._database.rows(
-            "SELECT path, body, is_done, rewind, number, seq FROM changes"
-            " WHERE use = ? AND number >= ? AND seq >= ? ORDER BY number",
+            f"SELECT {_COLUMNS} FROM changes WHERE use = ? AND number >= ? AND seq >= ? ORDER BY number",  # noqa: S608
             (self._use, first, seq),
         )
         return [_change(*row) for row in rows]
+
+    def unfinished(self) -> list[Change]:
+        """The changes in this workspace, of any session, that were begun and not finished."""
+        rows = self._database.rows(
+            f"SELECT {_COLUMNS} FROM changes JOIN uses ON uses.number = use JOIN workspaces w ON w.number = workspace"  # noqa: S608
+            " WHERE root = ? AND NOT is_done ORDER BY changes.number",
+            (self._root,),
+        )
+        return [_change(*row) for row in rows]
+
+    def changed_by_others(self, running: Running) -> set[str]:
+        """The paths that other sessions changed in this workspace since a command of this one began."""
+        rows = self._database.rows(
+            "SELECT DISTINCT path FROM changes JOIN uses ON uses.number = use"
+            " WHERE changes.number > ? AND workspace = ? AND use <> ?",
+            (running.last, self._workspace, self._use),
+        )
+        return {os.fsdecode(path) for (path,) in rows}
 
     def see(self, seen: _Seen, contents: Contents, changes: Sequence[Change] = ()) -> None:
         """Take note of paths as they are now (None: gone), and of changes that a command made to them."""
@@ -117,7 +138,7 @@ class FileRecord:
         """As `begin`, for a rewind. Also returns its number. `chat`: what becomes of the chat, see `last_rewind`."""
         with self._database.transaction() as connection:
             self._join(connection)
-            last = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'").get
+            last = connection.execute(_LAST).get
             connection.execute(
                 "INSERT INTO rewinds (use, first, chat) VALUES (?, ?, ?)", (self._use, last + 1, chat.encode())
             )
@@ -156,19 +177,21 @@ class FileRecord:
         """Record that a command runs, so that its changes are known as such even if nca is killed."""
         with self._database.transaction() as connection:
             self._join(connection)
+            last = connection.execute(_LAST).get
             connection.execute(
-                "INSERT INTO commands (use, seq, actor) VALUES (?, ?, ?)", (self._use, seq, actor.encode())
+                "INSERT INTO commands (use, seq, actor, last) VALUES (?, ?, ?, ?)",
+                (self._use, seq, actor.encode(), last),
             )
-            return Running(connection.last_insert_rowid(), seq, actor)
+            return Running(connection.last_insert_rowid(), seq, actor, last)
 
     def commands(self) -> list[tuple[str, Running]]:
         """The commands that run in the workspace, or ran when their nca was killed, each with its session's id."""
         rows = self._database.rows(
-            "SELECT session, c.number, seq, CAST(actor AS TEXT) FROM commands c JOIN uses ON uses.number = use"
+            "SELECT session, c.number, seq, CAST(actor AS TEXT), last FROM commands c JOIN uses ON uses.number = use"
             " JOIN workspaces w ON w.number = workspace WHERE root = ? ORDER BY c.number",
             (self._root,),
         )
-        return [(session, Running(number, seq, actor)) for session, number, seq, actor in rows]
+        return [(session, Running(*running)) for session, *running in rows]
 
     def end_command(self, command: Running) -> None:
         with self._database.transaction() as connection:

@@ -5,6 +5,7 @@ If it is damaged it is set aside, and every chat goes on without what it held.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -58,6 +59,11 @@ class FileRecords:
     def of(self, session_id: str, root: Path) -> FileRecord:
         """The record of a session in a workspace, whose root is a real path; one without rows if it has none."""
         return FileRecord(self._database, session_id, os.fsencode(root))
+
+    def lock_path(self, root: Path) -> Path | None:
+        """The lock of a workspace between processes; None in memory, which no other process sees."""
+        name = f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.files"
+        return self.path.parent / "locks" / name if self.path else None
 
     def forget(self, session_id: str) -> None:
         """Remove what was recorded for a session, and the contents that no other one needs."""

@@ -184,6 +184,11 @@ class Store:
                     left.unlink(missing_ok=True)
 
     @property
+    def has_file_records(self) -> bool:
+        """Whether anything was ever recorded of files."""
+        return self._file_records is not None or FileRecords.exist(self.path)
+
+    @property
     def file_records(self) -> FileRecords:
         """What was recorded of files. It is opened when it is first asked for. Raises StoreTooNew, StoreError."""
         if self._file_records is None:
@@ -348,7 +353,7 @@ class Store:
                 connection.execute(f"DELETE FROM sessions WHERE number = ? AND {condition}", (number,))  # noqa: S608
                 is_gone = connection.changes() > 0
             self.sweep_outputs()
-            if is_gone and FileRecords.exist(self.path):
+            if is_gone and self.has_file_records:
                 with suppress(StoreError):  # a damaged record of files keeps no session
                     self.file_records.forget(session_id)
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,6 @@ import pytest
 
 from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
-from nca.events import Event
 from nca.file_history.history import FileHistory
 from nca.file_history.plan import PlannedChange
 from nca.sessions.store import Store
@@ -19,7 +20,7 @@ class Room:
     """A session in a folder. `head` is the newest message."""
 
     def __init__(self, root: Path, store: Store, session_id: str = "") -> None:
-        self.root, self.head, self.events = root, 0, list[Event]()
+        self.root, self.head = root, 0
         root.mkdir(exist_ok=True)
         self.session_id = session_id or store.create(directory=str(root), model="m").info.id
         self.history = FileHistory(
@@ -27,17 +28,25 @@ class Room:
             self.session_id,
             root,
             head=lambda: self.head,
-            settings=RewindSettings,
-            emit=self.events.append,
+            limits=RewindSettings,
         )
 
     def edit(self, name: str, text: str) -> None:
         """As the tools do."""
         self.head += 1
         path, content = self.root / name, text.encode()
-        with self.history.edit(path, content, "write_file"):
+        with self.history.recorder.edit(path, content, "write_file"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+
+    async def command(self, line: str) -> None:
+        """As the shell does."""
+        self.head += 1
+        async with self.history.recorder.command("shell"):
+            await asyncio.to_thread(subprocess.run, ["sh", "-c", line], cwd=self.root, check=True)
+
+    def notices(self) -> list[str]:
+        return self.history.recorder.take_notices()
 
     def texts(self) -> dict[str, str]:
         return {str(one.relative_to(self.root)): one.read_text() for one in self.root.rglob("*") if one.is_file()}
@@ -52,6 +61,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def room(tmp_path: Path, store: Store) -> Room:
     return Room(tmp_path / "work", store)
+
+
+def snapshot(root: Path) -> dict[str, tuple[int, str]]:
+    """Mode, and content or target, of everything."""
+    found = {}
+    for one in root.rglob("*"):
+        said = str(one.readlink()) if one.is_symlink() else one.read_text() if one.is_file() else "/"
+        found[str(one.relative_to(root))] = (one.lstat().st_mode, said)
+    return found
 
 
 def paths(changes: tuple[PlannedChange, ...]) -> list[str]:
@@ -110,7 +128,7 @@ def test_what_changes_after_the_plan_is_left(room: Room) -> None:
 
 
 def test_an_edit_that_failed_is_no_change(room: Room) -> None:
-    with pytest.raises(OSError, match="full"), room.history.edit(room.root / "d/a", b"x", "write_file"):
+    with pytest.raises(OSError, match="full"), room.history.recorder.edit(room.root / "d/a", b"x", "write_file"):
         raise OSError("full")
     assert room.history.plan(0).is_empty
 
@@ -118,6 +136,27 @@ def test_an_edit_that_failed_is_no_change(room: Room) -> None:
 def test_a_rewind_of_another_session_is_none(room: Room) -> None:
     with pytest.raises(UsageError):
         room.history.plan_back(1)
+
+
+async def test_what_a_command_did_is_taken_back(room: Room) -> None:
+    (room.root / "old").mkdir()
+    (room.root / "old/a").write_text("a\n")
+    (room.root / "old/b").write_text("b\n")
+    (room.root / "link").symlink_to("old/a")
+    (room.root / "mine").write_text("1")
+    before = snapshot(room.root)
+    await room.command(
+        "sed -i s/a/A/ old/a; rm -r old/b link; mkdir -p new/in; echo x > new/in/x; chmod 755 old/a; mkdir empty"
+    )
+    (room.root / "mine").write_text("2")
+    after = snapshot(room.root)
+    plan = room.history.plan(1)
+    assert (paths(plan.restored), paths(plan.deleted)) == (["link", "old/a", "old/b"], ["new/in/x"])
+    outcome = room.history.apply(plan)
+    assert snapshot(room.root) == before | {"mine": after["mine"]}
+    room.history.apply(room.history.plan_back(outcome.id))
+    assert snapshot(room.root) == after
+    assert room.notices() == []
 
 
 def test_a_rewind_begins_with_the_chat_or_not_at_all(room: Room) -> None:

@@ -12,7 +12,7 @@ import apsw
 import msgspec
 import pytest
 
-from nca.config.schema import RewindSettings
+from nca.config.tool_settings import RewindSettings
 from nca.errors import InvalidMessages, SessionLocked, SessionNotFound, StoreDamaged, StoreError
 from nca.file_history.history import FileHistory
 from nca.messages import AttachmentPart, Message, TextPart, Usage
@@ -151,8 +151,8 @@ def test_the_archive_of_another_session_is_not_overwritten(store: Store) -> None
 def test_changes_to_files_can_still_be_taken_back(store: Store, tmp_path: Path) -> None:
     name, work = talk(store), tmp_path / "work"
     work.mkdir()
-    history = FileHistory(store, name, work, head=lambda: 3, settings=RewindSettings, emit=lambda event: None)
-    with history.edit(work / "a", b"text", "write_file"):
+    history = FileHistory(store, name, work, head=lambda: 3, limits=RewindSettings)
+    with history.recorder.edit(work / "a", b"text", "write_file"):
         (work / "a").write_text("text")
     archive(store, name)
     restore(store, name)

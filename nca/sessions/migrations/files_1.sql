@@ -39,7 +39,8 @@ CREATE TABLE commands (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     use    INTEGER NOT NULL REFERENCES uses ON DELETE CASCADE,
     seq    INTEGER NOT NULL,
-    actor  BLOB NOT NULL
+    actor  BLOB NOT NULL,
+    last   INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE rewinds (
@@ -62,6 +63,7 @@ CREATE TABLE changes (
     after_content  INTEGER REFERENCES contents
 ) STRICT;
 CREATE INDEX changes_by_use ON changes (use, number);
+CREATE INDEX changes_unfinished ON changes (number) WHERE NOT is_done;
 CREATE INDEX changes_by_rewind ON changes (rewind) WHERE rewind IS NOT NULL;
 CREATE INDEX changes_by_before ON changes (before_content) WHERE before_content IS NOT NULL;
 CREATE INDEX changes_by_after ON changes (after_content) WHERE after_content IS NOT NULL;

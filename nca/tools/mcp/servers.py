@@ -11,6 +11,7 @@ from typing import Any
 from nca.config.tool_settings import McpSettings
 from nca.errors import UsageError
 from nca.events import Listener, Notice
+from nca.file_history.recorder import Recorder
 from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import McpTool
 from nca.tools.tool import ToolError
@@ -25,12 +26,21 @@ class Servers:
     """Nothing runs before `begin` or `join`, which may be called again.
 
     directory  the working directory of the programs, unless their settings name another
+    recorder   records the files that their tools change
     """
 
-    def __init__(self, settings: McpSettings, directory: Path, can_see: Callable[[], bool], emit: Listener) -> None:
+    def __init__(
+        self,
+        settings: McpSettings,
+        directory: Path,
+        can_see: Callable[[], bool],
+        emit: Listener,
+        recorder: Recorder | None = None,
+    ) -> None:
         self.connections = tuple(Connection(server, directory, can_see) for server in settings.servers)
         self._wait_seconds = settings.wait_seconds
         self._emit = emit
+        self._recorder = recorder
         self._notified: set[str] = set()
         self._known: dict[str, Listed] = {}
         self.left_out: frozenset[str] = frozenset()
@@ -77,7 +87,7 @@ class Servers:
         tools: dict[str, McpTool] = {}
         for one in self.connections:
             for offer in one.listing.offers:
-                tool = McpTool(one.server, offer, one.call)
+                tool = McpTool(one.server, offer, one.call, self._recorder)
                 tools.setdefault(tool.name, tool)
         return list(tools.values())
 

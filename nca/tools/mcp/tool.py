@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nca.config.servers import McpServer
+from nca.file_history.recorder import Recorder
 from nca.messages import clean_text
 from nca.tools.tool import Approval, Permission, ToolOutcome
 from nca.visible import unambiguous
@@ -42,10 +43,11 @@ class Offer:
 class McpTool:
     """One tool of one server. Every call needs `execute`, as nothing but its claim says that a tool only reads."""
 
-    def __init__(self, server: McpServer, offer: Offer, run: Run) -> None:
+    def __init__(self, server: McpServer, offer: Offer, run: Run, recorder: Recorder | None = None) -> None:
         self._server = server
         self._offer = offer
         self._run = run
+        self._recorder = (not offer.is_read_only and recorder) or Recorder()
         self.server_name = server.name
         self.digest = offer.digest
         self.name = tool_name(server.name, offer.name)
@@ -57,7 +59,8 @@ class McpTool:
         return "execute"
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        return await self._run(self._offer.name, arguments)
+        async with self._recorder.command(self.name):
+            return await self._run(self._offer.name, arguments)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = json.dumps(arguments, ensure_ascii=False) if arguments else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from nca.file_history.recorder import Recorder
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
 from nca.tools.shell.command_text import mentioned_names, remarks
@@ -20,8 +21,9 @@ class Shell(TypedTool):
     name: ClassVar[str] = "shell"
     permission: ClassVar[Permission] = "execute"
 
-    def __init__(self, runner: CommandRunner) -> None:
+    def __init__(self, runner: CommandRunner, recorder: Recorder | None = None) -> None:
         self._runner = runner
+        self._recorder = recorder or Recorder()
         self._workspace = Workspace(runner.root)
 
     async def call(
@@ -35,7 +37,10 @@ class Shell(TypedTool):
         Prefer the other tools to read, search and edit files."""
         # For a command that only reads, exactly what was checked is what runs.
         argv = self._read_only_argv(command)
-        result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
+        recorder = self._recorder if argv is None else Recorder()
+        async with recorder.command(self.name) as recorded:
+            result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
+            recorded.runs_on = result.ended.is_detached
         return ToolOutcome(result.report(), result.is_error, result.summary, left_out=result.left_out)
 
     def summarize(self, arguments: dict[str, Any]) -> str:

@@ -1,0 +1,146 @@
+"""The files of the workspace as they were last seen, with their contents stored, and how they differ from that now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from nca.config.tool_settings import RewindSettings
+from nca.file_history.disk import look_in
+from nca.file_history.scan import Scan, TooMuch, scan
+from nca.safe_open import open_folder
+from nca.sessions.file_record import FileRecord
+from nca.sessions.file_states import ABSENT, Change, FileState, Known
+
+_SETTLED_NS = 2_000_000_000
+"""A file that changed less than this before it was looked at may change again within the same tick of its clock. The
+longest tick is FAT's, 2 seconds."""
+_BATCH_BYTES = 16 << 20
+_BATCH_FILES = 2_000
+"""One transaction stores so much: large enough to be fast, small enough not to keep other processes waiting."""
+
+
+_Seen = tuple[str, FileState, bytes]
+"""A path, what is there, and its content."""
+
+
+class Cause(NamedTuple):
+    """Whose doing the differences are: a command's. `is_mixed`: whether a path may be someone else's too."""
+
+    record: FileRecord
+    actor: str
+    seq: int
+    is_mixed: Callable[[str], bool]
+
+
+class Stopped(Exception):
+    """The session was closed."""
+
+
+class LastSeen:
+    """Not for use by several threads at once."""
+
+    def __init__(self, root: Path, record: FileRecord, hidden: str) -> None:
+        """hidden: a folder that is never looked into, or "". Raises StoreError."""
+        self._root, self._record = root, record
+        self._known = record.known()
+        self._always_blind = {hidden} if hidden else set[str]()
+        self._blind = self._always_blind
+        self.stop = threading.Event()
+
+    def update(self, limits: RewindSettings, cause: Cause | None = None, *, is_frozen: bool = False) -> None:
+        """Look at the workspace, store what is new, and record the differences as changes.
+
+        cause      None: the differences are not this session's doing, and only taken note of
+        is_frozen  a command runs: look only where was looked before it began
+        Raises TooMuch, Stopped, StoreError, OSError.
+        """
+        found = scan(
+            self._root,
+            self._known,
+            self._blind if is_frozen else self._always_blind,
+            most_files=limits.max_files,
+            most_seconds=limits.max_scan_seconds,
+            most_bytes=limits.max_file_bytes,
+        )
+        if found.total_bytes > limits.max_project_bytes:
+            raise TooMuch("its files are larger than rewind.max_project_bytes")
+        differing = self._differing(found)
+        self._blind = found.blind
+        states = self._states(differing, limits.max_file_bytes)
+        while batch := _batch(states):
+            if self.stop.is_set():
+                raise Stopped
+            if self._record.stored_bytes() > limits.max_project_bytes:
+                raise TooMuch("what is stored of it has reached rewind.max_project_bytes")
+            self._take(batch, found, cause)
+
+    def note(self, changes: Sequence[Change]) -> None:
+        """Take note of what a tool of this session wrote while a command runs: it is not the command's doing."""
+        for one in changes:
+            self._known[one.path] = Known(one.after, (0, 0, 0, 0, 0), is_settled=False)
+
+    def _differing(self, found: Scan) -> list[str]:
+        known = self._known
+        changed = [
+            path
+            for path, signature in found.found.items()
+            if (seen := known.get(path)) is None or seen.signature != signature or not seen.is_settled
+        ]
+        changed += known.keys() - found.found.keys()
+        blind = self._blind | found.blind
+        return [path for path in changed if path not in blind and not _is_below(path, blind)]
+
+    def _states(self, paths: Sequence[str], most_bytes: int) -> Iterator[_Seen]:
+        """What is at each path now, opening each folder once."""
+        for above, group in groupby(sorted(paths, key=_folder_of), key=_folder_of):
+            here = list(group)
+            try:
+                with open_folder(str(self._root), above.split("/") if above else ()) as folder:
+                    for path in here:
+                        yield (path, *look_in(folder, path.rpartition("/")[2], most_bytes))
+            except OSError:
+                yield from ((path, ABSENT, b"") for path in here)
+
+    def _take(self, batch: Sequence[_Seen], found: Scan, cause: Cause | None) -> None:
+        known: dict[str, Known | None] = {}
+        contents: dict[str, bytes] = {}
+        changes: list[Change] = []
+        for path, state, content in batch:
+            signature = found.found.get(path)
+            if signature is None or state.kind == "absent":
+                known[path] = None
+            else:
+                known[path] = Known(state, signature, signature[2] + _SETTLED_NS < found.started_ns)
+            before = self._known[path].state if path in self._known else ABSENT
+            if not before.is_same(state):
+                contents[state.sha256] = content
+                if cause is not None:
+                    changes.append(Change(path, cause.actor, before, state, cause.is_mixed(path), seq=cause.seq))
+        (cause.record if cause else self._record).see(known, contents, changes)
+        for path, one in known.items():
+            if one is None:
+                self._known.pop(path, None)
+            else:
+                self._known[path] = one
+
+
+def _batch(states: Iterator[_Seen]) -> list[_Seen]:
+    """The next states, as many as one transaction takes."""
+    batch: list[_Seen] = []
+    size = 0
+    while len(batch) < _BATCH_FILES and size < _BATCH_BYTES and (one := next(states, None)):
+        batch.append(one)
+        size += len(one[2])
+    return batch
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_below(path: str, folders: set[str]) -> bool:
+    return any(path[:at] in folders for at, char in enumerate(path) if char == "/")

@@ -1,0 +1,229 @@
+"""Record what a session changes in its workspace, before it is changed.
+
+A tool that edits says what it will write. Before and after a command that may write anything, the workspace is compared
+with how it was last seen: what differs before is somebody else's doing, what differs after is the command's. The first
+look stores every file; it is taken in the background.
+
+The record serves the person and never stops the work: if it fails, a notice says so, and nothing more is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from nca.errors import StoreError
+from nca.file_history.disk import look, missing_folders, state_of
+from nca.file_history.last_seen import Cause, LastSeen, Stopped
+from nca.file_history.recorder import Command, Recorder
+from nca.file_history.restore import finish_rewind
+from nca.file_history.scan import TooMuch, refusal
+from nca.file_history.scope import Scope
+from nca.sessions.file_record import Running
+from nca.sessions.file_states import ABSENT, Change, FileState
+
+BACKGROUND = "background command"
+"""Who changed what is found between commands once a command has left something running: it, or a person."""
+_NOT_RECORDED = "What commands change here is not recorded, so it cannot be rewound: {}."
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A command that runs, if it is recorded, and what is held as long."""
+
+    running: Running | None = None
+    held: ExitStack = field(default_factory=ExitStack)
+
+
+class Recording(Recorder):
+    """The recorder of one session. `notices` are for the person; take them when it suits."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self.notices: list[str] = []
+        self._has_failed = False
+        self._recovery, self._looking = threading.Lock(), threading.RLock()
+        self._is_recovered = self._has_background = self._is_closed = False
+        self._last_seen: LastSeen | None = None
+        self._uncovered = refusal(scope.root)
+        """Why what commands change is not recorded, or ""."""
+        self._is_said = False
+        self._running: list[Running] = []
+        self._threads: list[threading.Thread] = []
+
+    def start(self, *, looks: bool) -> None:
+        """In the background, finish what a crash cut off; and with `looks`, take the first look at the workspace."""
+        if looks and self._last_seen is None and self._scope.is_on_disk:
+            self._in_background(self._look)
+        elif not looks and self._scope.may_have_unfinished:
+            self._in_background(self.recover)
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        self._is_closed = True
+        if self._last_seen is not None:
+            self._last_seen.stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def take_notices(self) -> list[str]:
+        """What the person should know, once."""
+        taken, self.notices = self.notices, []
+        return taken
+
+    @contextmanager
+    def edit(self, path: Path, content: bytes, tool: str) -> Iterator[None]:
+        nothing: list[Change] = []
+        with ExitStack() as held:
+            begun = self._unless_failed(lambda: self._begin_edit(path, content, tool, held), nothing)
+            try:
+                yield
+            finally:
+                self._unless_failed(lambda: self._end_edit(begun), None)
+
+    @asynccontextmanager
+    async def command(self, tool: str) -> AsyncIterator[Command]:
+        begun, command = _Begun(), Command()
+        with begun.held:
+            await asyncio.to_thread(self._unless_failed, lambda: self._begin_command(tool, begun), None)
+            try:
+                yield command
+            finally:
+                ending = asyncio.to_thread(self._unless_failed, lambda: self._end_command(begun, command), None)
+                await asyncio.shield(ending)
+
+    def recover(self) -> None:
+        """Finish what a crash or a kill cut off, in any session of this workspace. Raises StoreError."""
+        with self._recovery:
+            if self._is_recovered or not self._scope.may_have_unfinished:
+                return
+            with self._scope.alone() as is_alone:
+                if is_alone:
+                    self._finish_changes()
+                    self._finish_commands()
+            self._is_recovered = is_alone
+
+    def _finish_changes(self) -> None:
+        unfinished = self._scope.record.unfinished()
+        finish_rewind(self._scope, [one for one in unfinished if one.rewind is not None])
+        self._end_edit([one for one in unfinished if one.rewind is None])
+
+    def _finish_commands(self) -> None:
+        """Nobody knows when a command was killed; what differs may since be someone else's."""
+        left = self._scope.record.commands()
+        if left and not self._uncovered:
+            session_id, running = left[-1]
+            record = self._scope.record_of(session_id)
+            with self._looking:
+                self._update(Cause(record, running.actor, running.seq, lambda _: True))
+        for _, running in left:
+            self._scope.record.end_command(running)
+
+    def _begin_edit(self, path: Path, content: bytes, tool: str, held: ExitStack) -> list[Change]:
+        self.recover()
+        held.enter_context(self._scope.shared())
+        root, most, seq = self._scope.root, self._scope.limits().max_file_bytes, self._scope.head()
+        name = path.relative_to(root).as_posix()
+        before, old = look(root, name, most)
+        after = state_of(content, before.mode, most)
+        changes = [Change(name, tool, before, after, seq=seq)]
+        changes += [Change(one, tool, ABSENT, FileState("folder"), seq=seq) for one in missing_folders(root, name)]
+        return self._scope.record.begin(changes, {before.sha256: old, after.sha256: content})
+
+    def _end_edit(self, begun: Sequence[Change]) -> None:
+        """The modes of new files are known only now; and some changes were not made at all."""
+        done, dropped = [], []
+        for one in begun:
+            now, _ = look(self._scope.root, one.path, self._scope.limits().max_file_bytes)
+            is_own = (now.kind, now.sha256) == (one.after.kind, one.after.sha256)
+            if now.is_same(one.before):
+                dropped.append(one)
+            else:
+                done.append(msgspec.structs.replace(one, after=now) if is_own else one)
+        if begun:
+            self._scope.record.finish(done, dropped)
+        if self._running and self._last_seen is not None:
+            with self._looking:
+                self._last_seen.note(done)
+
+    def _begin_command(self, tool: str, begun: _Begun) -> None:
+        if not self._scope.is_on_disk:
+            return  # Memory is no place for a whole workspace.
+        self.recover()
+        begun.held.enter_context(self._scope.shared())
+        with self._looking:
+            self._look()
+            if not self._uncovered:
+                begun.running = self._scope.record.begin_command(self._scope.head(), tool)
+                self._running.append(begun.running)
+            elif not self._is_said:
+                self.notices.append(_NOT_RECORDED.format(self._uncovered))
+                self._is_said = True
+
+    def _end_command(self, begun: _Begun, command: Command) -> None:
+        if begun.running is None:
+            return
+        with self._looking:
+            self._look()
+            self._running.remove(begun.running)
+            self._scope.record.end_command(begun.running)
+            self._has_background |= command.runs_on
+
+    def _look(self) -> None:
+        """Compare the workspace with how it was last seen."""
+        self.recover()
+        with self._looking:
+            self._update(self._cause())
+
+    def _update(self, cause: Cause | None) -> None:
+        if self._uncovered or self._is_closed:
+            return
+        try:
+            if self._last_seen is None:
+                self._last_seen = LastSeen(self._scope.root, self._scope.record, self._scope.hidden)
+            self._last_seen.update(self._scope.limits(), cause, is_frozen=bool(self._running))
+        except TooMuch as error:
+            self._uncovered = str(error)
+        except OSError as error:
+            self._uncovered = (error.strerror or str(error)).lower()
+        except Stopped:
+            pass
+
+    def _cause(self) -> Cause | None:
+        """Whose doing is what differs now."""
+        record = self._scope.record
+        if not self._running:
+            return Cause(record, BACKGROUND, self._scope.head(), lambda _: True) if self._has_background else None
+        first = self._running[0]
+
+        @cache
+        def others() -> tuple[bool, set[str]]:
+            return len(record.commands()) > len(self._running), record.changed_by_others(first)
+
+        return Cause(record, first.actor, first.seq, lambda path: others()[0] or path in others()[1])
+
+    def _in_background(self, step: Callable[[], None]) -> None:
+        thread = threading.Thread(target=lambda: self._unless_failed(step, None), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _unless_failed(self, step: Callable[[], T], otherwise: T) -> T:
+        """The result of a step, or `otherwise` if the record fails or has failed before."""
+        if self._has_failed:
+            return otherwise
+        try:
+            return step()
+        except StoreError as error:
+            self._has_failed = True
+            self.notices.append(f"Changes of files are not recorded from here on: {error.message}.")
+            return otherwise

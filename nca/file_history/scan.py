@@ -1,0 +1,119 @@
+"""Walk the workspace and take the signature of everything in it, to see what a command has changed.
+
+`.gitignore` does not decide what is covered: a `.env` matters. What is left out is a fixed list of folders that
+programs make, by name or by what lies in them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Collection, Container
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nca.config.paths import PROJECT_FOLDER
+from nca.sessions.file_states import Signature
+
+SKIPPED_FOLDERS = frozenset(
+    f"{PROJECT_FOLDER} .git .hg .svn .jj node_modules .venv venv .tox .nox __pycache__ .mypy_cache .pytest_cache"
+    " .ruff_cache .hypothesis .gradle .terraform .next .nuxt .turbo .parcel-cache .cache".split()
+)
+_MARKERS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg", "conda-meta", "CMakeCache.txt"})
+"""What lies in a cache (https://bford.info/cachedir), a Python or conda environment, and a build folder of CMake."""
+_TEMPORARY = (".nca-", ".tmp")
+"""How the names of files that nca is just writing begin and end."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class TooMuch(Exception):
+    """The workspace is larger than the settings allow. The message says how, for a person."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """The signature of each path, and the folders that were not looked into."""
+
+    found: dict[str, Signature] = field(default_factory=dict)
+    blind: set[str] = field(default_factory=set)
+    started_ns: int = field(default_factory=time.time_ns)
+    total_bytes: int = 0
+
+
+def scan(
+    root: Path, known: Container[str], blind: Collection[str], *, most_files: int, most_seconds: float, most_bytes: int
+) -> Scan:
+    """Look at everything below the root. Raises TooMuch; OSError if the root itself cannot be read.
+
+    known       the folders in it stay covered, whatever comes to lie in them
+    blind       folders not to look into now because an earlier scan did not
+    most_bytes  larger files do not count into `total_bytes`: they are not stored
+    """
+    result = Scan(blind=set(blind))
+    deadline = time.monotonic() + most_seconds
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            waiting += _look_into(root, folder, known, result, most_bytes)
+        except OSError:
+            if not folder:
+                raise
+            result.blind.add(folder)
+        if len(result.found) > most_files:
+            raise TooMuch(f"it has more than {most_files:,} files (rewind.max_files)")
+        if time.monotonic() > deadline:
+            raise TooMuch(f"looking at it takes longer than {most_seconds:g} s (rewind.max_scan_seconds)")
+    return result
+
+
+def _look_into(root: Path, folder: str, known: Container[str], result: Scan, most_bytes: int) -> list[str]:
+    """Add what is in a folder; returns the folders in it."""
+    prefix = f"{folder}/" if folder else ""
+    handle = os.open(root / folder, _FOLDER)
+    try:
+        with os.scandir(handle) as entries:
+            found = list(entries)
+        if folder and folder not in known and not _MARKERS.isdisjoint(entry.name for entry in found):
+            result.blind.add(folder)
+            del result.found[folder]
+            return []
+        return _add(found, prefix, result, most_bytes)
+    finally:
+        os.close(handle)
+
+
+def _add(entries: list[os.DirEntry[str]], prefix: str, result: Scan, most_bytes: int) -> list[str]:
+    folders = []
+    for entry in entries:
+        path = prefix + entry.name
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        mode = status.st_mode
+        if stat.S_ISDIR(mode):
+            if entry.name in SKIPPED_FOLDERS:
+                result.blind.add(path)
+            elif path not in result.blind:
+                result.found[path] = (0, 0, 0, 0, mode)
+                folders.append(path)
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            if entry.name.startswith(_TEMPORARY[0]) and entry.name.endswith(_TEMPORARY[1]):
+                continue
+            result.found[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
+            if status.st_size <= most_bytes:
+                result.total_bytes += status.st_size
+    return folders
+
+
+def refusal(root: Path) -> str:
+    """Why a folder is never scanned, whatever the settings say; "" if it may be."""
+    home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111  Path raises if there is none
+    if home.is_relative_to(root):
+        return "it is the home directory, or holds it"
+    if root in {Path(os.path.realpath(one)) for one in (tempfile.gettempdir(), "/tmp", "/var/tmp")}:  # noqa: S108
+        return "it is the folder for temporary files"
+    return ""
