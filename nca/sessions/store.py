@@ -85,6 +85,9 @@ class Store:
         self._acquire(session_id)
         session = self._session(session_id, number)
         try:
+            # Another process may have removed it before we had the lock, and a new session may have its number.
+            if not self._database.row("SELECT 1 FROM sessions WHERE id = ? AND number = ?", (session_id, number)):
+                raise SessionNotFound(f"session {session_id} has just been removed")
             session.recover()
         except BaseException:
             session.close()
@@ -127,8 +130,8 @@ class Store:
     def delete(self, id_or_prefix: str) -> None:
         """Delete a session, its saved outputs and its archive permanently. Raises SessionNotFound, SessionLocked."""
         self._refuse_reader()
-        session_id, number = self._find(id_or_prefix)
-        self._delete(session_id, number)
+        session_id, _ = self._find(id_or_prefix)
+        self._delete(session_id)
         self.delete_archive(session_id)
 
     def delete_empty(self, session_id: str | None = None) -> None:
@@ -138,13 +141,13 @@ class Store:
         """
         self._refuse_reader()
         rows = self._database.rows(
-            "SELECT id, number FROM sessions"  # noqa: S608
+            "SELECT id FROM sessions"  # noqa: S608
             f" WHERE iif(?1 IS NULL, name = '' AND NOT is_pinned, id = ?1) AND {_IS_EMPTY}",
             (session_id,),
         )
-        for found, number in rows:
+        for (found,) in rows:
             with suppress(SessionLocked):
-                self._delete(found, number, _IS_EMPTY)
+                self._delete(found, _IS_EMPTY)
 
     def delete_kept(self, session_id: str, keep: Callable[[SessionCopy], SessionCopy]) -> SessionInfo:
         """Delete a session after `keep` has stored its copy and given back what can be read of that.
@@ -346,11 +349,11 @@ class Store:
         if lock is not None:
             lock.release(remove=True)
 
-    def _delete(self, session_id: str, number: int, condition: str = "TRUE") -> None:
+    def _delete(self, session_id: str, condition: str = "TRUE") -> None:
         self._acquire(session_id)
         try:
             with self._database.transaction() as connection:
-                connection.execute(f"DELETE FROM sessions WHERE number = ? AND {condition}", (number,))  # noqa: S608
+                connection.execute(f"DELETE FROM sessions WHERE id = ? AND {condition}", (session_id,))  # noqa: S608
                 is_gone = connection.changes() > 0
             self.sweep_outputs()
             if is_gone and self.has_file_records:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from nca.file_history.history import FileHistory
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.sessions import Session, Store
 from nca.sessions.transfer import SessionCopy
-from nca.transcripts.archives import archive, archive_expired, archived, restore
+from nca.transcripts.archives import Moved, archive, archive_expired, archived, restore
 from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
 
 
@@ -42,6 +44,7 @@ def talk(store: Store) -> str:
         session.views.commit(hiding(2, "first"), MANUAL)
         session.views.commit(RICH_VIEW, msgspec.structs.replace(MANUAL, cost=0.25))
         session.views.undo()
+        session.rewinds.append_beside(said("by the way?", "Yes."))
         session.views.pin(3)
         session.usage.record(9, "m", Usage(100, 20, cost=0.5), 1)
         session.log.save_partial("half an answer")
@@ -180,6 +183,24 @@ def test_the_oldest_go_and_what_anybody_marked_stays(store: Store) -> None:
     for one in ids[4:7]:
         restore(store, one)
     assert {one: held(store, one) for one in ids} == before
+
+
+def test_two_that_archive_at_once_share_the_work(store: Store) -> None:
+    ids = plain(store, 60)
+    assert store.path is not None
+    path, start = store.path, threading.Barrier(4)
+
+    def work() -> Moved:
+        with Store.open(path) as own:
+            start.wait()
+            return archive_expired(own, 0, 1)
+
+    with ThreadPoolExecutor(4) as threads:
+        found = [one.result() for one in [threads.submit(work) for _ in range(4)]]
+    assert [one.problem for one in found] == [None] * 4
+    assert sorted(info.id for one in found for info in one.sessions) == sorted(ids[:59])
+    assert [info.id for info in store.list()] == ids[59:]
+    assert {one.info.id for one in archived(store) if one.info} == set(ids[:59])
 
 
 def test_a_damaged_session_stays_where_it_is(store: Store, tmp_path: Path) -> None:
