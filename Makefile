@@ -9,7 +9,7 @@ QUIET := --quiet --disable-pip-version-check --no-input
 # The tests start Python a thousand times; where nothing is kept, each of these compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: loop test lint format fuzz mutants soak endings bench bench-quick lock clean
+.PHONY: loop test lint format fuzz mutants soak endings bench bench-quick install release lock clean
 
 loop: $(INSTALLED)
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/nca loop
@@ -51,6 +51,14 @@ bench: $(INSTALLED)
 
 bench-quick: $(INSTALLED)
 	$(BIN)/python -m benchmarks --quick $(BENCH)
+
+# Puts nca on the PATH and says where. EXTRA=local adds the embedded model's runtime.
+install:
+	@NCA_EXTRA="$(EXTRA)" PYTHON="$(PYTHON)" scripts/install.sh
+
+# The wheel and the source distribution under dist/, each tried alone. PYTHONS="python3.11 python3.13" tries more.
+release: $(INSTALLED)
+	$(BIN)/python scripts/release.py $(PYTHONS)
 
 lock:
 	uv pip compile pyproject.toml --extra local --group dev --universal --python-version 3.11 \

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # typing itself takes longer to import than all of `nca --ver
 CHAT = "loop"
 VERSION_FLAGS = ("--version", "-V")
 HELP_FLAGS = ("--help", "-h")
+COMPLETE_VARIABLE = "_NCA_COMPLETE"
+"""The scripts of `nca completion` call nca with this variable to ask what could follow."""
 UTF_8 = "utf-8"
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 130, 141
 """Exit codes: 0 success · 1 failure · 2 usage or configuration · 3 provider · 4 context too large · 5 cost limit ·
@@ -148,6 +150,12 @@ def _write_failed(error: OSError) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if os.environ.get(COMPLETE_VARIABLE):
+        # A shell asks what could follow: no chat, whatever the arguments are.
+        from typer.completion import completion_init  # type: ignore[attr-defined]  # where Typer itself takes it from
+
+        completion_init()
+        return _with_typer([])
     if arguments[0] == CHAT:
         from nca.cli.loop_arguments import parse
 

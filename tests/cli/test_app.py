@@ -96,3 +96,21 @@ leave(3)
 def test_leaving_while_a_thread_is_in_native_code_does_not_abort() -> None:
     done = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (3, "the last words", "")
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    script = nca("completion", "bash", home=tmp_path).stdout
+    program = tmp_path / "nca"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m nca "$@"\n')
+    program.chmod(0o755)
+    for words, wanted in (("nca sess", "sessions"), ("nca loop --disable-c", "--disable-compaction")):
+        typed = f"COMP_WORDS=({words}); COMP_CWORD={len(words.split()) - 1}"
+        ask = f'{typed}; _nca_completion {program}; echo "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True, cwd=ROOT)
+        assert done.stdout.split() == [wanted]
+
+
+def test_other_shells_have_a_script_too(tmp_path: Path) -> None:
+    assert "#compdef nca" in nca("completion", "zsh", home=tmp_path).stdout
+    assert "complete --command nca" in nca("completion", "fish", home=tmp_path).stdout
+    assert nca("completion", "tcsh", home=tmp_path).returncode == 2
