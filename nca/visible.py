@@ -28,6 +28,10 @@ _LOOK_ALIKES = (
 )
 _MIXED = re.compile(f"(?<=[A-Za-z]){_LOOK_ALIKES}|{_LOOK_ALIKES}(?=[A-Za-z])")
 """In a word with Latin letters only a trick uses them."""
+_LETTERS = "[\u0370-\u052f\u1f00-\u1fff]+"
+_WORDS = re.compile(rf"{_LETTERS}(?:\W{{1,2}}{_LETTERS})*")
+"""Greek and Cyrillic words in a row. Real ones do not all look like Latin words; the name of a copied function does."""
+_ALIKE = re.compile(rf"(?:{_LOOK_ALIKES}|\W)+")
 _OPENING = "⟨"
 _MOST_MARKS = 30
 """On one letter, as in Unicode's stream-safe text format; more only take time."""
@@ -42,11 +46,18 @@ def written_out(text: str, kept: str = "\n") -> str:
     """The text with each character that is not plainly visible as ⟨U+202E⟩, but for those `kept`. Idempotent.
 
     So are marks that a font would merge with the letter before them (é has two spellings), and Greek and Cyrillic
-    letters that look like Latin ones, next to these.
+    letters that look like Latin ones, next to these or in words of nothing else.
     """
     hidden = {ord(char): _escape(char) for char in set(text) if char not in kept and not _is_plain(char)}
     shown = _MIXED.sub(lambda found: "".join(map(_escape, found[0])), text.translate(hidden))
-    return shown if unicodedata.is_normalized("NFC", shown) else _with_marks(shown)
+    shown = shown if unicodedata.is_normalized("NFC", shown) else _with_marks(shown)
+    return _WORDS.sub(_unmasked, shown)
+
+
+def _unmasked(words: re.Match[str]) -> str:
+    if not _ALIKE.fullmatch(words[0]):
+        return words[0]
+    return "".join(_escape(char) if char.isalpha() else char for char in words[0])
 
 
 def _is_plain(char: str) -> bool:

@@ -153,18 +153,18 @@ class _Rebuild:
         bodies = {row[-1] for row in rows["messages"]}
         strays = [row for row in rows.get(_STRAYS, []) if row[-1] not in bodies]
         self._rows = rows | {"messages": rows["messages"] + strays}
-        self._columns = {table.name: table.columns for table in tables}
+        self._tables = {table.name: table for table in tables}
         self._target = target
 
     def run(self) -> Recovered:
         # Of two versions of one session the later one counts.
         known = {row[0]: row for row in sorted(self._of(_SESSIONS), key=lambda row: row[9])}
         lost = {row[1] for row in self._of("messages")} - known.keys()
-        known |= {number: _unknown_session(number) for number in lost}
+        known |= {number: self._unknown_session(number) for number in lost}
         sessions = messages = 0
         for row in sorted(known.values(), key=lambda row: row[9]):
             # Under a name of its own if what is known of it contradicts another session.
-            for described in (row, _unknown_session(row[0])):
+            for described in (row, self._unknown_session(row[0])):
                 with suppress(StoreError):
                     messages += self._session(described)
                     sessions += 1
@@ -210,10 +210,10 @@ class _Rebuild:
 
     def _insert(self, connection: apsw.Connection, table: str, rows: list[Row]) -> None:
         """Of two rows with one key, which damage can make, the first stays."""
-        columns = self._columns[table]
+        columns = self._tables[table].columns
         places = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)  # noqa: S608
 
-
-def _unknown_session(number: int) -> Row:
-    return (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number, 0, "chat", 0)
+    def _unknown_session(self, number: int) -> Row:
+        known = (number, f"saved{number:03}", "recovered", "", "", "", 0, 0.0, 0.0, number)
+        return (*known, *self._tables[_SESSIONS].defaults[len(known) :])

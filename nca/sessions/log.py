@@ -58,16 +58,19 @@ class SessionLog:
 
     def entries(self, first: int = 1, last: int | None = None) -> list[Entry]:
         """The messages first … last, or all from `first` on. A damaged one is replaced by a text that says so."""
+        last = _MOST if last is None else last
+        end = min(last, self.head)  # read first: another process may append meanwhile
         rows = self._access.rows(
             "SELECT id, seq, body, at, role, coalesce(octet_length(body), 0) FROM messages"
             " WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
             first,
-            _MOST if last is None else last,
+            last,
         )
         # A damaged index leads to other rows without an error. Each message is stored behind the one before it.
         is_whole = all(id > before and seq == place + 1 for (before, place, *_), (id, seq, *_) in pairwise(rows))
-        if rows and not (is_whole and rows[0][1] == max(1, first)):
-            self._access.database.report(f"messages between {first} and {rows[-1][1]} are missing or in disorder")
+        begin, reached = (rows[0][1], rows[-1][1]) if rows else (max(1, first), first - 1)
+        if not is_whole or begin != max(1, first) or reached < end:
+            self._access.database.report(f"messages between {first} and {max(reached, end)} are missing or in disorder")
         with _collector_paused(len(rows) > _MANY_ROWS):
             return [Entry(seq, _message(seq, body, role, size), at) for _, seq, body, at, role, size in rows]
 

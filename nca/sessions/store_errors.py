@@ -14,6 +14,8 @@ from nca.errors import StoreDamaged, StoreError
 
 _WRITABLE = "Set NCA_HOME to a directory that can be written."
 _NOTHING_LOST = "Nothing that was stored before is lost."
+_DAMAGED_INDEX = "invalid fts5 file format"
+"""How the full-text index names damage that SQLite does not call so."""
 
 
 @contextmanager
@@ -61,6 +63,8 @@ def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:
             return _disk_full(path)
         case apsw.CorruptError() | apsw.NotADBError():
             return damaged(path, str(error))
+        case apsw.SQLError() if _DAMAGED_INDEX in str(error):
+            return damaged(path, _DAMAGED_INDEX)
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreError(
                 f"another process keeps {_named(path)} busy", advice=f"Try again in a moment. {_NOTHING_LOST}"

@@ -146,6 +146,14 @@ def test_messages_in_disorder_are_noticed_and_mended(path: Path, compacted: str)
         assert [entry.seq for entry in session.log.entries()] == [1, 2, 3, 4, 5, 6]
 
 
+def test_an_index_that_lost_its_last_messages_is_noticed_and_mended(path: Path, compacted: str) -> None:
+    overwrite(path, "messages", b"9", "seq = 6", "seq")
+    with Store.open(path) as store, pytest.raises(StoreDamaged, match="missing or in disorder"):
+        store.open_session(compacted).log.entries(1, 6)
+    with Store.open(path) as store, store.open_session(compacted) as session:
+        assert len(session.log.entries(1, 6)) == 6
+
+
 def test_a_damaged_search_index_is_made_again(path: Path, compacted: str) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("UPDATE passages_data SET block = zeroblob(40) WHERE id > 10")
