@@ -77,7 +77,7 @@ async def test_default_with_save_takes_it_out_of_the_file(tmp_path: Path) -> Non
         await stage.command("/config context.auto off --save")
         assert "keep_results = 3" in path.read_text()
         said = await stage.command("/config context.prune.keep_results default --save")
-        assert "Removed from" in said
+        assert "Removed context.prune.keep_results from" in said
         assert path.read_text() == '[context]\nauto = "off"\n'
 
 

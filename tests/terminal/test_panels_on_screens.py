@@ -73,7 +73,7 @@ def test_help_config_and_tools_are_one_screen(tty: Tty) -> None:
     tty.sees("›")
     for line, first, last in (
         ("/help", "What fills the window", "ideas"),
-        ("/config", "agent.permission", "/config KEY"),
+        ("/config", "max_output_tokens", "Esc"),
         ("/tools", "read_file", "(/permissions)"),
     ):
         tty.line(line)
@@ -84,6 +84,9 @@ def test_help_config_and_tools_are_one_screen(tty: Tty) -> None:
         assert max(map(len, tty.shown())) <= tty.screen.columns
         if tty.screen.lines > 15:
             assert first in on_screen
+        if line == "/config":
+            tty.send("\x1b")
+            tty.settle()
 
 
 def test_another_mode_stands_in_the_toolbar_at_once() -> None:

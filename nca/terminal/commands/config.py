@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.text import Text
@@ -56,13 +56,15 @@ class ConfigCommand(Command):
             if options:
                 named = " ".join(sorted(options))
                 raise UsageError(f"/config {named} needs a key.", advice=f"As in: /config context.target_ratio {named}")
-            app.output.show(overview(app.conversation.loaded))
+            await _browse(app)
         elif _UNSET in options:
             self._unset(app, words, is_saving=_SAVE in options)
         elif len(words) == 1 and not options:
             _show(app, words[0])
         else:
-            self._change(app, words[0], " ".join(words[1:]), is_saving=_SAVE in options)
+            hint = "" if _SAVE in options else "; --save keeps it"
+            for said in _change(app, words[0], " ".join(words[1:]), is_saving=_SAVE in options, hint=hint):
+                app.output.show(said)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         key, blank, value = argument.partition(" ")
@@ -84,22 +86,6 @@ class ConfigCommand(Command):
         choices |= _OPTIONS
         return beginning_with(last, ((choice, about) for choice, about in choices.items() if choice))
 
-    def _change(self, app: App, written: str, value: str, *, is_saving: bool) -> None:
-        """A value, none (what is in force is saved), or `default`."""
-        conversation = app.conversation
-        is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
-        key = _known(app, written)
-        if value:
-            raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
-            key = conversation.set(key if is_default else written, raw)
-            said = f"{key} = {shown(conversation.loaded.value(key))}{unit(key)}{_reach(app, key)}"
-            said += "." if is_saving else "; --save keeps it."
-            if key != written.strip().lower():
-                said = f"{one_line(written, 80)} is {key} in nca. {said}"
-            app.output.show(said)
-        if is_saving:
-            self._save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
-
     def _unset(self, app: App, words: list[str], *, is_saving: bool) -> None:
         if len(words) > 1:
             raise UsageError("--unset takes no value.", advice=f"/config {one_line(words[0], 60)} --unset")
@@ -118,19 +104,50 @@ class ConfigCommand(Command):
         loaded = app.conversation.loaded
         app.output.show(f"{key} = {shown(loaded.value(key))}{unit(key)} again ({one_line(loaded.origin(key))}).")
 
-    def _save(self, app: App, key: str, value: Any) -> None:
-        directory = app.conversation.directory
-        path = project_config_file(directory)
-        with TrustStore(os.environ).saving(directory):
-            save_value(path, key, value)
-        loaded = app.conversation.loaded
-        if value is UNSET:
-            files = load(project=directory, env=os.environ)
-            loaded = loaded.taken_out(key, str(path), files)
-        else:
-            loaded = loaded.saved(key, str(path))
-        app.conversation.file_changed(loaded)
-        app.output.show(f"Removed from {path}." if value is UNSET else f"Saved in {path}.")
+
+async def _browse(app: App) -> None:
+    """The settings as a list on a screen, else what is changed and the groups."""
+    if not app.reader.can_walk or app.reader.is_typing:
+        app.output.show(overview(app.conversation.loaded))
+        return
+    # Imported here: only a screen needs prompt_toolkit.
+    from nca.terminal.panels.config_browser import ConfigBrowser
+
+    def change(key: str, written: str, is_saving: bool) -> str:
+        return " ".join(_change(app, key, written, is_saving=is_saving))
+
+    browser = ConfigBrowser(lambda: app.conversation.loaded, change, app.conversation.loaded.settings.terminal.theme)
+    for said in await app.reader.walk(browser) or ():
+        app.output.show(said)
+
+
+def _change(app: App, written: str, value: str, *, is_saving: bool, hint: str = "") -> Iterator[str]:
+    """Set a value, none (what is in force is saved), or `default`. Yields what was done; `hint` ends it."""
+    conversation = app.conversation
+    is_default = value == _DEFAULT and _DEFAULT not in _choices(written)
+    key = _known(app, written)
+    if value:
+        raw: Any = _raw(KEYS[key].default) if is_default else "" if value == '""' else value
+        key = conversation.set(key if is_default else written, raw)
+        said = f"{key} = {shown(conversation.loaded.value(key))}{unit(key)}{_reach(app, key)}{hint}."
+        yield said if key == written.strip().lower() else f"{one_line(written, 80)} is {key} in nca. {said}"
+    if is_saving:
+        yield _save(app, key, UNSET if is_default else _raw(conversation.loaded.value(key)))
+
+
+def _save(app: App, key: str, value: Any) -> str:
+    directory = app.conversation.directory
+    path = project_config_file(directory)
+    with TrustStore(os.environ).saving(directory):
+        save_value(path, key, value)
+    loaded = app.conversation.loaded
+    if value is UNSET:
+        files = load(project=directory, env=os.environ)
+        loaded = loaded.taken_out(key, str(path), files)
+    else:
+        loaded = loaded.saved(key, str(path))
+    app.conversation.file_changed(loaded)
+    return f"Removed {key} from {path}." if value is UNSET else f"Saved {key} in {path}."
 
 
 def _show(app: App, word: str) -> None:

@@ -25,7 +25,7 @@ _HOW = "/config GROUP lists one group · /config WORD searches · /config KEY ex
 
 def overview(loaded: LoadedSettings) -> RenderableType:
     """What is changed, and the groups: one screen, however many settings there are."""
-    changed = [name for name in KEYS if _is_changed(loaded, name)]
+    changed = [name for name in KEYS if is_changed(loaded, name)]
     table = new_table()
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
@@ -48,13 +48,13 @@ def listed(loaded: LoadedSettings, names: Sequence[str]) -> Table:
     # What gives way where the window is narrow: cut, never wrapped.
     table.add_column(ratio=1)
     for name in names:
-        is_changed = _is_changed(loaded, name)
+        changed = is_changed(loaded, name)
         value = one_line(shown(loaded.value(name)) + unit(name))
-        about = one_line(loaded.origin(name)) if is_changed else KEYS[name].about
+        about = one_line(loaded.origin(name)) if changed else KEYS[name].about
         table.add_row(
-            CHANGED if is_changed else "",
+            CHANGED if changed else "",
             name,
-            Text(value, style="accent" if is_changed else "", no_wrap=True, overflow="ellipsis"),
+            Text(value, style="accent" if changed else "", no_wrap=True, overflow="ellipsis"),
             Text(about, style="quiet", no_wrap=True, overflow="ellipsis"),
         )
     return table
@@ -101,5 +101,6 @@ def unit(name: str) -> str:
     return f" {written}" if written else ""
 
 
-def _is_changed(loaded: LoadedSettings, name: str) -> bool:
+def is_changed(loaded: LoadedSettings, name: str) -> bool:
+    """Whether a setting is not as nca has it."""
     return bool(loaded.value(name) != KEYS[name].default)
