@@ -166,6 +166,7 @@ class TurnFinished(_Event, frozen=True):
     exit_code: what `nca run` exits with: 0 for a whole answer, the error's own code for a failed turn, 130 for an
     interrupted one, else 1. is_unanswered: a call needed an approval and nobody could be asked.
     is_empty: it was interrupted before anything came; the log holds nothing of it but the user's message.
+    files_changed: the paths of the files that the turn changed, as far as that is recorded.
     """
 
     reason: Literal["answered", "interrupted", "max_steps", "stuck", "failed"]
@@ -176,6 +177,7 @@ class TurnFinished(_Event, frozen=True):
     exit_code: int = 0
     is_unanswered: bool = False
     is_empty: bool = False
+    files_changed: tuple[str, ...] = ()
 
 
 Event = (

@@ -121,6 +121,6 @@ def assemble(
         memory=memory,
         servers=servers,
         background=compactor,
-        rewinds=Rewinds(window, compactor, user_input),
+        rewinds=Rewinds(window, compactor, user_input, files),
         beside=Beside(window, models, parts.spending, emit),
     )

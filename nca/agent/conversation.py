@@ -121,6 +121,8 @@ class Conversation:
             conversation.files.recorder.start(looks=False)
         if opened.recovered:
             conversation._emit(Notice(CUT_OFF))
+        if not read_only and (said := conversation.rewinds.finish_interrupted()):
+            conversation._emit(Notice(said))
         if opened.views.is_damaged:
             conversation._emit(Notice(VIEW_DAMAGED))
         restores = session and not read_only and conversation.loaded.settings.session.restore == "text"
@@ -180,6 +182,7 @@ class Conversation:
             cost=self.spending.of_turn,
             exit_code=finished.exit_code or int(is_unanswered),
             is_unanswered=is_unanswered,
+            files_changed=self.rewinds.files_changed_since(asked),
         )
         self._emit(finished)
         return finished

@@ -1,20 +1,36 @@
-"""Going back in a conversation to before one of the person's messages, and forward again (`Conversation.rewinds`)."""
+"""Going back to before one of the person's messages, and forward again: the chat, the files, or both.
+
+Both go together or not at all: what becomes of the chat is written with the plan for the files, before anything
+changes, and the chat goes back before the first file is touched. What was cut off is finished at the next start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from nca.agent.background import Background
 from nca.agent.beside import BESIDE
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.context.view import is_in
-from nca.errors import UsageError
+from nca.errors import StoreError, UsageError
+from nca.file_history.changes import FileChange
+from nca.file_history.history import FileHistory, RewindOutcome
+from nca.file_history.plan import RewindPlan
+from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
 from nca.sessions.views import REDO, REWIND
 
+What = Literal["both", "chat", "files"]
+
+FINISHED = "A rewind that was cut off has been finished; /redo takes it back."
 _PAGE = 50
+_BEFORE, _END, _FORWARD, _STAY = "before", "end", "forward", "stay"
+"""What becomes of the chat: the words that are stored with a rewind of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +38,14 @@ class Point:
     """Where a conversation can go back to: before a message of the person, or the end of a branch.
 
     seq      the person's message; the last message of a branch
-    tokens   of the turn that begins with it
+    last     the last message of the turn that begins with it
+    tokens   of that turn
     is_left  another branch: it was left when the person went back
     rewind   the view that left a branch whose end this is; 0 for a message
     """
 
     seq: int
+    last: int
     at: float
     text: str
     tokens: int
@@ -38,11 +56,12 @@ class Point:
 class Rewinds:
     """The log keeps everything: what is left is another branch, and can be gone back to."""
 
-    def __init__(self, window: Window, background: Background, user_input: UserInput) -> None:
+    def __init__(self, window: Window, background: Background, user_input: UserInput, files: FileHistory) -> None:
         self._window = window
         self._stored = window.session.rewinds
         self._background = background
         self._user_input = user_input
+        self._files = files
 
     def points(self) -> Iterator[Point]:
         """Where to go back to, newest first."""
@@ -51,50 +70,123 @@ class Rewinds:
         while said := self._window.session.log.said_before(end, _PAGE):
             for seq in said:
                 while ends and ends[0][0] >= seq:
-                    yield self._end_point(*ends.pop(0))
-                if self._window.history.message(seq).name != BESIDE:
+                    last, rewind = ends.pop(0)
+                    yield self._point(last, last, rewind)
+                if self._entry(seq).message.name != BESIDE:
                     yield self._point(seq, end - 1)
                 end = seq
 
-    @property
-    def newest(self) -> int | None:
-        """The person's newest message."""
-        return self._window.history.newest_user
-
-    async def go_back(self, seq: int) -> str:
-        """Go back to before a message of the person; returns its text. Raises UsageError, StoreError."""
-        history = self._window.history
-        message = history.message(seq) if 1 <= seq <= history.head else None
+    def point(self, seq: int) -> Point:
+        """A message of the person. Raises UsageError if it is none."""
+        message = self._entry(seq).message if 1 <= seq <= self._window.history.head else None
         if message is None or message.role != "user" or message.is_synthetic or message.name == BESIDE:
             raise UsageError(f"Message {seq} is none of yours.", advice="/rewind lists yours.")
-        await self._show(self._stored.before(seq), REWIND)
-        return message.text
+        following = self._window.session.log.next_said(seq)
+        return self._point(seq, following - 1 if following else self._window.history.head)
 
-    async def go_to_end(self, rewind: int) -> None:
-        """Go to the end of the branch that a rewind left."""
-        await self._show(self._stored.end_of(rewind), REWIND)
+    @property
+    def newest(self) -> Point | None:
+        """The person's newest message."""
+        newest = self._window.history.newest_user
+        return self.point(newest) if newest else None
 
-    async def go_forward(self) -> bool:
-        """Take the last rewind back; False where there is none, or something was said since."""
+    async def changes(self, point: Point) -> tuple[FileChange, ...]:
+        """The files that the turn changed. Raises StoreError."""
+        return () if point.rewind else await asyncio.to_thread(self._files.changed_in, point.seq, point.last)
+
+    def files_changed_since(self, seq: int) -> tuple[str, ...]:
+        """The paths of the files that were changed from message `seq` on; none if the record cannot be read."""
+        with suppress(StoreError):
+            if self._window.store.has_file_records:
+                changes = self._files.changed_in(seq, self._window.history.head)
+                return tuple(clean_text(one.path) for one in changes)
+        return ()
+
+    async def plan(self, point: Point) -> RewindPlan:
+        """What going back would do to the files. Raises StoreError."""
+        if not point.rewind:
+            return await asyncio.to_thread(self._files.plan, point.seq)
+        return await self._plan_back(point.rewind)
+
+    async def go_back(self, point: Point, plan: RewindPlan, what: What, take: Collection[str] = ()) -> RewindOutcome:
+        """Go back, with `plan` for the files. Raises UsageError, StoreError; then nothing changed.
+
+        take  files that someone else changed and that get their older state all the same
+        """
+        chat = f"{_END} {point.rewind}" if point.rewind else f"{_BEFORE} {point.seq}"
+        outcome = await self._go(_STAY if what == "files" else chat, RewindPlan() if what == "chat" else plan, take)
+        if what == "files" and (told := _told(outcome)):
+            self._user_input.share("rewind", told)
+        return outcome
+
+    async def go_forward(self) -> RewindOutcome | None:
+        """Take the last rewind back; None where there is none, or something was said since."""
         rewind = self._stored.newest
-        if rewind is None:
-            return False
-        await self._show(self._stored.end_of(rewind), REDO)
-        return True
+        return None if rewind is None else await self._go(f"{_FORWARD} {rewind}", await self._plan_back(rewind))
 
-    async def _show(self, target: Target, trigger: str) -> None:
+    def finish_interrupted(self) -> str:
+        """Finish what becomes of the chat where a rewind was cut off. Returns what the person should know, or ""."""
+        if not self._window.store.has_file_records:
+            return ""
+        try:
+            number, chat = self._files.last_rewind()
+            if not chat or number <= self._stored.newest_files:
+                return ""
+            self._show(chat, number)
+        except StoreError as error:
+            return f"A rewind that was cut off cannot be finished: {error.message}."
+        return FINISHED
+
+    async def _plan_back(self, rewind: int) -> RewindPlan:
+        number, since = self._stored.files_since(rewind)
+        with suppress(UsageError):  # it was another session's, of which this one is a copy
+            if number:
+                return await asyncio.to_thread(self._files.plan_back, number)
+        return await asyncio.to_thread(self._files.plan, since)
+
+    async def _go(self, chat: str, plan: RewindPlan, take: Collection[str] = ()) -> RewindOutcome:
         self._window.session.refuse_reader()
         await self._background.close()
-        base, view = target
-        self._window.put_in_force(view, trigger, trigger=trigger, parent=base)
+        loop = asyncio.get_running_loop()
+
+        async def show(number: int) -> None:
+            self._show(chat, number)
+
+        def show_there(number: int) -> None:
+            # The conversation is the loop's; the files are another thread's.
+            asyncio.run_coroutine_threadsafe(show(number), loop).result()
+
+        if plan.is_empty:
+            self._show(chat, 0)
+            return RewindOutcome(0, (), (), (), ())
+        return await asyncio.to_thread(self._files.apply, plan, take, chat=chat, before=show_there)
+
+    def _show(self, chat: str, files: int) -> None:
+        """Put the view of a rewind in force: what was stored with that of the files."""
+        base, view = self._target(chat)
+        trigger = REDO if chat.startswith(_FORWARD) else REWIND
+        self._window.go_to(view, trigger, trigger, parent=base, files=files)
         self._user_input.begin_anew()
 
-    def _point(self, seq: int, last: int) -> Point:
-        history = self._window.history
-        entry = history.entries[seq - 1]
-        tokens = self._window.meter.scaled(history.run_tokens(seq, last))
-        return Point(seq, entry.at, entry.message.text, tokens, is_in(seq, history.view.aside))
+    def _target(self, chat: str) -> Target:
+        word, _, number = chat.partition(" ")
+        if word == _BEFORE:
+            return self._stored.before(int(number))
+        if word in (_END, _FORWARD):
+            return self._stored.end_of(int(number))
+        return self._window.session.views.current_id, self._window.history.view
 
-    def _end_point(self, seq: int, rewind: int) -> Point:
-        entry = self._window.history.entries[seq - 1]
-        return Point(seq, entry.at, entry.message.text, 0, True, rewind)
+    def _entry(self, seq: int) -> Entry:
+        return self._window.history.entries[seq - 1]
+
+    def _point(self, seq: int, last: int, rewind: int = 0) -> Point:
+        history, entry = self._window.history, self._entry(seq)
+        tokens = 0 if rewind else self._window.meter.scaled(history.run_tokens(seq, last))
+        is_left = is_in(seq, history.view.aside)
+        return Point(seq, last, entry.at, entry.message.text, tokens, is_left, rewind)
+
+
+def _told(outcome: RewindOutcome) -> str:
+    """What the model is told of files that are not as it left them."""
+    done = [f"{one.path} (deleted)" for one in outcome.deleted] + [one.path for one in outcome.restored]
+    return f"The user took these files back to what they were earlier: {', '.join(done)}." if done else ""

@@ -273,18 +273,16 @@ class Window:
         self._policy = self._policy.compacted(self.measure())
         return committed
 
-    def put_in_force(
-        self, view: View, cause: str, *, trigger: str = "manual", parent: int = CURRENT
-    ) -> CompactionRecord | None:
-        """Commit a view that no plan made, such as one that the person asked for; None if it is the one in force.
+    def put_in_force(self, view: View, cause: str, *, trigger: str = "manual") -> CompactionRecord | None:
+        """Commit a view that no plan made, such as one that the person asked for; None if it is the one in force."""
+        return self.go_to(view, cause, trigger) if view != self.history.view else None
 
-        parent  the stored view that it begins from
-        """
-        if view == self.history.view:
-            return None
+    def go_to(self, view: View, cause: str, trigger: str, *, parent: int = CURRENT, files: int = 0) -> CompactionRecord:
+        """Commit such a view. `parent`: the stored one that it begins from; `files`: see `SessionViews.commit`."""
         before, after = self.measure().used_tokens, self.meter.used_again(self.history, view)
         record = CompactionRecord(trigger=trigger, stages=(cause,), tokens_before=before, tokens_after=after)
-        committed = self.session.views.commit(view, record, expected_head=self.history.head, parent=parent)
+        head = self.history.head
+        committed = self.session.views.commit(view, record, expected_head=head, parent=parent, files=files)
         self.show(view)
         return committed
 

@@ -135,6 +135,7 @@ class _TurnPrinter:
             "seconds": finished.seconds,
             "usage": conversation.session.usage.totals(),
             "turn_cost": finished.cost,
+            "files_changed": finished.files_changed,
             "unanswered": [one.summary for one in self._unanswered],
             "context": stats,
             "compactions": conversation.context.history(),

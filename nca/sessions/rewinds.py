@@ -46,6 +46,26 @@ class SessionRewinds:
         view = self._views.load(left)
         return left, put_aside(view, [(stored.since, head)]) if stored.since <= head else view
 
+    def files_since(self, rewind: int) -> tuple[int, int]:
+        """The first rewind of files that went with a rewind, or came after it before anything was said; 0 for none.
+
+        Also the first message that came after the rewind.
+        """
+        since = self._views.stored_view(rewind).since
+        row = self._access.row(
+            "SELECT min(body ->> 'files') FROM views WHERE session = ? AND number >= ? AND body ->> 'since' = ?"
+            " AND body ->> 'files' > 0",
+            rewind,
+            since,
+        )
+        return (int(row[0] or 0) if row else 0), since
+
+    @property
+    def newest_files(self) -> int:
+        """The newest rewind of files that went with one of this session; 0 for none."""
+        row = self._access.row("SELECT max(body ->> 'files') FROM views WHERE session = ?")
+        return int(row[0] or 0) if row else 0
+
     @property
     def newest(self) -> int | None:
         """The rewind that can be taken back now: nothing was said in the conversation since."""

@@ -33,6 +33,7 @@ class ViewCopy(msgspec.Struct, frozen=True):
     aside: tuple[Range, ...] = ()
     since: int = 0
     left: int = CURRENT
+    files: int = 0
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +96,10 @@ def read(session: Session) -> SessionCopy:
         entries=tuple(entries),
         views=tuple(
             ViewCopy(
-                number, parent, tuple(_renumbered(view.items, places)), view.tail, view.aside, view.since, view.left
+                number,
+                parent,
+                tuple(_renumbered(view.items, places)),
+                *(view.tail, view.aside, view.since, view.left, view.files),
             )
             for number, parent, view in stored
         ),
@@ -203,7 +207,7 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
     rows = _insert_summaries(connection, number, copy)
     for view in sorted(copy.views, key=lambda view: view.number):
         items = tuple(_renumbered(view.items, rows))
-        body = encode(StoredView(items, view.tail, view.aside, view.since, view.left))
+        body = encode(StoredView(items, view.tail, view.aside, view.since, view.left, view.files))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (number, view.number, view.parent, body))
     for record in copy.compactions:
         views.insert_record(connection, number, record.view_after, record)

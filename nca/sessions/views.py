@@ -11,6 +11,7 @@ the view in force are the compactions in effect.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 import apsw
@@ -72,6 +73,8 @@ class StoredView(msgspec.Struct, frozen=True):
     """The first message that was appended under it; 0: not known, it came from an older nca."""
     left: int = CURRENT
     """The view that was in force before it, if that is not its parent."""
+    files: int = 0
+    """The rewind of files (`nca.file_history`) that went with it; 0: none was recorded."""
 
 
 _FIRST = StoredView((), 1)
@@ -137,22 +140,35 @@ class SessionViews:
         return stored if stored.left < number else msgspec.structs.replace(stored, left=CURRENT)
 
     def commit(
-        self, view: View, record: CompactionRecord, *, expected_head: int | None = None, parent: int = CURRENT
+        self,
+        view: View,
+        record: CompactionRecord,
+        *,
+        expected_head: int | None = None,
+        parent: int = CURRENT,
+        files: int = 0,
     ) -> CompactionRecord:
         """Put `view` in force with its summaries and the record, in one transaction. Returns the completed record.
 
         expected_head  the newest seq that the planner knew; messages appended since are in the view's tail
         parent         the view that it begins from
+        files          the rewind of files that goes with it
         Raises StoreError, and changes nothing, if the view is no partition of the log, reaches past its end, was
         planned on a longer log than this, or on a view that is no longer in force (`record.view_before`).
         """
         with self._access.transaction() as connection:
             if (expected_head or 0) > (head := log.head(connection, self._access.number)):
                 raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
-            return self.put_in_force(connection, view, record, parent=parent)
+            return self.put_in_force(connection, view, record, parent=parent, files=files)
 
     def put_in_force(
-        self, connection: apsw.Connection, view: View, record: CompactionRecord, *, parent: int = CURRENT
+        self,
+        connection: apsw.Connection,
+        view: View,
+        record: CompactionRecord,
+        *,
+        parent: int = CURRENT,
+        files: int = 0,
     ) -> CompactionRecord:
         """The same inside the caller's transaction."""
         session = self._access.number
@@ -171,8 +187,10 @@ class SessionViews:
         if record.view_before not in (CURRENT, current):
             raise StoreError("the compaction was not applied: the view has changed since it was planned")
         parent = current if parent == CURRENT else parent
-        stored = _stored(connection, session, view, since=head + 1, left=CURRENT if parent == current else current)
-        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, parent, encode(stored)))
+        items = tuple(_stored_items(connection, session, view))
+        left = CURRENT if parent == current else current
+        body = encode(StoredView(items, view.tail, view.aside, since=head + 1, left=left, files=files))
+        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, parent, body))
         at = record.at or time.time()
         insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
         _go_to(connection, session, number)
@@ -343,15 +361,12 @@ def create_first(connection: apsw.Connection, session: int) -> None:
     connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(_FIRST)))
 
 
-def _stored(connection: apsw.Connection, session: int, view: View, *, since: int, left: int) -> StoredView:
-    """The view with its summaries in rows; a summary that an earlier view has too is not written again."""
-    items: list[Verbatim | Stub | SummaryPlace | Marker] = []
+def _stored_items(
+    connection: apsw.Connection, session: int, view: View
+) -> Iterator[Verbatim | Stub | SummaryPlace | Marker]:
+    """The view's items with its summaries in rows; one that an earlier view has too is not written again."""
     for item in view.items:
-        if not isinstance(item, Summary):
-            items.append(item)
-            continue
-        items.append(SummaryPlace(insert_summary(connection, session, item)))
-    return StoredView(tuple(items), view.tail, view.aside, since, left)
+        yield SummaryPlace(insert_summary(connection, session, item)) if isinstance(item, Summary) else item
 
 
 def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:

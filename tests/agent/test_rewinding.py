@@ -11,11 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.agent.approvals import Nobody
-from nca.agent.rewinding import Rewinds
+from nca.agent.conversation import Conversation
+from nca.agent.rewinding import Point, Rewinds
 from nca.agent.user_input import UserInput
 from nca.config.loaded import defaults
+from nca.config.tool_settings import RewindSettings
 from nca.context.view import is_in
 from nca.errors import UsageError
+from nca.file_history.history import FileHistory, RewindOutcome
+from nca.file_history.plan import RewindPlan
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.redact import Redactor
@@ -28,6 +32,13 @@ from tests.context.effort import patient, trying
 
 LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000)
 LOADED = defaults().with_values({"model.summarizer": "none"}, "the test")
+
+
+async def back(conversation: Conversation, point: Point | None = None) -> RewindOutcome:
+    """Go back with the files; without a point, to before the person's last message."""
+    point = point or conversation.rewinds.newest
+    assert point is not None
+    return await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "both")
 
 
 @pytest.fixture
@@ -50,8 +61,10 @@ class Talk:
         self.compactor = compactor_of(self.window, ScriptedModel([], facts=self.facts))
         self.context = context_of(self.window, self.compactor)
         unused: Any = None
+        nowhere = Path("/nowhere")
+        files = FileHistory(self.store, self.session.info.id, nowhere, head=lambda: 0, limits=RewindSettings)
         user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody())
-        self.rewinds = Rewinds(self.window, self.compactor, user_input)
+        self.rewinds = Rewinds(self.window, self.compactor, user_input, files)
 
     def reopen(self) -> None:
         """The same session in another process."""
@@ -76,10 +89,12 @@ class Talk:
         asyncio.run(self.context.compact())
 
     def back(self, seq: int) -> str:
-        return asyncio.run(self.rewinds.go_back(seq))
+        point = self.rewinds.point(seq)
+        asyncio.run(self.rewinds.go_back(point, RewindPlan(), "chat"))
+        return point.text
 
     def forward(self) -> bool:
-        return asyncio.run(self.rewinds.go_forward())
+        return asyncio.run(self.rewinds.go_forward()) is not None
 
     def beside(self) -> None:
         self.window.append_beside(Message("user", "By the way?", name="btw"))
@@ -138,12 +153,10 @@ def test_going_back_shows_what_was_shown_then(window_tokens: int, steps: list[tu
         before = talk.state()
         if what == "back":
             seq = sorted(talk.shown_at)[value % len(talk.shown_at)]
-            view = talk.session.views.current_id
             text = talk.back(seq)
             assert text == talk.session.log.entries(seq, seq)[0].message.text
             assert talk.state() == talk.shown_at[seq]
-            if talk.session.views.current_id != view:
-                ahead.append(before)
+            ahead.append(before)
         elif what == "forward":
             assert talk.forward() == bool(ahead)
             assert talk.state() == (ahead.pop() if ahead else before)
@@ -205,14 +218,15 @@ async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
     rewinds = conversation.rewinds
     newest = rewinds.newest
     assert newest is not None
-    assert await rewinds.go_back(newest) == "Second"
-    assert await rewinds.go_back(rewinds.newest or 0) == "First"
+    assert newest.text == "Second"
+    await back(conversation, newest)
+    await back(conversation)
     assert (rewinds.newest, list(conversation.context.backwards())) == (None, [])
     assert await rewinds.go_forward()
     assert await rewinds.go_forward()
     assert conversation.context.effective_history() == both
     assert not await rewinds.go_forward()
-    await rewinds.go_back(newest)
+    await back(conversation, newest)
     await conversation.send("Another second")
     assert sent_by(conversation)[1:] == ["First", "One.", "Another second"]
     # The other branch is reachable: each message of it, and its end.
@@ -223,7 +237,7 @@ async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
         ("Second", True, False),
         ("First", False, False),
     ]
-    await rewinds.go_to_end(next(point.rewind for point in rewinds.points() if point.rewind))
+    await back(conversation, next(point for point in rewinds.points() if point.rewind))
     assert conversation.context.effective_history() == both
     await conversation.send("Third")
     assert sent_by(conversation)[-2:] == ["Two.", "Third"]
@@ -233,7 +247,7 @@ async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
 async def test_what_was_rewound_is_recalled_only_by_its_number(room: Room) -> None:
     conversation = room.open(["Noted: aubergine.", "Fine."])
     await conversation.send("The password of the garden is aubergine")
-    await conversation.rewinds.go_back(1)
+    await back(conversation)
     await conversation.send("Hello there")
     archive = conversation.context.archive
     assert archive.recall("aubergine garden", "session", 5, 300).hits == []
@@ -252,7 +266,7 @@ async def test_only_your_own_messages_can_be_gone_back_to(room: Room) -> None:
     await conversation.beside.ask("By the way, why?")
     for seq in (0, 2, 3, 9):
         with pytest.raises(UsageError, match="none of yours"):
-            await conversation.rewinds.go_back(seq)
+            conversation.rewinds.point(seq)
     assert [point.seq for point in conversation.rewinds.points()] == [1]
 
 
@@ -280,7 +294,7 @@ async def test_a_compaction_before_a_rewind_is_undone_without_it(room: Room) -> 
     await conversation.context.compact()
     await conversation.send("Fourth")
     compacted = conversation.context.effective_history()
-    await conversation.rewinds.go_back(conversation.rewinds.newest or 0)
+    await back(conversation)
     rewound = conversation.context.effective_history()
     assert conversation.context.undo() is not None
     assert [row["content"] for row in conversation.context.effective_history()[1:]][0::2] == [
@@ -299,7 +313,7 @@ async def test_a_copy_of_a_session_has_its_branches(room: Room) -> None:
     conversation = room.open(["One.", "Two.", "Three."])
     await conversation.send("First")
     await conversation.send("Second")
-    await conversation.rewinds.go_back(3)
+    await back(conversation)
     await conversation.send("Another")
     shown, points = conversation.context.effective_history(), list(conversation.rewinds.points())
     copied = room.store.fork(conversation.session.info.id)

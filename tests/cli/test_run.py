@@ -133,6 +133,17 @@ def writing(provider: Provider) -> None:
     provider.script = lambda _: next(script)
 
 
+def test_the_files_that_a_run_changed_are_named(provider: Provider, tmp_path: Path) -> None:
+    writing(provider)
+    done = run(provider, tmp_path, "Write it", "--json", "--permission", "accept-edits")
+    result = json.loads(done.stdout)
+    assert result["files_changed"] == ["a.txt"]
+    ask = ("sessions", "changes", result["session_id"])
+    assert forked(*ask, home=tmp_path).stdout.splitlines() == ["+1 −0  a.txt", "1 file +1 −0."]
+    assert json.loads(forked(*ask, "--json", home=tmp_path).stdout) == [{"path": "a.txt", "added": 1, "removed": 0}]
+    assert "+++ b/a.txt" in forked(*ask, "--patch", home=tmp_path).stdout
+
+
 @pytest.mark.parametrize("how", [[], ["--json"], ["--stream", "ndjson"]])
 def test_an_approval_that_nobody_can_give_fails_loudly(provider: Provider, tmp_path: Path, how: list[str]) -> None:
     writing(provider)

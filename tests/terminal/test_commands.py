@@ -41,7 +41,7 @@ async def test_help_names_every_command_and_one_in_detail(tmp_path: Path) -> Non
         assert "/context undo" in await stage.command("/help /ctx")
         with pytest.raises(UsageError, match="no command /nothing"):
             await stage.command("/help nothing")
-        for wrong, meant in (("contxt", "/context?"), ("kys", "/help keys?"), ("undo", "/context undo")):
+        for wrong, meant in (("contxt", "/context?"), ("kys", "/help keys?"), ("revert", "/rewind")):
             with pytest.raises(UsageError) as raised:
                 await stage.command(f"/help {wrong}")
             assert meant in raised.value.advice

@@ -95,7 +95,7 @@ LINES = [
         "help",
         "show",
     ),
-    *("show thoughts", "resume", "export"),
+    *("show thoughts", "resume", "export", "rewind", "changes"),
 ]
 
 
@@ -125,7 +125,7 @@ FORMS = [
     ),
     *("context %", "context show %", "context search %", "context pin %", "context undo %", "permissions %"),
     *("permissions allow %", "mcp %", "mcp restart %", "help %", "sessions %", "resume %", "memory %", "tools %"),
-    *("cost %", "model %", "rename %", "export %/%"),
+    *("cost %", "model %", "rename %", "export %/%", "rewind %", "rewind 1 %", "changes %"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPICS, TYPING
+from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOGETHER, TOPICS, TYPING
 from nca.terminal.commands.registry import advice_for, all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
@@ -53,8 +53,8 @@ class HelpCommand(Command):
 
     def _commands(self, width: int) -> Table:
         """Two commands side by side where there is room."""
-        cells = [_cell(command) for command in all_commands()]
         across = 2 if width >= TWO_COLUMNS_FROM else 1
+        cells = list(_cells(all_commands(), TOGETHER if across == 2 else {}))
         table = new_table(gap=1)
         for _ in range(across):
             table.add_column(no_wrap=True)
@@ -73,11 +73,15 @@ class HelpCommand(Command):
         raise UsageError(f"There is no command /{one_line(name, 40)}.", advice=advice)
 
 
-def _cell(command: Command) -> tuple[Text, Text]:
-    """Its name, and the first clause of what it does."""
-    clause = _FIRST_CLAUSE.match(command.about)
-    about = SHORT.get(command.name, clause[0].strip() if clause else "")
-    return Text(f"/{command.name}", style="accent"), Text(about, no_wrap=True, overflow="ellipsis")
+def _cells(commands: Iterable[Command], together: Mapping[tuple[str, str], str]) -> Iterator[tuple[Text, Text]]:
+    """Names, and what they do: a command's first clause, or what two commands do that share a cell."""
+    shared = {first: (f"/{first} /{second}", about) for (first, second), about in together.items()}
+    for command in commands:
+        clause = _FIRST_CLAUSE.match(command.about)
+        about = SHORT.get(command.name, clause[0].strip() if clause else "")
+        names, about = shared.get(command.name, (f"/{command.name}", about))
+        if command.name not in {second for _, second in together}:
+            yield Text(names, style="accent"), Text(about, no_wrap=True, overflow="ellipsis")
 
 
 def _detail(command: Command) -> Iterator[RenderableType]:

@@ -16,6 +16,9 @@ TYPING = (
 """On the first screen: what a new person should find by themselves."""
 
 SHORT = {
+    "rewind": "Back to before a message",
+    "changes": "What it changed in the files",
+    "btw": "Ask beside the work",
     "sessions": "Find an earlier session",
     "resume": "Continue one of them",
     "export": "Write it to a file",
@@ -28,6 +31,15 @@ SHORT = {
 }
 """Where a command's own first clause is too long for half a row."""
 
+TOGETHER = {
+    ("undo", "redo"): "The last turn, back and forth",
+    ("model", "cost"): "The model, what it costs",
+    ("tools", "mcp"): "What it can call; servers",
+    ("show", "copy"): "A whole output; an answer",
+    ("clear", "exit"): "An empty screen; leave",
+}
+"""Commands that share a cell of /help, so that it fits one screen."""
+
 KEYS = (
     ("Enter", "send"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
@@ -39,6 +51,7 @@ KEYS = (
     ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
     ("Typing while it works", "Enter sends it at the next step; commands wait"),
     ("Ctrl-C", "stop the answer and keep what arrived; at the prompt: clear the line, twice: leave"),
+    ("Esc Esc", "at an empty prompt: /rewind, back to before one of your messages"),
     ("Ctrl-D", "leave; nca -c (--continue) continues"),
     ("Ctrl-Z", "to the shell; fg comes back"),
     ("//text", "send /text as it is"),
@@ -53,7 +66,8 @@ IDEAS = (
     ),
     (
         "Undo",
-        "Every change of the view can be undone: /context undo, redo, history. /context expand restores single parts,"
+        "/undo takes back the last turn, with the files that it changed; /redo goes forward, /rewind to any message."
+        " Every compaction can be undone too: /context undo, redo, history. /context expand restores single parts,"
         " and /context pin protects them. /context compact --preview shows first what would go.",
     ),
     (
@@ -73,6 +87,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("/context compact from 40", "message 40 and all after it to a summary"),
         ("/context search parser bug", "also what was compacted away"),
     ),
+    "rewind": (
+        ("/rewind", "choose a message; chat and files, or one of them"),
+        ("/rewind 12 files", "the files as they were before message 12"),
+        ("/undo", "the last turn, chat and files; /redo goes forward"),
+    ),
+    "changes": (("/changes src/app.py", "the whole diff of one file"),),
+    "btw": (("/btw what did we decide about names?", "an answer that adds nothing to the context"),),
     "compact": (
         ("/compact the parser bug", "a summary that keeps what matters for it"),
         ("/compact before 40", "only what was said before message 40"),

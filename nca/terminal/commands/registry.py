@@ -14,6 +14,11 @@ from nca.terminal.commands.foreign_names import FOREIGN_NAMES
 NAMES = (
     "context",
     "compact",
+    "rewind",
+    "undo",
+    "redo",
+    "changes",
+    "btw",
     "memory",
     "sessions",
     "resume",

@@ -21,6 +21,9 @@ from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.line_kind import is_command
 
+REWIND = "/rewind"
+"""What Escape twice at an empty prompt stands for."""
+
 
 class KeyActions(Protocol):
     """What the prompt does for keys; `Prompt` implements it."""
@@ -103,6 +106,12 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     @bindings.add("c-x", "c-u", filter=emacs_mode & ~is_searching, save_before=lambda _: False)
     def undo(event: KeyPressEvent) -> None:
         _undo(event.current_buffer)
+
+    @bindings.add("escape", "escape", filter=Condition(lambda: not get_app().current_buffer.text) & ~is_searching)
+    def rewind(event: KeyPressEvent) -> None:
+        # It is no line for the history.
+        event.current_buffer.text = REWIND
+        event.app.exit(result=REWIND)
 
     @bindings.add("c-z")
     def stop(event: KeyPressEvent) -> None:

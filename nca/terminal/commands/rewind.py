@@ -1,0 +1,151 @@
+"""/rewind: go back to before one of your messages: the chat, the files that changed since, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, cast, get_args
+
+from rich.text import Text
+
+from nca.agent.rewinding import Point, What
+from nca.errors import UsageError
+from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.render.diffs import diff_lines
+from nca.terminal.render.humanize import counted, local_time
+from nca.terminal.render.rewinds import excerpt, left_lines, paths, summary
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.tables import new_table
+
+if TYPE_CHECKING:
+    from nca.file_history.history import RewindOutcome
+    from nca.file_history.plan import RewindPlan
+
+DIFF_LINES = 120
+"""Shown before the question; a key shows the rest."""
+MOST_LINES = 20_000
+_LISTED = 20
+_ABOUT_CHARS = 50
+_NOT_FILES = "Databases, the network and installed packages do not come back."
+
+
+class RewindCommand(Command):
+    name = "rewind"
+    usage = "/rewind\n/rewind N\n/rewind N both\n/rewind N chat\n/rewind N files"
+    about = "Go back to before a message of yours: chat and files, or one of them; Esc Esc opens it too"
+
+    async def run(self, app: App, argument: str) -> None:
+        number, _, rest = argument.partition(" ")
+        what = rest.strip().lower()
+        if what not in ("", *get_args(What)):
+            raise UsageError(f"/rewind knows no {one_line(what, 40)!r}.", advice="Valid: both, chat, files.")
+        if not argument:
+            point = await _chosen(app)
+        elif number.isdecimal() and len(number) < 10:
+            point = app.conversation.rewinds.point(int(number))
+        else:
+            raise UsageError(
+                f"{one_line(number, 40)} is not a message's number.", advice="/rewind without a number lists yours."
+            )
+        if point is not None:
+            await go_back(app, point, what)
+
+    def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
+        number, blank, rest = argument.partition(" ")
+        if blank:
+            return beginning_with(rest, (("both", "chat and files"), ("chat", "chat only"), ("files", "files only")))
+        points = [point for point in islice(app.conversation.rewinds.points(), _LISTED) if not point.rewind]
+        return beginning_with(number, ((str(one.seq), one_line(one.text, _ABOUT_CHARS)) for one in points))
+
+
+async def go_back(app: App, point: Point, what: str = "") -> None:
+    """Go back, after the person has seen what would change and has chosen. The message's text comes back too."""
+    rewinds = app.conversation.rewinds
+    plan = await rewinds.plan(point)
+    take: Collection[str] = ()
+    if not what:
+        what = await _what(app, point, plan) if summary(plan) else "chat"
+        if not what:
+            app.output.notice("Nothing was changed.")
+            return
+        if what != "chat" and plan.left:
+            answer = await _whether_to_take(app, plan)
+            if not answer:
+                app.output.notice("Nothing was changed.")
+                return
+            take = {one.path for one in plan.left} if answer == "o" else ()
+    outcome = await rewinds.go_back(point, plan, cast(What, what), take)
+    where = f"the end of the branch with {excerpt(point)}" if point.rewind else f"before {excerpt(point)}"
+    said = "The files are what they were" if what == "files" else "Went back to"
+    say_done(app, f"{said} {where}", outcome)
+    if what != "files" and not point.rewind:
+        app.put_in_prompt(point.text)
+
+
+def say_done(app: App, said: str, outcome: RewindOutcome, then: str = "/redo goes forward again.") -> None:
+    done = summary(outcome)
+    app.output.notice(f"{said}{f': {done}' if done else ''}. {then}")
+    for line in left_lines(outcome):
+        app.output.warn(line)
+
+
+async def _chosen(app: App) -> Point | None:
+    if not app.reader.can_walk:
+        _list(app)
+        return None
+    # Imported here: only a screen needs prompt_toolkit.
+    from nca.terminal.panels.rewind_picker import RewindPicker
+
+    picker = RewindPicker(app.conversation.rewinds, app.conversation.loaded.settings.terminal.theme)
+    if picker.is_empty:
+        raise UsageError("You have not sent a message yet.")
+    return await app.reader.walk(picker)
+
+
+def _list(app: App) -> None:
+    """The newest messages of the person, for output where nobody can pick one with the keys."""
+    table = new_table(has_header=True)
+    for title in ("number", "when", "tokens"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("what", overflow="ellipsis", no_wrap=True)
+    for point in islice(app.conversation.rewinds.points(), _LISTED):
+        if not point.rewind:
+            text = f"{'(other branch) ' if point.is_left else ''}{one_line(point.text, 200)}"
+            table.add_row(str(point.seq), local_time(point.at), f"{point.tokens:,}", Text(text))
+    if not table.row_count:
+        raise UsageError("You have not sent a message yet.")
+    app.output.show(table)
+    app.output.notice("/rewind N goes back to before that message.")
+
+
+async def _what(app: App, point: Point, plan: RewindPlan) -> str:
+    """Show what would change, and ask. "" where the person goes back to nothing."""
+    if not app.reader.can_choose:
+        raise UsageError(
+            f"Files have changed since: {summary(plan)}.",
+            advice=f"/rewind {point.seq} both, chat or files says what is to go back.",
+        )
+    most = DIFF_LINES
+    while True:
+        lines = plan.diff().split("\n")
+        if plan.restored or plan.deleted:
+            more = "(d shows all of it)"
+            app.output.show(Text("\n").join(diff_lines("\n".join(lines), most, more)))
+        for line in left_lines(plan):
+            app.output.warn(line)
+        rest = (("d", "whole diff"),) if len(lines) > most else ()
+        question = f"Go back to before {excerpt(point)}? Files: {summary(plan)}. {_NOT_FILES}"
+        answer = await app.reader.choose(
+            question, (("b", "chat and files"), ("c", "chat only"), ("f", "files only"), *rest)
+        )
+        if answer != "d":
+            return {"b": "both", "c": "chat", "f": "files"}.get(answer, "")
+        most = MOST_LINES
+
+
+async def _whether_to_take(app: App, plan: RewindPlan) -> str:
+    question = f"{counted(len(plan.left), 'file')} changed since, and not by this session: {paths(plan.left)}."
+    return await app.reader.choose(question, (("l", "leave as they are"), ("o", "take the older")))
+
+
+COMMAND = RewindCommand()

@@ -1,0 +1,122 @@
+"""Choose a message to go back to, newest first; typing filters. What each turn changed is looked up as it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from nca.agent.rewinding import Point, Rewinds
+from nca.errors import StoreError
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel
+from nca.terminal.render.humanize import local_time, short_tokens
+from nca.terminal.render.rewinds import totals
+from nca.terminal.render.sanitize import one_line, to_terminal
+
+_KEYS = ("↑↓ choose · Enter goes back to before it · Esc cancels", "↑↓ · Enter · Esc")
+_TEXT_CHARS = 400
+_AT_ONCE = 50
+_NARROW = 60
+LEFT_MARK = "↩"
+"""Before what is on another branch."""
+
+
+class RewindPicker(ListPanel[Point]):
+    """Picks once."""
+
+    def __init__(self, rewinds: Rewinds, theme: str = "auto") -> None:
+        super().__init__(theme)
+        self._rewinds = rewinds
+        self._coming: Iterator[Point] = rewinds.points()
+        self._points: list[Point] = []
+        self._matching: list[Point] = []
+        self._selected = 0
+        self._totals: dict[tuple[int, int], str] = {}
+        self._counting: asyncio.Task[None] | None = None
+        self._read(_AT_ONCE)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._points
+
+    def begin(self) -> None:
+        self._count()
+
+    def listing(self, columns: int) -> Listing:
+        shown = self._matching
+        if not shown:
+            return Listing(1, lambda _: [("class:quiet", "nothing found")], -1, self._about(None), _KEYS)
+        return Listing(
+            len(shown),
+            lambda number: self._row(shown[number], columns),
+            self._selected,
+            self._about(self._chosen),
+            _KEYS,
+        )
+
+    def move(self, by: int) -> None:
+        if self._selected + by >= len(self._matching):
+            self._read(_AT_ONCE)
+        self._selected = max(0, min(len(self._matching) - 1, self._selected + by))
+        self._count()
+
+    def enter(self) -> None:
+        if self._chosen is not None:
+            self.end(self._chosen)
+
+    def typed(self, text: str) -> None:
+        self._selected = 0
+        self._filter()
+        self._count()
+
+    @property
+    def _chosen(self) -> Point | None:
+        return self._matching[self._selected] if self._matching else None
+
+    def _read(self, most: int) -> None:
+        """Take up so many more points."""
+        for _, point in zip(range(most), self._coming, strict=False):
+            self._points.append(point)
+        self._filter()
+
+    def _filter(self) -> None:
+        words = self.buffer.text.lower().split()
+        self._matching = [one for one in self._points if all(word in one.text.lower() for word in words)]
+
+    def _row(self, point: Point, columns: int) -> Line:
+        style = "class:quiet" if point.is_left else ""
+        mark = f"{LEFT_MARK} " if point.is_left else ""
+        text = f"{mark}{'the end of what was left: ' if point.rewind else ''}{one_line(point.text, _TEXT_CHARS)}"
+        when = local_time(point.at)
+        if columns < _NARROW:
+            return [(style, f"{when[11:16]} {text}")]
+        changed = self._totals.get((point.seq, point.rewind), "")
+        size = "" if point.rewind else short_tokens(point.tokens)
+        return [(style, f"{when} {size:>7} {changed:>20}  {text}")]
+
+    def _about(self, point: Point | None) -> list[Line]:
+        if point is None:
+            return [[("", "")]] * 2
+        facts = [local_time(point.at)]
+        if point.rewind:
+            facts.append("the end of another branch; going there shows it again")
+        else:
+            facts.append(f"{point.tokens:,} tokens in its turn")
+            facts.append(self._totals.get((point.seq, 0), "") or "no file changed")
+            facts += ["on another branch"] if point.is_left else []
+        return [[("class:quiet", " · ".join(facts))], [("", f"› {to_terminal(one_line(point.text, _TEXT_CHARS))}")]]
+
+    def _count(self) -> None:
+        if self._counting is None or self._counting.done():
+            self._counting = self.background(self._count_near())
+
+    async def _count_near(self) -> None:
+        """Look up what the turns near the chosen one changed."""
+        near = self._matching[max(0, self._selected - self.most_lines) : self._selected + self.most_lines]
+        for point in near:
+            if (key := (point.seq, point.rewind)) not in self._totals:
+                try:
+                    self._totals[key] = await asyncio.to_thread(totals, await self._rewinds.changes(point))
+                except StoreError:
+                    # Going back says what is wrong with the record; the list does without it.
+                    self._totals[key] = ""
+                self.redraw()

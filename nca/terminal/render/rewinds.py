@@ -1,0 +1,63 @@
+"""Rewinds in words: what one would do to the files, and what it has done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from nca.terminal.render.humanize import counted
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.agent.rewinding import Point
+    from nca.file_history.changes import FileChange
+    from nca.file_history.history import RewindOutcome
+    from nca.file_history.plan import PlannedChange, RewindPlan
+
+_NAMED = 5
+_EXCERPT_CHARS = 60
+
+
+def summary(done: RewindPlan | RewindOutcome) -> str:
+    """`3 restored, 1 deleted, 2 left (changed since, and not by this session)`; "" where no file is concerned."""
+    parts = [
+        (done.restored, "restored"),
+        (done.deleted, "deleted"),
+        (done.left, "left"),
+        (done.not_stored, "not stored"),
+    ]
+    return ", ".join(f"{len(files)} {word}{_reasons(files)}" for files, word in parts if files)
+
+
+def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
+    """The files that stay as they are, each with the reason."""
+    for one in (*done.left, *done.not_stored):
+        yield f"{path(one)} stays as it is: {one_line(one.reason)}."
+
+
+def totals(changes: Iterable[FileChange]) -> str:
+    """`2 files +31 −4`; "" without changes."""
+    changes = list(changes)
+    added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
+    return f"{counted(len(changes), 'file')} +{added:,} −{removed:,}" if changes else ""
+
+
+def path(one: FileChange) -> str:
+    return one_line(one.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def paths(files: Sequence[PlannedChange]) -> str:
+    """The first of them by name."""
+    names = ", ".join(path(one) for one in files[:_NAMED])
+    return names + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
+
+
+def excerpt(point: Point) -> str:
+    """The beginning of a message, in quotes."""
+    text = one_line(point.text, _EXCERPT_CHARS)
+    return f"“{text}”" if text else "a message without text"
+
+
+def _reasons(files: Sequence[PlannedChange]) -> str:
+    reasons = dict.fromkeys(one_line(one.reason) for one in files if one.reason)
+    return f" ({'; '.join(reasons)})" if reasons else ""

@@ -1,0 +1,176 @@
+"""/rewind, /undo, /redo, /changes and /btw on a chat whose turns change files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.errors import UsageError
+from nca.messages import Message, ToolCall
+from nca.terminal.panels.rewind_picker import RewindPicker
+from tests.terminal.stage import ScriptedReader, Stage, a_stage
+
+
+def writes(number: int, **files: str) -> list[Any]:
+    """A turn that writes files, and its answer."""
+    calls = tuple(
+        ToolCall(f"w{number}-{name}", "write_file", json.dumps({"path": f"{name}.txt", "content": text}))
+        for name, text in files.items()
+    )
+    return [Message("assistant", None, calls), f"Answer {number}."]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    replies = [*writes(1, a="one\n", b="two\n"), *writes(2, c="three\n"), "Answer 3.", "Beside."]
+    with a_stage(tmp_path, replies, agent__permission="accept-edits") as stage:
+        yield stage
+
+
+def files(directory: Path) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in sorted(directory.glob("*.txt"))}
+
+
+async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp_path: Path) -> None:
+    await stage.conversation.send("First")
+    await stage.conversation.send("Second")
+    whole = files(tmp_path)
+    said = await stage.command("/undo")
+    assert "Went back to before “Second”: 1 deleted. /redo goes forward again." in said
+    assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
+    assert stage.app._next_text == "Second"
+    assert "before “First”: 2 deleted" in await stage.command("/undo")
+    assert files(tmp_path) == {}
+    with pytest.raises(UsageError, match="nothing to take back"):
+        await stage.command("/undo")
+    assert "Went forward again: 2 restored" in await stage.command("/redo")
+    assert "Went forward again: 1 restored" in await stage.command("/redo")
+    assert files(tmp_path) == whole
+    with pytest.raises(UsageError, match="nothing to go forward to"):
+        await stage.command("/redo")
+    assert next(entry.message.text for entry in stage.conversation.context.backwards()) == "Answer 2."
+
+
+async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_path: Path) -> None:
+    await stage.conversation.send("First")
+    await stage.conversation.send("Second")
+    shown = stage.conversation.context.effective_history()
+    said = await stage.command("/rewind 1 files")
+    assert "The files are what they were before “First”: 3 deleted" in said
+    assert (files(tmp_path), stage.app._next_text) == ({}, "")
+    assert stage.conversation.context.effective_history() == shown
+    await stage.conversation.send("Third")
+    assert "took these files back to what they were earlier: a.txt (deleted)" in str(shown_last(stage))
+    points = [point.seq for point in stage.conversation.rewinds.points()]
+    assert "Went back to before “Third”" in await stage.command(f"/rewind {points[0]} both")
+    assert files(tmp_path) == {}
+    assert "2 restored" in await stage.command("/rewind 6 files")
+    assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
+
+
+async def test_the_chat_alone_goes_back(stage: Stage, tmp_path: Path) -> None:
+    await stage.conversation.send("First")
+    whole = files(tmp_path)
+    assert "Went back to before “First”. /redo" in await stage.command("/rewind 1 chat")
+    assert files(tmp_path) == whole
+    assert list(stage.conversation.context.backwards()) == []
+    assert "Went forward again. /undo" in await stage.command("/redo")
+    assert files(tmp_path) == whole
+
+
+async def test_what_you_changed_since_is_left_unless_you_say_otherwise(stage: Stage, tmp_path: Path) -> None:
+    await stage.conversation.send("First")
+    (tmp_path / "a.txt").write_text("mine\n")
+    said = await stage.command("/undo")
+    assert "1 deleted, 1 left (changed since, and not by this session)" in said
+    assert "a.txt stays as it is" in said
+    assert files(tmp_path) == {"a": "mine\n"}
+    await stage.command("/redo")
+    person = ScriptedReader(["b", "o"])
+    asked = stage.with_reader(person)
+    said = await asked.command("/rewind 1")
+    assert "-two" in said
+    assert "Databases, the network and installed packages do not come back." in person.questions[0]
+    assert "1 file changed since, and not by this session: a.txt." in person.questions[1]
+    assert files(tmp_path) == {}
+    await asked.command("/redo")
+    assert files(tmp_path) == {"a": "mine\n", "b": "two\n"}
+
+
+@pytest.mark.parametrize("answers", [[""], ["b", ""]])
+async def test_nothing_changes_where_the_person_goes_back_to_nothing(
+    stage: Stage, tmp_path: Path, answers: list[str]
+) -> None:
+    await stage.conversation.send("First")
+    (tmp_path / "a.txt").write_text("mine\n")
+    before = files(tmp_path), stage.conversation.context.effective_history()
+    assert "Nothing was changed." in await stage.with_reader(ScriptedReader(answers)).command("/rewind 1")
+    assert (files(tmp_path), stage.conversation.context.effective_history()) == before
+
+
+async def test_without_a_screen_messages_are_listed_and_chosen_by_number(stage: Stage) -> None:
+    with pytest.raises(UsageError, match="not sent a message"):
+        await stage.command("/rewind")
+    await stage.conversation.send("First")
+    said = await stage.command("/rewind")
+    assert "First" in said
+    assert "/rewind N goes back" in said
+    with pytest.raises(UsageError, match="Files have changed since: 2 deleted") as refused:
+        await stage.command("/rewind 1")
+    assert "/rewind 1 both, chat or files" in refused.value.advice
+    for line in ("/rewind x", "/rewind 1 all", "/rewind 2"):
+        with pytest.raises(UsageError):
+            await stage.command(line)
+
+
+async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_path: Path) -> None:
+    await stage.conversation.send("First")
+    await stage.command("/undo")
+    await stage.conversation.send("Another")
+    rewinds = stage.conversation.rewinds
+    picker = RewindPicker(rewinds)
+    texts = ["".join(text for _, text in picker.listing(80).row(number)) for number in range(3)]
+    assert "Another" in texts[0]
+    assert "↩ the end of what was left: Answer 1." in texts[1]
+    assert "↩ First" in texts[2]
+    end = next(point for point in rewinds.points() if point.rewind)
+    chosen = stage.with_reader(ScriptedReader(["b"], [end]))
+    assert "the end of the branch with “Answer 1.”: 2 restored, 1 deleted" in await chosen.command("/rewind")
+    assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
+    assert next(stage.conversation.context.backwards()).message.text == "Answer 1."
+
+
+async def test_changes_are_shown_by_file(stage: Stage) -> None:
+    assert "changed no file" in await stage.command("/changes")
+    await stage.conversation.send("First")
+    said = await stage.command("/changes")
+    assert "a.txt" in said
+    assert "+one" in said
+    assert "2 files +2 −0." in said
+    only = await stage.command("/changes b.txt")
+    assert "+two" in only
+    assert "+one" not in only
+    with pytest.raises(UsageError, match=r"did not change z\.txt"):
+        await stage.command("/changes z.txt")
+
+
+async def test_a_question_beside_is_answered(tmp_path: Path) -> None:
+    with a_stage(
+        tmp_path, ["Answer.", "It is blue.", Message("assistant", "", (ToolCall("c", "todo", "{}"),))]
+    ) as stage:
+        await stage.conversation.send("First")
+        said = await stage.command("/btw which colour?")
+        assert "It is blue." in said
+        assert "The context is as it was" in said
+        with pytest.raises(UsageError, match="no question"):
+            await stage.command("/btw")
+        with pytest.raises(UsageError, match="gave no answer"):
+            await stage.command("/btw and now?")
+
+
+def shown_last(stage: Stage) -> Any:
+    return stage.conversation.model.requests[-1].messages  # type: ignore[attr-defined]
