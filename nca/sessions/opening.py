@@ -281,7 +281,7 @@ def _check_pages(database: Database) -> None:
     with faults.explained(database.path):
         verdict = database.connection.pragma("quick_check", 1)
     if verdict != "ok":
-        raise faults.damaged(database.path, " ".join(str(verdict).split())[:120])
+        raise faults.damaged(database.path, str(verdict))
 
 
 def _remove(path: Path) -> None:

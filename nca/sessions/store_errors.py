@@ -14,6 +14,7 @@ from nca.errors import StoreDamaged, StoreError
 
 _WRITABLE = "Set NCA_HOME to a directory that can be written."
 _NOTHING_LOST = "Nothing that was stored before is lost."
+_MOST_CHARS = 120
 _DAMAGED_INDEX = "invalid fts5 file format"
 """How the full-text index names damage that SQLite does not call so."""
 
@@ -35,8 +36,9 @@ def explained(path: Path | None, verb: str = "write") -> Iterator[None]:
 
 
 def damaged(path: Path | None, how: str) -> StoreDamaged:
+    """`how` may be SQLite's words, with damaged text of the file in them."""
     return StoreDamaged(
-        f"{_named(path)} is damaged ({how})",
+        f"{_named(path)} is damaged ({_line(how)})",
         advice="Starting a chat sets the file aside, never overwrites it, and saves what can be read.",
     )
 
@@ -76,7 +78,7 @@ def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:
         case apsw.IOError():
             return StoreError(f"cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
         case _:
-            return StoreError(f"{_named(path)} refused the change: {error}", advice=_NOTHING_LOST)
+            return StoreError(f"{_named(path)} refused the change: {_line(str(error))}", advice=_NOTHING_LOST)
 
 
 def _disk_full(path: Path | None) -> StoreError:
@@ -90,6 +92,11 @@ def _disk_full(path: Path | None) -> StoreError:
     except OSError:
         free = str(mount)
     return StoreError(f"disk full: {free}; cannot write {path}", advice=f"Free some space. {_NOTHING_LOST}")
+
+
+def _line(text: str) -> str:
+    """One line that is not too long."""
+    return " ".join(text.split())[:_MOST_CHARS]
 
 
 def _named(path: Path | None) -> str:

@@ -18,6 +18,7 @@ from nca.sessions import store_errors as faults
     [
         (apsw.FullError("full"), StoreError, "disk full: .* bytes free on /.*; cannot write"),
         (apsw.CorruptError("malformed"), StoreDamaged, r"is damaged \(malformed\)"),
+        (apsw.CorruptError("schema (CREATE\n TABLE)"), StoreDamaged, r"is damaged \(schema \(CREATE TABLE\)\)"),
         (apsw.NotADBError("not a db"), StoreDamaged, "is damaged"),
         (apsw.SQLError("invalid fts5 file format (found 0, expected 4 or 5)"), StoreDamaged, "is damaged"),
         (apsw.SQLError("fts5: syntax error"), StoreError, "refused the change"),
