@@ -2,16 +2,16 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-INSTALLED := $(VENV)/.installed
+INSTALLED := $(VENV)/.all
+RUNNABLE := $(VENV)/.run
 WEIGHTS := $(VENV)/nca-weights
 MCP_SERVERS := $(VENV)/mcp-servers
-QUIET := --quiet --disable-pip-version-check --no-input
 # The tests start Python a thousand times; where nothing is kept, each of these compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: loop test lint format fuzz mutants soak endings bench bench-quick install release lock clean
 
-loop: $(INSTALLED)
+loop: $(RUNNABLE)
 	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/nca loop
 
 test: lint
@@ -60,17 +60,21 @@ install:
 release: $(INSTALLED)
 	$(BIN)/python scripts/release.py $(PYTHONS)
 
+COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
+  --no-emit-index-url --no-annotate
+# Everything, and of the same versions what nca runs with.
 lock:
-	uv pip compile pyproject.toml --extra local --group dev --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-emit-index-url --no-annotate --upgrade --output-file requirements.lock
+	$(COMPILE) --extra local --group dev --upgrade --output-file requirements.lock
+	sed -n 's/^\([a-z0-9][^ ]*==[^ ]*\).*/\1/p' requirements.lock > requirements-run.lock.in
+	$(COMPILE) --group build --constraints requirements-run.lock.in --output-file requirements-run.lock
+	rm requirements-run.lock.in
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-# Everything by hash from the lock file, then nca itself without looking anything up.
+# Everything by hash from the lock files. What runs nca is ready first; the checks need more.
+$(RUNNABLE): requirements-run.lock pyproject.toml
+	@$(PYTHON) scripts/set_up.py $(VENV) run
+
 $(INSTALLED): requirements.lock pyproject.toml
-	@echo "Setting up $(VENV) (about 400 MB, once) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install $(QUIET) --require-hashes --requirement requirements.lock
-	@$(BIN)/python -m pip install $(QUIET) --no-deps --no-build-isolation --editable .
-	@touch $(INSTALLED)
+	@$(PYTHON) scripts/set_up.py $(VENV) all

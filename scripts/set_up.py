@@ -1,0 +1,120 @@
+"""Set up the environment of a clone: what nca needs to run, or everything for its checks too.
+
+    python3 scripts/set_up.py VENV run | all
+
+Packages come by hash from the lock files, with uv where there is one, else with pip. `run` takes the embedded model's
+runtime only where no model is configured. One line moves while it works. This runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN_LOCK, LOCK = ROOT / "requirements-run.lock", ROOT / "requirements.lock"
+RUNTIME = "xllamacpp"
+"""The embedded model's runtime, 100 MB."""
+QUIET = ("--disable-pip-version-check", "--no-input")
+FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAME_SECONDS = 0.1
+
+
+class Progress:
+    """One line that moves until the block ends: what is done, and for how long. Without a terminal, a line a minute."""
+
+    def __init__(self, total: int) -> None:
+        self.seen: set[str] = set()
+        self.is_unpacking = False
+        self._total = total
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._draw)
+
+    def __enter__(self) -> Progress:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _draw(self) -> None:
+        started, frame = time.monotonic(), 0
+        moves = sys.stderr.isatty()
+        while not self._is_over.wait(FRAME_SECONDS if moves else 60):
+            seconds = time.monotonic() - started
+            found = f"{min(len(self.seen), self._total)} of {self._total} packages" if self.seen else "preparing"
+            done = f"unpacking {self._total} packages" if self.is_unpacking else found
+            line = f"{FRAMES[frame % len(FRAMES)]} Setting up: {done}, {seconds:.0f} s"
+            print(f"\r{line}\x1b[K" if moves else line, end="" if moves else "\n", file=sys.stderr, flush=True)
+            frame += 1
+        if moves:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    venv, wanted = Path(sys.argv[1]), sys.argv[2]
+    mark = venv / f".{wanted}"
+    locks = [LOCK] if wanted == "all" else [RUN_LOCK]
+    lines = "\n".join(lock.read_text(encoding="utf-8") for lock in locks)
+    if wanted == "run" and not has_model():
+        lines += entry(RUNTIME)
+    total = len(re.findall(r"(?m)^[\w.-]+==", lines))
+    size = "400 MB" if wanted == "all" else "300 MB"
+    print(f"Setting up {venv} ({total} packages, {size}; once) ...", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder, Progress(total) as progress:
+        lock = Path(folder) / "requirements.txt"
+        lock.write_text(lines, encoding="utf-8")
+        uv = shutil.which("uv")
+        python = str(venv / "bin" / "python")
+        if uv:
+            run(progress, uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(venv))
+            install = [uv, "pip", "install", "--python", python]
+        else:
+            run(progress, sys.executable, "-m", "venv", str(venv))
+            # What is imported is compiled then; to compile all of it now takes as long as to unpack it.
+            install = [python, "-m", "pip", "install", "--no-compile", *QUIET]
+        run(progress, *install, "--require-hashes", "--requirement", str(lock))
+        run(progress, *install, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    mark.touch()
+    if wanted == "all":
+        (venv / ".run").touch()
+    return 0
+
+
+def has_model() -> bool:
+    """Whether a provider or a settings file is named, so that the embedded model is hardly wanted."""
+    home = Path(os.environ.get("NCA_HOME") or Path.home() / ".config" / "nca")
+    names = {name for name in os.environ if name.endswith("_API_KEY") or name.startswith("NCA_MODEL")}
+    return bool(names) or "OPENAI_API_BASE" in os.environ or (home / "config.toml").exists()
+
+
+def entry(package: str) -> str:
+    """The lines of one package in the lock file of everything."""
+    found = re.search(rf"(?m)^{package}==(?:.*\\\n)*.*\n?", LOCK.read_text(encoding="utf-8"))
+    return found[0] if found else ""
+
+
+def run(progress: Progress, *command: str) -> None:
+    """Run a command and count the packages that it names. Where it fails, its last lines are the error."""
+    lines: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as process:
+        for line in process.stdout or ():
+            lines.append(line.rstrip())
+            if found := re.match(r"\s*(?:Collecting|\+) ([\w.-]+)", line):
+                progress.seen.add(found[1])
+            progress.is_unpacking |= line.startswith(("Installing collected", "Prepared "))
+    if process.returncode:
+        print("\n".join(["", *lines[-12:], f"{' '.join(command)} failed."]), file=sys.stderr)
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
