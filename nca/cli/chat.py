@@ -141,7 +141,9 @@ async def _opened(
             read_only=read_only,
             person=reader,
         )
-        for line in _first_lines(conversation, choice, is_first=is_first, is_earlier=earlier is not None):
+        first_line, *lines = _first_lines(conversation, choice, is_first=is_first, is_earlier=earlier is not None)
+        output.title(first_line)
+        for line in lines:
             output.notice(line)
         gate.open()
         models = (choice.model, *choice.alternatives)

@@ -208,7 +208,7 @@ class ChatApp:
         if is_given:
             self.put_in_prompt(line)
         if held > (0 if is_given or self.reader.is_typing else 1):
-            self.output.notice("What you queued is not sent: it stands in the next prompts, a line or command each.")
+            self.output.notice("What you queued was not sent; the next prompts bring it back, one after the other.")
         return is_given
 
     def _leave_with(self, exit_code: int) -> None:
@@ -228,7 +228,7 @@ class ChatApp:
         elif command is not None:
             await self._do("", command.run(self, argument.strip()))
         else:
-            self.output.error(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice_for(name))
+            await self._do("", _refused(name))
 
     async def _prompt(self, name: str) -> PromptCommand | None:
         """The skill or custom command with this name, as it is on disk now."""
@@ -284,3 +284,7 @@ class ChatApp:
         with self.reader.while_working():
             async with self.output.at_work(label):
                 return await self.interrupts.run(work)
+
+
+async def _refused(name: str) -> None:
+    raise UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))

@@ -40,7 +40,7 @@ def test_a_chat_from_banner_to_exit(start: Callable[..., Tty]) -> None:
 
 
 def test_notices_a_compaction_and_the_gauge(start: Callable[..., Tty]) -> None:
-    tty = start(*[{"text": FILLER, "times": 5}] * 3, "A summary.", "A summary.", "Fine.", window_tokens=8_000)
+    tty = start(*[{"text": FILLER, "times": 5}] * 3, "A summary.", "A summary.", "Fine.", window_tokens=10_000)
     for _ in range(3):
         tty.line("go on")
         tty.settle()
@@ -128,7 +128,7 @@ def test_what_is_queued_behind_a_turn_that_brings_nothing_waits_for_its_own_ente
     tty.line("PAUSE first")
     tty.sees("Thinking")
     tty.send("second\r/tools\r")
-    tty.sees("What you queued is not sent")
+    tty.sees("What you queued was not sent")
     tty.settle()
     assert "› PAUSE first" in tty.shown()
     tty.send("\r")

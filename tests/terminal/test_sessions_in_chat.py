@@ -72,7 +72,7 @@ def test_one_chat_with_three_sessions(start: Callable[..., Tty], tmp_path: Path)
     tty.sees("You are in that session already.")
     tty.settle()
     tty.line("/resume nonesuch")
-    tty.sees("there is no session 'nonesuch'\n/sessions shows them.")
+    tty.sees("There is no session 'nonesuch'.\n/sessions shows them.")
     tty.settle()
     tty.send(CTRL_D)
     assert tty.ends() == 0
@@ -162,7 +162,7 @@ def test_a_session_that_is_held_is_read_or_copied(start: Callable[..., Tty], tmp
     with other_process(tmp_path / "store.db", name) as other:
         tty = start("Copied.")
         tty.line("/resume question")
-        tty.sees("there is no session 'question'")
+        tty.sees("There is no session 'question'.")
         tty.settle()
         tty.line(f"/resume {name}")
         tty.sees(f"already open in process {other.pid}")

@@ -11,7 +11,7 @@ from nca.errors import UsageError
 from nca.messages import Message, ToolCall, Usage
 from nca.models.client import Reply
 from tests.terminal.stage import a_stage
-from tests.terminal.test_commands import LONG, SUMMARY
+from tests.terminal.test_commands import LONG, SUMMARY, a_long_chat, replies
 from tests.terminal.test_help import columns
 
 
@@ -39,12 +39,12 @@ async def test_a_tool_can_be_switched_off_for_a_chat(tmp_path: Path) -> None:
 
 async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a line\n" * 100)
-    replies = [
+    calls = [
         call("1", "read_file", path="a.txt"),
         call("2", "read_file", path="gone"),
         call("3", "shell", command="x"),
     ]
-    with a_stage(tmp_path, [*replies, "Done."], window_tokens=60_000) as stage:
+    with a_stage(tmp_path, [*calls, "Done."], window_tokens=60_000) as stage:
         await stage.conversation.send("Go.")
         text = await stage.command("/tools")
         rows = {line.split()[0]: line.split() for line in text.splitlines() if "," in line}
@@ -66,12 +66,22 @@ async def test_tools_tell_what_they_may_do_weigh_and_did(tmp_path: Path) -> None
             await stage.command("/tools nothing")
 
 
-async def test_a_narrow_window_has_the_names(tmp_path: Path) -> None:
-    with columns(40), a_stage(tmp_path) as stage:
+@pytest.mark.parametrize("width", [30, 40, 80])
+async def test_in_a_narrow_window_the_names_and_numbers_stay(tmp_path: Path, width: int) -> None:
+    with columns(width), a_stage(tmp_path, [*replies(6), SUMMARY], window_tokens=40_000) as stage:
+        await a_long_chat(stage)
+        await stage.command("/compact")
         text = await stage.command("/tools")
         for tool in stage.conversation.toolbox.definitions():
             assert f"\n{tool['function']['name']} " in f"\n{text}"
         assert "write, asks" in text
+        assert stage.conversation.session.info.id in await stage.command("/sessions list")
+        (record,) = stage.conversation.context.history()
+        assert f"{record.tokens_before:,} → {record.tokens_after:,}" in await stage.command("/context history")
+        pins = (await stage.command("/context pin")).splitlines()
+        assert [int(row.split()[0]) for row in pins[1:13]] == [*range(1, 13)]
+        (answers,) = [row for row in (await stage.command("/cost")).splitlines() if row.startswith("answers")]
+        assert f"{stage.conversation.spending.by_purpose()[0].usage.prompt_tokens:,}" in answers
 
 
 async def test_in_a_small_window_some_are_not_told(tmp_path: Path) -> None:

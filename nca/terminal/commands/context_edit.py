@@ -12,7 +12,7 @@ from nca.messages import Message
 from nca.terminal.commands.command import App
 from nca.terminal.render.humanize import counted, percent
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.tables import new_table
+from nca.terminal.render.tables import fitting_table
 
 OFFERED = 5
 """The largest messages that `/context collapse` suggests."""
@@ -114,18 +114,17 @@ def _show_pins(app: App) -> None:
     conversation = app.conversation
     pins = conversation.context.pins()
     newest = list(islice(conversation.context.backwards(), LISTED))[::-1]
-    table = new_table(has_header=True)
-    table.add_column("number", justify="right", no_wrap=True)
-    table.add_column("who", no_wrap=True)
-    table.add_column("what", overflow="ellipsis", no_wrap=True)
     pinned = {one.seq for one in pins}
-    for one in pins:
-        if not newest or one.seq < newest[0].seq:
-            table.add_row(f"● {one.seq}", *_described(one.message))
-    for entry in newest:
-        table.add_row(f"● {entry.seq}" if entry.seq in pinned else str(entry.seq), *_described(entry.message))
-    if table.row_count:
-        app.output.show(table)
+    earlier = [one for one in pins if not newest or one.seq < newest[0].seq]
+    listed = [(one.seq, *_described(one.message)) for one in earlier]
+    listed += [(entry.seq, *_described(entry.message)) for entry in newest]
+    if listed:
+        columns = {
+            "number": [Text(f"● {seq}" if seq in pinned else str(seq)) for seq, _, _ in listed],
+            "who": [who for _, who, _ in listed],
+            "what": [what for _, _, what in listed],
+        }
+        app.output.show(fitting_table(columns, numbers=("number",), gives_way="what"))
     app.output.show(f"{_pins_line(app)} /context pin NUMBER protects a message; /context unpin NUMBER unpins it.")
 
 

@@ -14,7 +14,7 @@ from nca.terminal.commands.command import App
 from nca.terminal.panels.context import BY_HAND
 from nca.terminal.render.humanize import duration, local_time
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.tables import new_table
+from nca.terminal.render.tables import fitting_table
 
 if TYPE_CHECKING:
     from nca.sessions.views import CompactionRecord
@@ -26,15 +26,13 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show("No compactions yet.")
         return
     turns = app.conversation.context.stats(with_details=False).turns
-    table = new_table(has_header=True)
-    for title in ("when", "cause", "stages"):
-        table.add_column(title, overflow="fold")
-    table.add_column("tokens", justify="right", no_wrap=True)
-    for title in ("kept", "took"):
-        table.add_column(title, overflow="fold")
-    for record in records:
-        table.add_row(*_row(record), style="dim" if record.undone else None)
-    app.output.show(table)
+    heads = ("when", "cause", "stages", "tokens", "kept", "took")
+    columns = dict(zip(heads, map(list, zip(*map(_row, records), strict=True)), strict=True))
+    styles = ["dim" if record.undone else "" for record in records]
+    drops = ("took", "stages", "cause", "kept")
+    app.output.show(
+        fitting_table(columns, numbers=("tokens",), gives_way="kept", drops=drops, wraps=True, styles=styles)
+    )
     done = [record for record in records if not set(record.stages) & BY_HAND]
     if done:
         every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"

@@ -10,7 +10,7 @@ from nca.models.costs import money
 from nca.terminal.commands.command import App, Command
 from nca.terminal.render.humanize import percent
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.tables import new_table
+from nca.terminal.render.tables import fitting_table
 
 if TYPE_CHECKING:
     from nca.agent.spending import Spent
@@ -41,21 +41,16 @@ class CostCommand(Command):
 
 
 def _show_groups(app: App, models: list[Spent], purposes: list[Spent]) -> None:
-    table = new_table(has_header=True)
-    table.add_column("")
-    for title in ("requests", "in", "cached", "out", "cost"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for one in (*models, *(purposes if len(purposes) > 1 else ())):
-        cost = money(one.usage.cost) if one.usage.cost is not None else "?"
-        table.add_row(
-            Text(one_line(one.name, 60), "accent", no_wrap=True, overflow="ellipsis"),
-            f"{one.requests:,}",
-            f"{one.usage.prompt_tokens:,}",
-            _cached(one.usage) if one.usage.cache_read_tokens else "",
-            f"{one.usage.completion_tokens:,}",
-            cost,
-        )
-    app.output.show(table)
+    spent = (*models, *(purposes if len(purposes) > 1 else ()))
+    columns = {
+        "": [Text(one_line(one.name, 60), "accent") for one in spent],
+        "requests": [Text(f"{one.requests:,}") for one in spent],
+        "in": [Text(f"{one.usage.prompt_tokens:,}") for one in spent],
+        "cached": [Text(_cached(one.usage) if one.usage.cache_read_tokens else "") for one in spent],
+        "out": [Text(f"{one.usage.completion_tokens:,}") for one in spent],
+        "cost": [Text(money(one.usage.cost) if one.usage.cost is not None else "?") for one in spent],
+    }
+    app.output.show(fitting_table(columns, numbers=[*columns][1:], gives_way="", drops=("cached", "requests", "out")))
     if len(purposes) > 1:
         app.output.show(Text("Besides answers: summaries and tasks.", style="quiet"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,16 +13,13 @@ from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
 from nca.terminal.render.humanize import short_tokens
 from nca.terminal.render.sanitize import one_line, to_terminal
-from nca.terminal.render.tables import new_table
+from nca.terminal.render.tables import fitting_table
 from nca.tools.mcp.tool import tool_name
 from nca.tools.permissions import decide
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-GAP = 2
-"""Cells between two columns of the table."""
-_NUMBERS = {"tokens", "calls", "failed", "results"}
 _DECISIONS = {"allow": "runs", "ask": "asks", "deny": "denied"}
 MOST_OF_A_SERVER = 6
 """A server with more tools than this is one row; its name lists them."""
@@ -120,7 +116,7 @@ def _show_all(app: App, counts: Sequence[ToolCount]) -> None:
 def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     """Calls and results are of the whole session. In a narrow window the last columns give way to the names."""
     columns = {
-        "tool": [Text(one_line(one.name), "accent", overflow="ellipsis") for one in counts],
+        "tool": [Text(one_line(one.name), "accent") for one in counts],
         "needs": [Text(f"{one.permission}, {_decision(app, one)}") for one in counts],
         "tokens": [_weight(app, one) for one in counts],
         "calls": [Text(f"{one.calls:,}" if one.calls else "") for one in counts],
@@ -129,15 +125,8 @@ def _table(app: App, counts: Sequence[ToolCount]) -> Table:
     }
     if any(one.source != BUILT_IN for one in counts):
         columns["from"] = [Text(one_line(one.source, 30), "quiet") for one in counts]
-    widths = {title: max(len(title), *(cell.cell_len for cell in cells)) for title, cells in columns.items()}
-    while len(columns) > 1 and sum(widths[title] + GAP for title in columns) > shutil.get_terminal_size().columns:
-        columns.popitem()
-    table = new_table(has_header=True, gap=GAP)
-    for title in columns:
-        table.add_column(title, justify="right" if title in _NUMBERS else "left", no_wrap=True)
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    return table
+    numbers = ("tokens", "calls", "failed", "results")
+    return fitting_table(columns, numbers=numbers, gives_way="tool", drops=[*columns][:0:-1])
 
 
 def _weight(app: App, one: ToolCount) -> Text:

@@ -1,12 +1,13 @@
-"""Draw the text in the prompt: pastes as labels, tabs as blanks, and nothing that reorders or hides text."""
+"""Draw the text in the prompt: pastes as labels, tabs as blanks, rows of whole words, nothing that hides text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 
-from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.utils import explode_text_fragments
+from prompt_toolkit.utils import get_cwidth
 
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.render.sanitize import to_terminal
@@ -19,28 +20,30 @@ _UNSEEN = "\ufffd"
 class ShownText(Processor):
     """Draws one line, each folded paste as its label.
 
-    The text itself stays as it is: what is sent is what was typed or pasted.
+    The text itself stays as it is: what is sent is what was typed or pasted. `indent` tells how many cells of each row
+    are before the text.
     """
 
-    def __init__(self, pastes: FoldedPastes) -> None:
+    def __init__(self, pastes: FoldedPastes, indent: Callable[[], int]) -> None:
         self._pastes = pastes
+        self._indent = indent
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         fragments = explode_text_fragments(transformation_input.fragments)
-        shown: StyleAndTextTuples = []
+        shown: list[tuple[str, str]] = []
         position = 0
-        widths: list[int] = []
         for style, character, *_ in fragments:
             text, extra_style = self._shown(character, position)
             shown.append((style + extra_style, text))
-            widths.append(len(text))
             position += len(text)
+        shown = in_rows(shown, transformation_input.width - self._indent())
+        widths = [len(text) for _, text in shown]
         if all(width == 1 for width in widths):
-            return Transformation(shown)
+            return Transformation([*shown])
         # The cursor may be one cell after the end of the line.
         starts = list(accumulate([*widths, 1], initial=0))
         return Transformation(
-            shown,
+            [*shown],
             source_to_display=lambda source: starts[min(source, len(starts) - 1)],
             display_to_source=lambda display: max(index for index, start in enumerate(starts) if start <= display),
         )
@@ -55,3 +58,31 @@ class ShownText(Processor):
             # prompt_toolkit draws control characters as ^C by itself.
             return character, ""
         return (character if to_terminal(character) == character else _UNSEEN), ""
+
+
+def in_rows(pieces: list[tuple[str, str]], cells: int) -> list[tuple[str, str]]:
+    """Pieces, of a style and a text each, with blanks that push a word into the next row where it does not fit.
+
+    A row has this many cells. A blank that would begin a row is not drawn; a word longer than a row is cut.
+    """
+    rows = list(pieces)
+    column = 0
+    start = 0
+    while start < len(rows):
+        text = rows[start][1]
+        end = start + 1
+        if not text.isspace():
+            while end < len(rows) and not rows[end][1].isspace():
+                end += 1
+        width = sum(get_cwidth(text) for _, text in rows[start:end])
+        if text.isspace() and column >= cells:
+            rows[start], width, column = (rows[start][0], ""), 0, 0
+        elif column and width <= cells < column + width:
+            style, blank = rows[start - 1]
+            rows[start - 1] = (style, blank + " " * (cells - column))
+            column = 0
+        column += width
+        if column > cells > 0:
+            column = (column - 1) % cells + 1
+        start = end
+    return rows

@@ -19,6 +19,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching, to_filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import fragment_list_width
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
@@ -246,7 +247,7 @@ class Prompt:
             complete_while_typing=Condition(lambda: may_complete(get_app().current_buffer.document.text_before_cursor)),
             reserve_space_for_menu=_MENU_ROWS,
             auto_suggest=HistorySuggestion(self._pastes),
-            input_processors=[ShownText(self._pastes)],
+            input_processors=[ShownText(self._pastes, lambda: fragment_list_width(self._message()))],
             history=self._history,
             bottom_toolbar=self._toolbar,
             key_bindings=prompt_keys(self),

@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
 from nca.events import ApprovalAsked
-from nca.terminal.render.diffs import coloured, end_marked, marked
+from nca.terminal.render.diffs import coloured, diff_rows, end_marked, marked
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
@@ -37,7 +37,7 @@ class ApprovalPanel:
             lines = marked(text).split("\n") if text else []
             shown: Iterable[Text] = (Text(line, style="accent") for line in lines)
         else:
-            lines = marked(asked.diff, is_diff=True).split("\n")
+            lines = diff_rows(asked.diff)
             shown = coloured(lines)
         self._pieces = (piece for line in shown for piece in _pieces(line))
         self.lines_left = sum(max(1, -(-len(line) // PIECE_CHARS)) for line in lines)

@@ -74,6 +74,7 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
         [("", short_model), whole, unusual, auto, activity],
         [whole, unusual, auto, activity],
         [whole, unusual, auto],
+        *([[meter, auto]] if auto[1] else []),
         [whole],
         [meter],
         [(style, share)],

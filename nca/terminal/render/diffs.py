@@ -20,8 +20,17 @@ _END_OF_DIFF_LINE = re.compile(r"(?m)(?<=.)[ \r]$")
 
 def diff_lines(diff: str, most: int, more: str = "not shown") -> list[Text]:
     """The first `most` lines, indented and cut, and a line about the rest; `more` says why it is not shown."""
-    lines = marked(diff, is_diff=True).split("\n")
+    lines = diff_rows(diff)
     return [*map(_cut, coloured(lines[:most])), *left_out(len(lines) - most, more)]
+
+
+def diff_rows(diff: str) -> list[str]:
+    """The lines of a diff below a path that is on the screen already: of the two titles, what the path does not say."""
+    lines = marked(diff, is_diff=True).split("\n")
+    if not (lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ ")):
+        return lines
+    titles = {"--- /dev/null": "new file", "+++ /dev/null": "deleted"}
+    return [*(titles[line] for line in lines[:2] if line in titles), *lines[2:]]
 
 
 def left_out(count: int, more: str = "not shown") -> list[Text]:
@@ -49,8 +58,7 @@ def end_marked(row: str) -> str:
 
 def coloured(lines: Sequence[str]) -> Iterator[Text]:
     """The lines in colour. Removed lines that are followed by as many added ones are compared with them."""
-    start = _title_lines(lines)
-    yield from (Text(line, style="quiet") for line in lines[:start])
+    start = 0
     while start < len(lines):
         gone = _run(lines, start, "-")
         come = _run(lines, start + gone, "+")
@@ -62,11 +70,6 @@ def coloured(lines: Sequence[str]) -> Iterator[Text]:
             come = come or (0 if gone else 1)
             yield from (Text(line, style=_STYLES.get(line[:1], "quiet")) for line in lines[start : start + gone + come])
         start += gone + come
-
-
-def _title_lines(lines: Sequence[str]) -> int:
-    """How many lines before the first hunk name the files."""
-    return len(list(takewhile(lambda line: line.startswith(("--- ", "+++ ")), lines[:2])))
 
 
 def _run(lines: Sequence[str], start: int, mark: str) -> int:

@@ -141,6 +141,9 @@ class Draw:
         self._begin("shown")
         self.screen.print(answer)
 
+    def title(self, text: str) -> None:
+        self._line(text, "bold")
+
     def notice(self, text: str) -> None:
         self._line(text, "quiet")
 

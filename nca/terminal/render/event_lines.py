@@ -104,11 +104,15 @@ def retry_line(event: RetryScheduled) -> str:
 
 
 def error_line(error: NcaError) -> tuple[str, str]:
-    """An error's message and advice, each on one line, with the chat's own commands."""
-    advice = error.advice
+    """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
+    message, advice = error.message, error.advice
+    if message.split(" ", 1)[0].isalpha() and not message.startswith("nca "):
+        message = message[0].upper() + message[1:]
+    if not message.endswith((".", "!", "?", ":")):
+        message += "."
     for shell, chat in IN_CHAT.items():
         advice = advice.replace(shell, chat)
-    return one_line(error.message, ERROR_CHARS), one_line(advice, ERROR_CHARS)
+    return one_line(message, ERROR_CHARS), one_line(advice, ERROR_CHARS)
 
 
 def _change(event: ContextCompaction) -> str:

@@ -34,6 +34,9 @@ class Output(Protocol):
     def show(self, answer: RenderableType | str) -> None:
         """Show the answer to a command."""
 
+    def title(self, text: str) -> None:
+        """Show the line that begins the chat, in bold."""
+
     def notice(self, text: str) -> None:
         """Show information, in grey."""
 

@@ -44,18 +44,16 @@ def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
     """Sessions as a table, for output where nobody can pick one with the keys. `current` is marked "(this)"."""
     from rich.text import Text
 
-    from nca.terminal.render.tables import new_table
+    from nca.terminal.render.tables import fitting_table
 
-    table = new_table(has_header=True)
-    table.add_column("id", no_wrap=True)
-    table.add_column("last used", no_wrap=True)
-    table.add_column("messages", justify="right")
-    table.add_column("title", overflow="ellipsis", no_wrap=True, ratio=1)
-    for info in infos:
-        about = Text(("(this) " if info.id == current else "") + title(info))
-        row = Text(short_id(info.id), style="accent"), local_time(info.updated_at), f"{info.messages:,}", about
-        table.add_row(*row)
-    return table
+    listed = list(infos)
+    columns = {
+        "id": [Text(short_id(info.id), style="accent") for info in listed],
+        "last used": [Text(local_time(info.updated_at)) for info in listed],
+        "messages": [Text(f"{info.messages:,}") for info in listed],
+        "title": [Text(("(this) " if info.id == current else "") + title(info)) for info in listed],
+    }
+    return fitting_table(columns, numbers=("messages",), gives_way="title", drops=("messages", "last used"))
 
 
 def resumed_lines(conversation: Conversation) -> list[str]:

@@ -60,7 +60,7 @@ def test_a_prompt_with_thousands_of_pastes_folds_no_more() -> None:
 def drawn(text: str, pastes: FoldedPastes) -> Transformation:
     control = BufferControl(Buffer(document=Document(text)))
     given = TransformationInput(control, Document(text), 0, lambda index: index, [("", text)], 80, 24)
-    return ShownText(pastes).apply_transformation(given)
+    return ShownText(pastes, lambda: 2).apply_transformation(given)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from nca.tools.files.workspace import Workspace
 from nca.visible import WRITTEN_OUT, unambiguous
 from tests.terminal.payloads import PAYLOADS, SURROGATES, forbidden
 
-TITLE = 1 + 3
-"""Rows before the first line of a new file: what the tool wants, and the title of the diff."""
+TITLE = 1 + 2
+"""Rows before the first line of a new file: what the tool wants, that it is new, and the place in it."""
 
 
 def asked(

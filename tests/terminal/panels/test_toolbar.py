@@ -96,4 +96,4 @@ async def test_servers_that_start_stand_in_the_toolbar(tmp_path: Path) -> None:
         assert status_of(conversation).activity == "starting docs"
         assert status_of(conversation).permission == "ask"
         conversation.set("context.auto", "off")
-        assert "auto-compaction off" in text(status_of(conversation), 60)
+        assert "auto-compaction off" in text(status_of(conversation), 40)

@@ -17,22 +17,21 @@ def styles(diff: str) -> list[str]:
     return [str(line.style) for line in diff_lines(diff, 100)]
 
 
-def test_the_names_are_no_change_and_each_kind_has_its_colour() -> None:
-    assert styles(TITLE + " same\n-gone\n+come\n+more") == [
-        *("quiet", "quiet", "accent", "quiet"),
-        *("removed", "added", "added"),
-    ]
+def test_the_names_are_on_the_screen_already_and_each_kind_has_its_colour() -> None:
+    assert styles(TITLE + " same\n-gone\n+come\n+more") == ["accent", "quiet", "removed", "added", "added"]
+    for before, after, said in (("/dev/null", "b/x", "new file"), ("a/x", "/dev/null", "deleted")):
+        assert diff_lines(f"--- {before}\n+++ {after}\n@@ -0,0 +1 @@\n+x", 9)[0].plain == f"  {said}"
     assert styles("@@ -1 +1 @@\n--- sql comment\n+++ x") == ["accent", "removed", "added"]
 
 
 def test_what_differs_within_a_line_is_bold() -> None:
     lines = diff_lines(TITLE + "-value = call(1, two)\n-b = 2\n+value = call(1, three)\n+b = 3", 100)
-    assert [bold(line) for line in lines[3:]] == [["wo"], ["2"], ["hree"], ["3"]]
+    assert [bold(line) for line in lines[1:]] == [["wo"], ["2"], ["hree"], ["3"]]
 
 
 def test_lines_that_share_little_or_do_not_pair_are_not_compared() -> None:
-    assert [bold(line) for line in diff_lines(TITLE + "-alpha beta\n+zulu", 100)[3:]] == [[], []]
-    assert [bold(line) for line in diff_lines(TITLE + "-a = 1\n-a = 2\n+a = 3", 100)[3:]] == [[], [], []]
+    assert [bold(line) for line in diff_lines(TITLE + "-alpha beta\n+zulu", 100)[1:]] == [[], []]
+    assert [bold(line) for line in diff_lines(TITLE + "-a = 1\n-a = 2\n+a = 3", 100)[1:]] == [[], [], []]
 
 
 def test_a_line_of_any_length_is_bounded_and_nothing_hostile_passes() -> None:

@@ -185,8 +185,6 @@ def test_what_a_task_does_on_its_way_leaves_no_lines_but_its_changes() -> None:
     )
     assert lines == [
         "• task: edit x.py → task: +1 −1",
-        "  --- a/x.py",
-        "  +++ b/x.py",
         "  @@ -1,2 +1,2 @@",
         "  -one = 1",
         "  +one = 2",
@@ -212,7 +210,7 @@ def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,99 @@\n" + "\n".join(f"+line {number}" for number in range(99))
     lines = Seen(rows=60).lines(ToolFinished("1", "write_file", is_error=False, summary="", seconds=0.1, diff=diff))
     assert len(lines) == 1 + DIFF_LINES + 1
-    assert lines[-1] == f"  … and {99 + 3 - DIFF_LINES} more lines (/show has all of it)"
+    assert lines[-1] == f"  … and {99 + 1 - DIFF_LINES} more lines (/show has all of it)"
 
 
 def test_a_change_that_was_shown_before_is_not_shown_again() -> None:
