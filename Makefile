@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: loop test lint format fuzz mutants soak endings bench bench-quick install release lock clean
 
 loop: $(RUNNABLE)
-	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/nca loop
+	@NCA_EMBEDDED="$${NCA_EMBEDDED:-recommended}" $(BIN)/python -IS scripts/foreground.py $(BIN)/nca loop
 
 test: lint
 	@$(BIN)/python scripts/test_weights.py $(WEIGHTS)

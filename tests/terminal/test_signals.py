@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.terminal.tty import ROOT
+from tests.terminal.tty import ROOT, Tty
 
 WAIT_SECONDS = 30.0
 BUSY = """
@@ -103,3 +107,22 @@ def test_a_terminal_that_takes_nothing_keeps_no_program_alive() -> None:
         assert process.wait(WAIT_SECONDS) == 143
     os.close(master)
     os.close(slave)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_under_make_ctrl_c_is_the_chat_s_alone(tmp_path: Path) -> None:
+    (tmp_path / "python").symlink_to(sys.executable)
+    program = shlex.join([sys.executable, "-m", "tests.terminal.chat_program", json.dumps({"replies": []})])
+    (tmp_path / "nca").write_text(f"#!/bin/sh\nexec {program}\n")
+    (tmp_path / "nca").chmod(0o755)
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "-o", ".venv/.run", "loop", f"BIN={tmp_path}"]
+    with Tty(command) as tty:
+        tty.sees("›")
+        tty.line("SLOW question")
+        tty.sees("The first piece.")
+        tty.send("\x03")
+        tty.sees("Interrupted.")
+        tty.settle()
+        tty.send("\x04")
+        assert tty.ends() == 0
+        assert "make" not in tty.text()
