@@ -78,7 +78,7 @@ def test_what_would_act_is_not_in_force(done: dict[tuple[str, str], Done], name:
     assert settings["servers"] == 0
     assert settings["permission"] == "ask"
     assert settings["rules"] == [0, 0]
-    assert settings["session"] == [50, 30, 0]
+    assert settings["session"] == [0, 0, 0]
     assert "evil" not in settings["stages"]
 
 
