@@ -7,7 +7,7 @@
 | ours, of a newer schema                       | StoreTooNew                            | StoreTooNew    |
 | a directory; another program's database       | StoreError                             | StoreError     |
 | garbage, cut short, damaged pages             | set aside; the readable part is kept   | StoreDamaged   |
-| a log with commits behind damage              | set aside; these are kept too          | as SQLite reads it |
+| a log with commits behind damage              | set aside; these are kept too          | StoreDamaged   |
 | unreadable, unwritable, a full disk           | StoreError "cannot write …"            | StoreError     |
 """
 
@@ -84,7 +84,7 @@ def open_in_memory(kind: Kind = SESSIONS) -> Opened:
 
 
 def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
-    """Open without writing or locking. Raises StoreDamaged, StoreTooNew, StoreError."""
+    """Open without writing. Raises StoreDamaged, StoreTooNew, StoreError."""
     _refuse_non_files(path)
     if _is_blank(path):
         return open_in_memory(kind)
@@ -94,6 +94,8 @@ def open_for_reading(path: Path, kind: Kind = SESSIONS) -> Opened:
     database = Database(connection, path, is_read_only=True, is_immutable=is_immutable)
     try:
         version = _check(database, kind)
+        if size_of(log_of(path)) > 0 and not _is_in_use(path):
+            _check_log(database, path)
         if version == len(kind.migrations):
             return Opened(database, None, ())
         with faults.explained(path):
@@ -118,7 +120,7 @@ def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
     opening = FileLock.wait(locks / f"{path.name}.opening", _OPENING_SECONDS)
     lock = None
     try:
-        use = locks / f"{path.name}.use"
+        use = _use_of(path)
         alone = FileLock.acquire(use)
         lock = alone or FileLock.acquire(use, is_shared=True)
         opened = _open_or_set_aside(path, kind, is_alone=alone is not None)
@@ -131,6 +133,20 @@ def open_for_writing(path: Path, kind: Kind = SESSIONS) -> Opened:
         raise
     finally:
         opening.release()
+
+
+def _use_of(path: Path) -> Path:
+    """The lock of all processes that may write."""
+    return path.parent / "locks" / f"{path.name}.use"
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether a process may write now; True if nobody can tell."""
+    with suppress(StoreError):
+        if lock := FileLock.acquire(_use_of(path)):
+            lock.release()
+            return False
+    return True
 
 
 def _open_or_set_aside(path: Path, kind: Kind, *, is_alone: bool) -> tuple[Database, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from nca.errors import StoreDamaged
 from nca.sessions import Store
 from nca.sessions.database import log_of
 from nca.sessions.frames import read_frames
@@ -63,6 +64,8 @@ def test_one_wrong_byte_costs_no_message(killed: Path, tmp_path: Path, which: in
     with Store.open(sound) as store:
         assert store.notes == ()
         wanted = texts(store)
+    with pytest.raises(StoreDamaged, match="its write-ahead log has a wrong byte"):
+        Store.open(damaged, read_only=True)
     with Store.open(damaged) as store:
         assert "its write-ahead log has a wrong byte" in store.notes[0]
         found = texts(store)
