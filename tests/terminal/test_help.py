@@ -11,8 +11,9 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
+from nca.terminal.commands.help import NAME_CELLS
 from nca.terminal.commands.help_topics import EXAMPLES, SHORT
-from nca.terminal.commands.registry import all_commands, find_command
+from nca.terminal.commands.registry import GROUPS, NAMES, all_commands, find_command
 from tests.terminal.stage import a_stage
 
 
@@ -33,7 +34,9 @@ async def test_the_first_screen_fits_and_names_what_a_new_person_should_find(tmp
     with columns(80), a_stage(tmp_path) as stage:
         text = await stage.command("/help")
         lines = text.rstrip("\n").splitlines()
-        assert len(lines) <= 20
+        # With the prompt and the toolbar it fills a screen of 24 rows.
+        assert len(lines) <= 22
+        assert max(map(len, lines)) <= 80
         for command in all_commands():
             assert f"/{command.name} " in text
         for words in (
@@ -43,6 +46,22 @@ async def test_the_first_screen_fits_and_names_what_a_new_person_should_find(tmp
         ):
             assert words in text, words
         assert "…" not in text
+
+
+async def test_each_command_stands_under_a_heading_of_one_grid(tmp_path: Path) -> None:
+    assert [name for names in GROUPS.values() for name in names] == [command.name for command in all_commands()]
+    for width, across in ((40, 1), (80, 2)):
+        with columns(width), a_stage(tmp_path) as stage:
+            lines = (await stage.command("/help")).splitlines()
+        places = {line.index(title) for title in (*GROUPS, "Typing") for line in lines if title in line}
+        assert len(places) == across
+        for name in NAMES:
+            (row,) = [line for line in lines if f"/{name} " in line and "/help COMMAND" not in line]
+            # What it does stands in the second column of its part of the grid.
+            place = row.index(f"/{name} ")
+            assert place in places
+            assert row[place + NAME_CELLS - 1] == " "
+            assert row[place + NAME_CELLS] != " "
 
 
 async def test_a_narrow_window_has_one_command_a_row(tmp_path: Path) -> None:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
+from rich.table import Column
 from rich.text import Text
 
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with, nearest
-from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOGETHER, TOPICS, TYPING
-from nca.terminal.commands.registry import advice_for, all_commands
+from nca.terminal.commands.help_topics import EXAMPLES, IDEAS, KEYS, SHORT, TOPICS, TYPING
+from nca.terminal.commands.registry import GROUPS, advice_for, all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-TWO_COLUMNS_FROM = 72
-"""Columns of a window from which on two commands have room side by side."""
+COLUMN_CELLS, NAME_CELLS, MOST_COLUMNS = 40, 13, 3
+"""Cells of a column of the grid, and those of a name in it; and how many columns there are at most."""
+_AROUND_ROWS = 6
+"""Rows of the screen for the last line, the prompt, the toolbar and what was typed."""
+_Groups = Sequence[tuple[str, Sequence[Text]]]
+"""Headings, and the lines below each."""
 _FIRST_CLAUSE = re.compile(r"[^;:,.(]+")
 
 
@@ -34,7 +40,7 @@ class HelpCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         match argument.lstrip("/").lower():
             case "":
-                app.output.show(self._overview(shutil.get_terminal_size().columns))
+                app.output.show(self._overview(*shutil.get_terminal_size()))
             case "keys":
                 app.output.show(_rows(KEYS))
             case "ideas":
@@ -46,23 +52,19 @@ class HelpCommand(Command):
         known = [(other.name, other.about) for other in all_commands() if other is not self] + list(TOPICS.items())
         return beginning_with(argument, known)
 
-    def _overview(self, width: int) -> Group:
-        """Groups of commands, then typing; 20 rows in a window of 80 columns."""
+    def _overview(self, width: int, rows: int) -> Group:
+        """Groups of commands, and typing, in columns of the same grid; 22 rows in a window of 80 columns."""
+        known = {command.name: command for command in all_commands()}
+        groups = [(title, [line for name in names for line in _lines(known[name])]) for title, names in GROUPS.items()]
+        groups.append(("Typing", [_line(*row) for row in TYPING]))
+        across = max(1, min(MOST_COLUMNS, width // COLUMN_CELLS))
+        columns = _split(groups, across)
+        is_roomy = max(map(_height, columns)) + len(columns[0]) <= rows - _AROUND_ROWS
+        table = new_table(*[Column(ratio=1, no_wrap=True, overflow="ellipsis") for _ in columns], gap=1)
+        table.width = width
+        table.add_row(*(_column(column, is_roomy=is_roomy) for column in columns))
         more = "/help COMMAND has examples · /help keys · /help ideas: log, undo, gauge"
-        return Group(self._commands(width), _rows(TYPING), Text(more, style="quiet"))
-
-    def _commands(self, width: int) -> Table:
-        """Two commands side by side where there is room."""
-        across = 2 if width >= TWO_COLUMNS_FROM else 1
-        cells = list(_cells(all_commands(), TOGETHER if across == 2 else {}))
-        table = new_table(gap=1)
-        for _ in range(across):
-            table.add_column(no_wrap=True)
-            table.add_column()
-        height = -(-len(cells) // across)
-        for row in range(height):
-            table.add_row(*(part for place in range(row, len(cells), height) for part in cells[place]))
-        return table
+        return Group(table, *([Text()] if is_roomy else []), Text(more, style="quiet"))
 
     def _one(self, name: str) -> Group:
         for other in all_commands():
@@ -73,15 +75,33 @@ class HelpCommand(Command):
         raise UsageError(f"There is no command /{one_line(name, 40)}.", advice=advice)
 
 
-def _cells(commands: Iterable[Command], together: Mapping[tuple[str, str], str]) -> Iterator[tuple[Text, Text]]:
-    """Names, and what they do: a command's first clause, or what two commands do that share a cell."""
-    shared = {first: (f"/{first} /{second}", about) for (first, second), about in together.items()}
-    for command in commands:
-        clause = _FIRST_CLAUSE.match(command.about)
-        about = SHORT.get(command.name, clause[0].strip() if clause else "")
-        names, about = shared.get(command.name, (f"/{command.name}", about))
-        if command.name not in {second for _, second in together}:
-            yield Text(names, style="accent"), Text(about, no_wrap=True, overflow="ellipsis")
+def _lines(command: Command) -> Iterator[Text]:
+    """Its name, and the first clause of what it does, or what is written for it."""
+    clause = _FIRST_CLAUSE.match(command.about)
+    abouts = SHORT.get(command.name, (clause[0].strip() if clause else "",))
+    for place, about in enumerate(abouts):
+        yield _line("" if place else f"/{command.name}", about)
+
+
+def _line(left: str, right: str) -> Text:
+    return Text.assemble((f"{left:<{NAME_CELLS}}", "accent"), right)
+
+
+def _height(column: _Groups) -> int:
+    return sum(1 + len(lines) for _, lines in column)
+
+
+def _split(groups: _Groups, across: int) -> list[_Groups]:
+    """The groups in order, in so many columns of which the highest is as low as can be."""
+    cuts = combinations(range(1, len(groups)), min(across, len(groups)) - 1)
+    splits: Iterator[list[_Groups]]
+    splits = ([groups[start:end] for start, end in pairwise((0, *cut, len(groups)))] for cut in cuts)
+    return min(splits, key=lambda columns: max(map(_height, columns)))
+
+
+def _column(groups: _Groups, *, is_roomy: bool) -> Text:
+    blocks = (Text("\n").join([Text(title, style="bold"), *lines]) for title, lines in groups)
+    return Text("\n\n" if is_roomy else "\n").join(blocks)
 
 
 def _detail(command: Command) -> Iterator[RenderableType]:

@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 TYPING = (
-    ("Enter", "sends; Alt-Enter, Ctrl-J or \\ at the end starts a new line"),
-    ("@path", "adds a file, folder or image (Tab completes)"),
-    ("!command", "runs it and shares its output; !!command does not share"),
-    ("Type on", "while it works: your message joins at the next step"),
-    ("Ctrl-C", "stops the answer; twice at the prompt leaves"),
-    ("Paste", "long ones fold and are sent in full; Ctrl-X Ctrl-E: your editor"),
-    ("/context", "undo · pin N · collapse N · search TEXT · compact --preview"),
-    ("/permissions", "ask · accept-edits · plan (reads only) · auto"),
-    ("nca -c", "continues the last session (--continue)"),
+    ("Alt-Enter", "a new line; or Ctrl-J"),
+    ("@path", "adds a file or an image"),
+    ("!command", "runs it, shares its output"),
+    ("Type on", "while it works: it joins"),
+    ("Ctrl-C", "stops; twice: leaves"),
+    ("Paste", "long ones fold, sent whole"),
+    ("nca -c", "goes on later (--continue)"),
 )
-"""On the first screen: what a new person should find by themselves."""
+"""What a new person should find by themselves."""
 
 SHORT = {
-    "rewind": "Back to before a message",
-    "changes": "What it changed in the files",
-    "btw": "Ask beside the work",
-    "sessions": "Find an earlier session",
-    "resume": "Continue one of them",
-    "export": "Write it to a file",
-    "permissions": "What tools may do",
-    "mcp": "MCP servers",
-    "config": "Every setting",
-    "cost": "Tokens and money",
-    "show": "A tool's whole output",
-    "copy": "The answer to the clipboard",
+    "context": ("What fills the window", "undo · pin N · collapse N", "search TEXT · diff · all", "compact --preview"),
+    "memory": ("Notes for later sessions",),
+    "show": ("A tool's whole output",),
+    "copy": ("Copy an answer",),
+    "editor": ("$EDITOR (or Ctrl-X Ctrl-E)",),
+    "rewind": ("Back to before a message",),
+    "undo": ("Take back the last turn",),
+    "redo": ("Bring it back",),
+    "changes": ("What it changed in files",),
+    "btw": ("Ask beside the work",),
+    "sessions": ("Find an earlier session",),
+    "resume": ("Continue one of them",),
+    "export": ("Write it to a file",),
+    "permissions": ("accept-edits · plan · auto",),
+    "mcp": ("MCP servers",),
+    "config": ("Every setting",),
+    "cost": ("Tokens and money",),
 }
-"""Where a command's own first clause is too long for half a row."""
-
-TOGETHER = {
-    ("undo", "redo"): "The last turn, back and forth",
-    ("model", "cost"): "The model, what it costs",
-    ("tools", "mcp"): "What it can call; servers",
-    ("show", "copy"): "A whole output; an answer",
-    ("clear", "exit"): "An empty screen; leave",
-}
-"""Commands that share a cell of /help, so that it fits one screen."""
+"""Where a command's own first clause is too long for half a row, or says too little; a line each."""
 
 KEYS = (
     ("Enter", "send"),

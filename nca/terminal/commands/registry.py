@@ -1,6 +1,6 @@
 """All slash commands, and how a typed name finds one.
 
-A new command is a module in this folder that defines `COMMAND`, and its name in `NAMES`.
+A new command is a module in this folder that defines `COMMAND`, and its name in `GROUPS`.
 """
 
 from __future__ import annotations
@@ -11,34 +11,16 @@ from importlib import import_module
 from nca.terminal.commands.command import Command, nearest
 from nca.terminal.commands.foreign_names import FOREIGN_NAMES
 
-NAMES = (
-    "context",
-    "compact",
-    "rewind",
-    "undo",
-    "redo",
-    "changes",
-    "btw",
-    "memory",
-    "sessions",
-    "resume",
-    "new",
-    "rename",
-    "export",
-    "model",
-    "permissions",
-    "tools",
-    "mcp",
-    "config",
-    "cost",
-    "show",
-    "copy",
-    "editor",
-    "clear",
-    "help",
-    "exit",
-)
-"""The modules, in the order of /help."""
+GROUPS = {
+    "Context": ("context", "compact", "memory"),
+    "Back and forth": ("rewind", "undo", "redo", "changes"),
+    "Answers and screen": ("btw", "show", "copy", "editor", "clear", "help", "exit"),
+    "Sessions": ("sessions", "resume", "new", "rename", "export"),
+    "Model, tools, settings": ("model", "permissions", "tools", "mcp", "config", "cost"),
+}
+"""The modules, under the headings of /help and in its order."""
+
+NAMES = tuple(name for names in GROUPS.values() for name in names)
 
 SHORTEST_BEGINNING = 3
 """Letters that are enough to name a command, if only one begins with them."""
