@@ -88,3 +88,9 @@ def test_an_approval_shows_all_that_is_sent(arguments: dict[str, Any]) -> None:
     assert approval.command.startswith("s: write")
     assert all(name in approval.command for name in arguments)
     assert a_tool("write").needs(arguments) == "execute"
+
+
+def test_no_name_of_a_tool_looks_like_its_arguments() -> None:
+    asked = a_tool('read\n{\n "path": "safe"\n}').approval({"path": "secret"})
+    assert asked.command.split("\n")[1:] == ["{", ' "path": "secret"', "}"]
+    assert asked.command.startswith(f"{SERVER.name}: read⟨U+000A⟩")

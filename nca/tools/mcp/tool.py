@@ -76,9 +76,11 @@ class McpTool:
         """
         shown = json.dumps(arguments, ensure_ascii=False, indent=1) if arguments else ""
         says = " (the server says it only reads)" if self._offer.is_read_only else ""
-        command = f"{self._server.name}: {self._offer.name}{says}\n{shown}".rstrip()
+        # In one line: the server's own name for the tool must not look like arguments.
+        title = unambiguous(f"{self._server.name}: {self._offer.name}", kept="")
+        command = f"{title}{says}\n{unambiguous(shown)}".rstrip()
         subject = f"{self._server.name}@{self._server.digest}-{self._offer.digest}"
-        return Approval(command=unambiguous(command), subject=subject)
+        return Approval(command=command, subject=subject)
 
 
 def tool_name(server: str, tool: str) -> str:
