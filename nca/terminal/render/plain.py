@@ -7,6 +7,7 @@ what it is, nothing moves, and nothing is drawn twice.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -31,6 +32,7 @@ from nca.terminal.render.recent_calls import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import StreamSanitizer, one_line, to_terminal
 from nca.terminal.render.stream_writer import StreamWriter, is_broken_pipe, write_error_line
+from nca.terminal.render.word_wrap import WordWrap, wrapped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,6 +50,8 @@ class PlainDraw:
         self.recent = RecentCalls()
         self._show_reasoning = False
         self._is_terminal = answers.isatty()
+        self._wrap = WordWrap(_columns()) if self._is_terminal else None
+        self._wraps_asides = asides.isatty()
         self._notifier = Notifier(self._ring)
         self._answers = StreamWriter(answers)
         self._asides = StreamWriter(asides)
@@ -110,11 +114,13 @@ class PlainDraw:
     def show(self, answer: RenderableType | str) -> None:
         self._end_answer()
         if isinstance(answer, str):
-            self._write(self._answers, to_terminal(answer).rstrip("\n") + "\n")
+            text = to_terminal(answer).rstrip("\n")
+            self._write(self._answers, (wrapped(text, _columns()) if self._is_terminal else text) + "\n")
             return
         from nca.terminal.render.theme import plain_console
 
-        console = plain_console(self._environment)
+        size = {"COLUMNS": str(_columns())} if self._is_terminal else {}
+        console = plain_console({**self._environment, **size})
         with console.capture() as captured:
             console.print(answer)
         lines = [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]
@@ -165,16 +171,22 @@ class PlainDraw:
         if not text:
             return
         self._end_thought()
-        self._write(self._answers, text)
         self._is_line_open = not text.endswith("\n")
+        if self._wrap is not None:
+            self._wrap.columns = _columns()
+            text = self._wrap.feed(text)
+        self._write(self._answers, text)
 
     def _aside(self, text: str) -> None:
         self._end_answer()
-        self._write(self._asides, one_line(text, event_lines.ERROR_CHARS) + "\n")
+        line = one_line(text, event_lines.ERROR_CHARS)
+        self._write(self._asides, (wrapped(line, _columns()) if self._wraps_asides else line) + "\n")
 
     def _end_answer(self) -> None:
         """End the lines that are open on either stream."""
         self._answer(self._text.finish())
+        if self._wrap is not None:
+            self._write(self._answers, self._wrap.finish())
         if self._is_line_open:
             self._is_line_open = False
             self._write(self._answers, "\n")
@@ -189,3 +201,7 @@ class PlainDraw:
         error = writer.write(text)
         if error is not None and writer is self._answers and not is_broken_pipe(error):
             self._aside(write_error_line(error))
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size().columns

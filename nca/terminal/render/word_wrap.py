@@ -1,0 +1,66 @@
+"""Break lines between words, for terminals that nca draws no screen on: by themselves they break within words."""
+
+from __future__ import annotations
+
+import re
+
+from rich.cells import cell_len
+
+_PIECES = re.compile(r"\n|[^\S\n]+|\S+")
+_CODE_INDENT = 4
+
+
+class WordWrap:
+    """Breaks a text that comes in pieces. Code and tables stay as they are.
+
+    columns  of the terminal; may change at any time
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self._column = 0
+        self._blank = self._word = ""
+        self._is_code = self._stays = False
+
+    def feed(self, text: str) -> str:
+        """What can be written by now; the last word waits for its end."""
+        written = ""
+        for piece in _PIECES.findall(text):
+            if not piece.isspace():
+                self._word += piece
+                continue
+            written += self._place()
+            if piece == "\n":
+                written += piece
+                self._column, self._blank, self._stays = 0, "", False
+            else:
+                self._blank += piece
+        return written
+
+    def finish(self) -> str:
+        """The rest. The next text begins a line."""
+        rest = self._place()
+        self._column, self._blank, self._is_code, self._stays = 0, "", False, False
+        return rest
+
+    def _place(self) -> str:
+        """The word that is complete, in this line or the next."""
+        if not self._word:
+            return ""
+        if not self._column:
+            is_fence = self._word.startswith(("```", "~~~"))
+            is_table = self._word.startswith("|") or len(self._blank.expandtabs(_CODE_INDENT)) >= _CODE_INDENT
+            self._stays = self._is_code or is_fence or is_table
+            self._is_code ^= is_fence
+        placed = self._blank + self._word
+        if self._column + cell_len(placed) > self.columns and self._column and not self._stays:
+            placed, self._column = f"\n{self._word}", 0
+        self._column += cell_len(placed.removeprefix("\n"))
+        self._blank = self._word = ""
+        return placed
+
+
+def wrapped(text: str, columns: int) -> str:
+    """A whole text, broken between words."""
+    wrap = WordWrap(columns)
+    return wrap.feed(text) + wrap.finish()

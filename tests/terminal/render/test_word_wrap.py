@@ -1,0 +1,25 @@
+"""Plain lines break between words, however a text arrives, and code and tables stay as they are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.terminal.render.word_wrap import WordWrap, wrapped
+
+
+def test_prose_is_broken_and_code_and_tables_are_not() -> None:
+    prose = "a person reads words, not letters"
+    assert wrapped(prose, 12).split("\n") == ["a person", "reads words,", "not letters"]
+    assert wrapped(f"- {prose}", 12).split("\n")[0] == "- a person"
+    for kept in (f"```\n{prose}\n```", f"    {prose}", f"| {prose} |", "averylongword" * 3):
+        assert wrapped(kept, 12) == kept
+    assert wrapped(f"```\n```\n{prose}", 12).count("\n") == 4
+
+
+@given(st.lists(st.text(" ab\n日`|", max_size=8)), st.integers(1, 20))
+def test_nothing_is_lost_and_pieces_do_not_matter(pieces: list[str], columns: int) -> None:
+    wrap = WordWrap(columns)
+    text = "".join(map(wrap.feed, pieces)) + wrap.finish()
+    assert text.split() == "".join(pieces).split()
+    assert text == wrapped("".join(pieces), columns)
