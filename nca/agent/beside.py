@@ -76,4 +76,5 @@ class Beside:
             window.settings.model.own_temperature,
             # Without a wish to compact the blocks of earlier ones could not go back.
             window.provider_compacts_at and NEVER_TOKENS,
+            window.settings.model.reasoning,
         )

@@ -255,6 +255,7 @@ class Turn:
             self.window.settings.model.own_temperature,
             # Without a wish to compact the blocks of earlier ones could not go back.
             self.window.provider_compacts_at if may_compact else self.window.provider_compacts_at and NEVER_TOKENS,
+            self.window.settings.model.reasoning,
         )
 
     def _begin_answer(self) -> None:

@@ -193,6 +193,8 @@ class Window:
                 f"The context window of {self.facts.name} is not known; {tokens} tokens are assumed"
                 " (/config model.context_window N says better)."
             )
+        if self.settings.model.reasoning not in ("auto", "off") and not self.facts.can_reason:
+            yield f"model.reasoning has no effect: {self.facts.name} does not reason."
         if refusal := self.provider_side_refusal:
             yield f"context.provider_side has no effect: {refusal}; nca compacts here."
 

@@ -48,13 +48,20 @@ _SWITCHES = {"disable_compaction": "off", "plain": "true"}
 def settings_of(**parameters: Any) -> dict[str, Any]:
     """Settings from a command's parameters, by setting name. `compact_threshold` is --compact-threshold.
 
+    A model's name may end with how much it reasons, as in `openai/gpt-5:high`.
+
     None was not given. Parameters that set nothing are passed over.
     """
     from nca.config.layers import FLAGS
+    from nca.models.reasoning import split_level
 
     given = parameters | {name: on if parameters.get(name) else None for name, on in _SWITCHES.items()}
     keys = {flag.removeprefix("--").replace("-", "_"): key for key, flag in FLAGS.items()}
-    return {keys[name]: value for name, value in given.items() if name in keys}
+    found = {keys[name]: value for name, value in given.items() if name in keys}
+    if found.get("model.name"):
+        found["model.name"], level = split_level(found["model.name"])
+        found |= {"model.reasoning": level} if level else {}
+    return found
 
 
 def store_path() -> Path:

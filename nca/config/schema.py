@@ -67,6 +67,11 @@ class ModelSettings:
     temperature: float | str = setting(
         "provider", number_or("provider", 0, 2), "Sampling temperature. provider: the provider's default."
     )
+    reasoning: str = setting(
+        "auto",
+        choice("auto", "off", "low", "medium", "high", aliases={False: "off", "none": "off"}),
+        "How much the model reasons before it answers. auto: the provider's default. Also NAME:high, and /effort.",
+    )
     first_token_seconds: float = setting(
         120.0, number(1, 3600), "Timeout for the first token of an answer.", unit="seconds"
     )

@@ -30,6 +30,7 @@ class ModelFacts:
     tiers                higher prices of long requests, lowest bound first
     can_compact          the provider can compact a conversation, and litellm supports that
     can_see              accepts images; False if unknown, because a refused image ends the turn
+    can_reason           can reason before it answers; False only if that is known
     can_summarize        large enough to write summaries
     reuses_prefix        keeps the evaluated prompt, so a summary should be requested after the unchanged turns
     note                 a line for the banner, or ""
@@ -49,6 +50,7 @@ class ModelFacts:
     can_compact: bool = False
     can_use_tools: bool = True
     can_see: bool = False
+    can_reason: bool = True
     can_summarize: bool = True
     reuses_prefix: bool = False
     note: str = ""
@@ -81,6 +83,7 @@ def describe(name: str, *, context_window: int = 0, images: str = "auto") -> Mod
         tiers=entry.tiers if entry and is_priced else (),
         can_compact=provider == "anthropic" and match is not None and match.is_exact and match.entry.can_compact,
         can_use_tools=entry is None or entry.can_use_tools is not False,
+        can_reason=entry is None or entry.can_reason or match is None or not match.is_exact,
         can_see=images == "yes" or (images == "auto" and entry is not None and entry.can_see),
     )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from nca.config.schema import ModelSettings
 from nca.errors import ProviderError
+from nca.models import reasoning
 from nca.models.assemble import Assembler
 from nca.models.cache_marks import mark, wants_marks
 from nca.models.catalog import ModelFacts
@@ -21,6 +22,7 @@ from nca.models.explain import explain
 from nca.models.litellm_import import warm
 from nca.models.model import Delta, Model, ModelRequest, OnDelta, Reply
 from nca.models.provider_compaction import context_management
+from nca.models.reasoning import has_all_blocks, is_thinking
 from nca.models.retry import OnRetry, with_retries
 from nca.models.routes import Route, route
 from nca.models.stream import AnswerStream, as_dict
@@ -124,10 +126,12 @@ class LitellmModel:
         self._route = way
         if self._http is None:
             self._http = self._open(way)
-        own = self._settings.own_temperature
+        temperature = self._settings.own_temperature if request.temperature is None else request.temperature
         messages, tools = _sendable(request.messages, keeps_thoughts=way.keeps_thoughts), copy.deepcopy(request.tools)
         if wants_marks(way.provider, self._wire_name):
             mark(messages, tools, way.provider)
+        thinking = self._reasoning(litellm, request, way, messages)
+        thinks = not way.is_direct and is_thinking(thinking, self._wire_name)
         compacts = self.facts.can_compact and request.compact_at_tokens > 0
         arguments: dict[str, Any] = {
             "model": way.model,
@@ -142,13 +146,28 @@ class LitellmModel:
             "tools": tools or None,
             "context_management": context_management(request.compact_at_tokens) if compacts else None,
             "max_tokens": request.max_output_tokens,
-            "temperature": own if request.temperature is None else request.temperature,
+            "temperature": None if thinks else temperature,
             "api_base": way.api_base or None,
             "api_key": way.api_key or None,
             "client": self._http.client if self._http else None,
             "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
         }
-        return arguments | {name: value for name, value in optional.items() if value is not None}
+        return arguments | thinking | {name: value for name, value in optional.items() if value is not None}
+
+    def _reasoning(
+        self, litellm: Any, request: ModelRequest, way: Route, messages: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        found = reasoning.arguments(
+            request.reasoning,
+            provider=way.provider,
+            name=self._wire_name,
+            is_own_endpoint=bool(self._api_base),
+            max_output_tokens=request.max_output_tokens,
+            litellm=litellm,
+        )
+        is_refused = not way.is_direct and is_thinking(found, self._wire_name) and not has_all_blocks(messages)
+        # It goes on without thinking until the turn ends.
+        return {} if is_refused else found
 
     def _open(self, way: Route) -> RecordingClient | AnthropicClient | None:
         """The HTTP client; None if litellm accepts none for this provider."""

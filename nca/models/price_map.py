@@ -55,6 +55,7 @@ class PriceEntry:
     tiers         higher prices of long requests, lowest bound first
     can_compact   its provider can compact a conversation
     can_see       it accepts images
+    can_reason    it can reason before it answers
     """
 
     name: str
@@ -69,6 +70,7 @@ class PriceEntry:
     tiers: tuple[PriceTier, ...] = ()
     can_compact: bool = False
     can_see: bool = False
+    can_reason: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,7 @@ def _entry(name: str, values: dict[str, Any]) -> PriceEntry:
         tiers=tuple(tiers),
         can_compact=values.get("supports_anthropic_compaction") is True,
         can_see=values.get("supports_vision") is True,
+        can_reason=values.get("supports_reasoning") is True,
         **base,
     )
 

@@ -53,10 +53,10 @@ class Chat:
         self.model = LitellmModel(describe(name), chosen, self.retries.append, api_key="key")
         OPENED.append(self.model)
 
-    async def ask(self, compact_at_tokens: int = 0) -> Reply:
+    async def ask(self, compact_at_tokens: int = 0, reasoning: str = "auto", most_tokens: int = 500) -> Reply:
         rows = [SYSTEM, *(message_to_dict(meant_for(self.name, message)) for message in self.log)]
         assert validate_request(rows, "anthropic", tools=[TOOL]) == []
-        request = ModelRequest(rows, [TOOL], 500, compact_at_tokens=compact_at_tokens)
+        request = ModelRequest(rows, [TOOL], most_tokens, compact_at_tokens=compact_at_tokens, reasoning=reasoning)
         reply = await self.model.ask(request, self.seen.append)
         self.log.append(reply.message)
         self.log += [Message("tool", "the result", tool_call_id=call.id) for call in reply.message.tool_calls]
@@ -72,6 +72,22 @@ async def test_a_signed_thought_goes_back_first_and_as_it_came() -> None:
     assert reply.message.reasoning == "I must look there."
     (thought,) = reply.message.extra["thinking_blocks"]
     assert provider.requests[1]["messages"][1]["content"][0] == thought
+
+
+@pytest.mark.parametrize("name", [NAME, "anthropic/claude-sonnet-4-5"])
+async def test_thinking_lasts_through_a_turn_and_stops_where_its_blocks_are_missing(name: str) -> None:
+    with AnthropicProvider(in_order(LOOK, replace(LOOK, reasoning=""), "Done.", "Well.", "Small.")) as provider:
+        chat = Chat(provider, name, temperature=0.2)
+        for _ in range(3):
+            await chat.ask(reasoning="high", most_tokens=20_000)
+        chat.log.append(Message("user", "And now?"))
+        await chat.ask(reasoning="high", most_tokens=20_000)
+        chat.log.append(Message("user", "Sum up."))
+        await chat.ask(reasoning="high", most_tokens=1_000)
+    thinks = ["thinking" in body for body in provider.requests]
+    assert thinks == [True, True, False, True, False], "without blocks for the rest of that turn, and in a short answer"
+    if name != NAME:
+        assert ["temperature" in body for body in provider.requests] == [not one for one in thinks]
 
 
 async def test_another_model_does_not_get_the_thought() -> None:

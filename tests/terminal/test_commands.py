@@ -188,6 +188,16 @@ async def test_model_shows_and_switches(tmp_path: Path, monkeypatch: pytest.Monk
         await stage.conversation.close()
 
 
+async def test_effort_is_set_for_the_chat_and_sent(tmp_path: Path) -> None:
+    with a_stage(tmp_path, ["Hello."]) as stage:
+        assert "Reasoning: auto (the provider's default)." in await stage.command("/effort")
+        assert "Reasoning: high" in await stage.command("/effort HIGH")
+        await stage.conversation.send("Hi.")
+        assert stage.conversation.model.requests[-1].reasoning == "high"  # type: ignore[attr-defined]
+        with pytest.raises(UsageError, match="takes no most"):
+            await stage.command("/effort most")
+
+
 async def test_sessions_cost_clear_and_exit(tmp_path: Path) -> None:
     with a_stage(tmp_path, ["Hello."]) as stage:
         await stage.conversation.send("What is \x1b[2J this?")

@@ -23,6 +23,7 @@ def body_problems(body: dict[str, Any], betas: str = "", *, signed: Collection[s
         *_tools(messages),
         *_texts(messages, body),
         *_thoughts(messages, signed),
+        *_thinking(messages, body),
         *_marks(messages, body),
         *_compaction(messages, body, betas),
     ]
@@ -93,6 +94,21 @@ def _thoughts(messages: list[tuple[Any, list[Any]]], signed: Collection[str]) ->
         for thought in thoughts:
             if thought.get("signature") not in signed:
                 yield f"a thinking block of message {index} has an invalid signature"
+
+
+def _thinking(messages: list[tuple[Any, list[Any]]], body: dict[str, Any]) -> Iterator[str]:
+    """Of a request that asks for thinking: https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking."""
+    thinking = body.get("thinking") or {}
+    if thinking.get("type") not in ("enabled", "adaptive"):
+        return
+    if body.get("temperature") not in (None, 1, 1.0):
+        yield f"temperature is {body['temperature']}; with thinking only 1 is valid"
+    if thinking.get("budget_tokens", 0) >= body.get("max_tokens", 0):
+        yield "max_tokens is not above thinking.budget_tokens"
+    final: list[Any] = next((blocks for role, blocks in reversed(messages) if role == "assistant"), [])
+    is_in_turn = bool(messages) and any(block.get("type") == "tool_result" for block in messages[-1][1])
+    if is_in_turn and final and final[0].get("type") not in _CANNOT_BEAR_A_MARK:
+        yield f"expected thinking, found {final[0].get('type')}: a final assistant message must start with thinking"
 
 
 def _marks(messages: list[tuple[Any, list[Any]]], body: dict[str, Any]) -> Iterator[str]:

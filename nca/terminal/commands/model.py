@@ -10,6 +10,7 @@ from rich.text import Text
 
 from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
+from nca.models.reasoning import split_level
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line
 
@@ -17,7 +18,7 @@ from nca.terminal.render.sanitize import one_line
 class ModelCommand(Command):
     name = "model"
     aliases = ("models",)
-    usage = "/model\n/model NAME"
+    usage = "/model\n/model NAME\n/model NAME:high  with more reasoning (/effort)"
     about = "Show the model; /model NAME switches"
 
     async def run(self, app: App, argument: str) -> None:
@@ -25,10 +26,13 @@ class ModelCommand(Command):
             self._show(app)
             return
         conversation = app.conversation
-        settings = conversation.loaded.for_model(argument).settings.model
-        choice = named(argument, settings, os.environ)
+        name, level = split_level(argument)
+        settings = conversation.loaded.for_model(name).settings.model
+        choice = named(name, settings, os.environ)
         caution = await asyncio.to_thread(look_up, choice)
         await conversation.use_model(await open_model(settings, choice, app.output.on_event))
+        if level:
+            conversation.set("model.reasoning", level)
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
         if caution:
             app.output.warn(caution)

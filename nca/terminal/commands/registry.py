@@ -14,7 +14,7 @@ from nca.terminal.commands.foreign_names import FOREIGN_NAMES
 GROUPS = {
     "Context": ("context", "compact", "memory"),
     "Back and forth": ("rewind", "undo", "redo", "changes"),
-    "Answers and screen": ("btw", "show", "copy", "editor", "clear", "help", "exit"),
+    "Answers and screen": ("btw", "effort", "show", "copy", "editor", "clear", "help", "exit"),
     "Sessions": ("sessions", "resume", "new", "rename", "export"),
     "Model, tools, settings": ("model", "permissions", "tools", "mcp", "config", "cost"),
 }
