@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from nca.safe_open import Folder, open_folder
@@ -66,6 +67,20 @@ def has_other_names(root: Path, path: str) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+
+
+def is_temporary(name: str) -> bool:
+    """Whether nca names files so while it writes them."""
+    return name.startswith(".nca-") and name.endswith(".tmp")
+
+
+def remove_temporaries(root: Path, path: str) -> None:
+    """Remove what a killed nca has left in the folder of a path that it was writing."""
+    with suppress(OSError), open_folder(str(root), PurePosixPath(path).parent.parts) as folder:
+        with folder.entries() as entries:
+            names = [entry.name for entry in entries if is_temporary(entry.name)]
+        for name in names:
+            os.unlink(name, dir_fd=folder.handle)
 
 
 def missing_folders(root: Path, path: str) -> list[str]:

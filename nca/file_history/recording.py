@@ -21,7 +21,7 @@ from typing import TypeVar
 import msgspec
 
 from nca.errors import StoreError
-from nca.file_history.disk import look, missing_folders, state_of
+from nca.file_history.disk import look, missing_folders, remove_temporaries, state_of
 from nca.file_history.last_seen import Cause, LastSeen, Stopped
 from nca.file_history.recorder import Command, Recorder
 from nca.file_history.restore import finish_rewind
@@ -115,6 +115,8 @@ class Recording(Recorder):
 
     def _finish_changes(self) -> None:
         unfinished = self._scope.record.unfinished()
+        for one in unfinished:
+            remove_temporaries(self._scope.root, one.path)
         finish_rewind(self._scope, [one for one in unfinished if one.rewind is not None])
         self._end_edit([one for one in unfinished if one.rewind is None])
 

@@ -48,7 +48,9 @@ def carry_out(root: Path, steps: Sequence[Change], read: Read, most_bytes: int) 
     inward = sorted(steps, key=lambda one: one.path.count("/"))
     folders = [one for one in inward if one.after.kind == "folder"]
     files = [one for one in inward if one.after.kind in ("file", "link")]
-    gone = [one for one in inward if one.after.kind == "absent" or "folder" in (one.before.kind, one.after.kind)]
+    turning = [one for one in inward if one.before.kind not in ("absent", one.after.kind)]
+    # A file that becomes a link, or a link a file, is replaced in one step.
+    gone = [one for one in turning if {"absent", "folder"} & {one.before.kind, one.after.kind}]
     for action, changes in ((_remove, gone[::-1]), (_make, folders), (_write, files), (_set_mode, folders[::-1])):
         for one in changes:
             if one.path not in left and (reason := _attempt(action, root, one, read, most_bytes)):
@@ -62,8 +64,8 @@ def _attempt(action: _Action, root: Path, one: Change, read: Read, most_bytes: i
     try:
         with open_folder(str(root), where.parent.parts, create=action is not _remove) as folder:
             action(_Place(folder, where.name, most_bytes), one, read)
-    except FileNotFoundError:
-        return "" if action is _remove else "its folder is gone"
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return "" if action is _remove else (error.strerror or str(error)).lower()
     except _NotDone as error:
         return str(error)
     except StoreDamaged as error:
@@ -105,8 +107,6 @@ def _make(place: _Place, one: Change, read: Read) -> None:
 
 def _write(place: _Place, one: Change, read: Read) -> None:
     here, temporary = place.folder.handle, f".nca-rewind-{one.number}.tmp"
-    with suppress(FileNotFoundError):  # left by a crash
-        os.unlink(temporary, dir_fd=here)
     if place.state().is_same(one.after):
         return
     content = read(one.after)

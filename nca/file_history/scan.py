@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.file_history.disk import is_temporary
 from nca.sessions.file_states import Signature
 
 SKIPPED_FOLDERS = frozenset(
@@ -23,8 +24,6 @@ SKIPPED_FOLDERS = frozenset(
 )
 _MARKERS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg", "conda-meta", "CMakeCache.txt"})
 """What lies in a cache (https://bford.info/cachedir), a Python or conda environment, and a build folder of CMake."""
-_TEMPORARY = (".nca-", ".tmp")
-"""How the names of files that nca is just writing begin and end."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -101,7 +100,7 @@ def _add(entries: list[os.DirEntry[str]], prefix: str, result: Scan, most_bytes:
                 result.found[path] = (0, 0, 0, 0, mode)
                 folders.append(path)
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            if entry.name.startswith(_TEMPORARY[0]) and entry.name.endswith(_TEMPORARY[1]):
+            if is_temporary(entry.name):
                 continue
             result.found[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
             if status.st_size <= most_bytes:
