@@ -14,6 +14,7 @@ TYPING = (
 """What a new person should find by themselves."""
 
 SHORT = {
+    "effort": ("How much it reasons",),
     "context": ("What fills the window", "undo · pin N · collapse N", "search TEXT · diff · all", "compact --preview"),
     "memory": ("Notes for later sessions",),
     "show": ("A tool's whole output",),
