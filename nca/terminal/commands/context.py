@@ -32,7 +32,7 @@ _COMPACT_PARTS = {
 async def _show(app: App, argument: str) -> None:
     """The panel; on a screen also the list of all that is in the context, whose marks are applied at the end."""
     context, size = app.conversation.context, shutil.get_terminal_size()
-    if not app.reader.can_walk or app.reader.is_typing or not context.items():
+    if not app.reader.can_walk or app.reader.is_typing or not context.entries:
         await _show_panel(app, is_all=False)
         return
     # Imported here: only a screen needs prompt_toolkit.

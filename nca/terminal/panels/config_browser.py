@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from rich.cells import set_cell_size
 from nca.config.schema import KEYS, about_section
 from nca.errors import NcaError
 from nca.terminal.commands.config_lists import CHANGED, is_changed, matching, section_of, shown, unit
-from nca.terminal.panels.list_panel import Line, Listing, ListPanel
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel, wrapped
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -163,12 +162,12 @@ class ConfigBrowser(ListPanel[Sequence[str]]):
     def _about(self, columns: int) -> Sequence[Line]:
         """What the chosen setting means; then what was done or refused last, or else what is valid."""
         key = KEYS[self._chosen]
-        lines: list[Line] = [[("", line)] for line in _wrapped(f"{key.name}: {key.about}", columns, _ABOUT_LINES)]
+        lines: list[Line] = [[("", line)] for line in wrapped(f"{key.name}: {key.about}", columns, _ABOUT_LINES)]
         if self._said:
-            return lines + [[("class:notice", line)] for line in _wrapped(self._said, columns, _FACT_LINES)]
+            return lines + [[("class:notice", line)] for line in wrapped(self._said, columns, _FACT_LINES)]
         facts = f"Valid: {key.value_type.valid}. nca's default: {shown(key.default)}{unit(key.name)}."
         facts += f" From: {one_line(self._loaded().origin(key.name))}."
-        return lines + [[("class:quiet", line)] for line in _wrapped(facts, columns, _FACT_LINES)]
+        return lines + [[("class:quiet", line)] for line in wrapped(facts, columns, _FACT_LINES)]
 
     def _keys(self) -> Sequence[str]:
         if self._edited:
@@ -194,9 +193,3 @@ def _as_typed(value: Any) -> str:
 
 def _cells(text: str, cells: int) -> str:
     return set_cell_size(text, cells - 1) + " "
-
-
-def _wrapped(text: str, columns: int, lines: int) -> list[str]:
-    """Exactly so many lines; what has no room is cut."""
-    found = textwrap.wrap(one_line(text), max(8, columns), max_lines=lines, placeholder="…")
-    return found + [""] * (lines - len(found))

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 from nca.errors import NcaError
 from nca.terminal.panels.context_picture import BLOCK
-from nca.terminal.panels.list_panel import Line, Listing, ListPanel
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel, wrapped
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 
 Change = Literal["collapse", "expand", "pin", "unpin", "compact"]
 _MARKS: dict[Change, str] = {"collapse": "−", "expand": "+", "pin": "●", "unpin": "○", "compact": "▼"}
-_DONE: dict[Change, str] = {
-    "collapse": "to collapse",
-    "expand": "to expand",
-    "pin": "to pin",
-    "unpin": "to unpin",
-    "compact": "compact from here",
-}
 _BAR_CELLS = 8
 _WITH_BAR_FROM, _WITH_STATE_FROM = 56, 72
 """Columns of a window from which on rows have a bar, and what is to happen to them in words."""
@@ -68,7 +61,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
             len(self._items),
             lambda number: self._row(self._items[number], columns),
             self._selected,
-            self._about(self._items[self._selected]),
+            self._about(self._chosen, columns),
             keys,
             [("class:quiet", head)],
         )
@@ -156,17 +149,20 @@ class ContextList(ListPanel[Mapping[str, Change]]):
     def _state(self, item: ContextItem) -> str:
         change = self.marks.get(item.id)
         if change == "collapse":
-            return f"{_DONE[change]}, frees {item.frees:,}"
-        return _DONE[change] if change else "pinned" if item.id in self._pinned else ""
+            return f"collapse −{item.frees:,}"
+        return "compact from here" if change == "compact" else change or ("pinned" if item.id in self._pinned else "")
 
-    def _about(self, item: ContextItem) -> Sequence[Line]:
+    def _about(self, item: ContextItem, columns: int) -> Sequence[Line]:
+        """What the chosen item is, how it begins, and its keys; a narrow window needs two lines for these."""
         what = f"message {item.id}" if item.id.isdecimal() else f"summary {one_line(item.id, 20)}"
         facts = [what] + (["pinned"] if item.id in self._pinned else [])
         if item.score is not None:
             facts.append(f"importance {item.score:.2f}: {', '.join(item.reasons)}")
-        said = ("class:notice", self._said) if self._said else ("", self._choices(item))
-        excerpt = one_line(item.excerpt, 400)
-        return [[("class:quiet", one_line(" · ".join(facts), 200))], [("", excerpt)], [said]]
+        style, said = ("class:notice", self._said) if self._said else ("", self._choices(item))
+        about = [[("class:quiet", one_line(" · ".join(facts), 200))]]
+        if columns < _WITH_STATE_FROM:
+            return about + [[(style, line)] for line in wrapped(said, columns, 2)]
+        return [*about, [("", one_line(item.excerpt, 400))], [(style, said)]]
 
     def _choices(self, item: ContextItem) -> str:
         """The keys for this item, with the tokens that each frees or takes."""

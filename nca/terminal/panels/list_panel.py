@@ -5,6 +5,7 @@ A subclass says what stands in the list and what its keys do: sessions, the cont
 
 from __future__ import annotations
 
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
@@ -22,6 +23,7 @@ from rich.cells import cell_len, set_cell_size
 
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.input.prompt import terminal_output, write_above
+from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.theme import prompt_styles
 
 T = TypeVar("T")
@@ -193,6 +195,12 @@ def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextT
     for number, line in enumerate(lines):
         shown += [("", "\n")] * bool(number) + _fitted(line, columns)
     return shown
+
+
+def wrapped(text: str, columns: int, lines: int) -> list[str]:
+    """The text in exactly so many lines; what has no room is cut."""
+    found = textwrap.wrap(one_line(text), max(8, columns), max_lines=lines, placeholder="…")
+    return found + [""] * (lines - len(found))
 
 
 def _row(listing: Listing, number: int) -> Line:
