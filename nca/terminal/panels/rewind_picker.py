@@ -96,13 +96,13 @@ class RewindPicker(ListPanel[Point]):
     def _about(self, point: Point | None) -> list[Line]:
         if point is None:
             return [[("", "")]] * 2
-        facts = [local_time(point.at)]
         if point.rewind:
-            facts.append("the end of another branch; going there shows it again")
+            facts = ["the end of another branch; going there shows it again"]
         else:
+            facts = [self._totals.get((point.seq, 0), "") or "no file changed"]
             facts.append(f"{point.tokens:,} tokens in its turn")
-            facts.append(self._totals.get((point.seq, 0), "") or "no file changed")
             facts += ["on another branch"] if point.is_left else []
+        facts.append(local_time(point.at))
         return [[("class:quiet", " · ".join(facts))], [("", f"› {to_terminal(one_line(point.text, _TEXT_CHARS))}")]]
 
     def _count(self) -> None:
