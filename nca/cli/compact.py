@@ -83,7 +83,7 @@ def _write(result: CompactionResult, as_json: bool, out: Path | None) -> None:
 
     rows: Sequence[Any] = result.messages
     if as_json:
-        rows = [result]
+        rows = [{**msgspec.to_builtins(result), "kept_facts": result.kept_facts}]
     elif result.request is not None and result.shape != "openai":
         rows = [result.request]
     data = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

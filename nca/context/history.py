@@ -11,7 +11,7 @@ import msgspec
 
 from nca.context.log import Log, LogSoFar
 from nca.context.log_index import LogIndex
-from nca.context.record.ledger import Known
+from nca.context.record.known import Known
 from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View, is_in, ranges_of
 from nca.messages import Entry, Message
@@ -27,7 +27,7 @@ class History:
         self._log = entries if isinstance(entries, Log) else None
         self._list: list[Entry] = []
         self._pins = frozenset(pins)
-        self.facts: Known = {}
+        self.facts = Known()
         """What each message states, by identity: looked for once in a session."""
         self.call_raw = 0
         """Raw tokens of each tool call beside its text, learned from the model's reports."""
@@ -87,8 +87,7 @@ class History:
             self._index = LogIndex(self.entries, view.aside)
         if self._log is not None and self._log.release(self._shown_ranges()):
             # What was found goes with its messages; it is found again where they are read again.
-            held = {id(entry.message) for entry in self._log.in_memory()}
-            self.facts = {key: known for key, known in self.facts.items() if key in held}
+            self.facts.keep(entry.message for entry in self._log.in_memory())
 
     @property
     def pins(self) -> frozenset[int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from nca.context.file_reads import FileUse, file_use, main_argument
-from nca.context.record.ledger import Known, stated_by
+from nca.context.record.known import Known
 from nca.context.record.outcomes import is_failed
 from nca.context.record.statements import Stated, names_in
 from nca.messages import Entry, Message, ToolCall
@@ -77,14 +77,14 @@ class _Later:
 
 
 def importances(entries: Iterable[Entry], known: Known, pins: Set[int] = frozenset()) -> dict[int, Importance]:
-    """The importance of each message by its seq, by these messages alone; `known` as in `record.ledger`."""
+    """The importance of each message by its seq, by these messages alone; `known` as in `record.known`."""
     log = list(entries)
     answered = _answered(log)
     later = _Later()
     found: dict[int, Importance] = {}
     for entry in reversed(log):
         message = entry.message
-        facts = stated_by(message, known)
+        facts = known.stated(message)
         call = answered.get(entry.seq)
         mark = _of_result(message, call, facts, later) if message.role == "tool" else _of_talk(message, facts, later)
         found[entry.seq] = _weighed(PINNED if entry.seq in pins else mark, message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from nca.context.meter import Meter
 from nca.context.plan import Proposal, no_summarizer
 from nca.context.plan import compact as plan_compaction
 from nca.context.request import resolve
+from nca.context.retention import KeptFacts
 from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
 from nca.errors import UsageError
 from nca.library.inputs import (
@@ -38,14 +39,20 @@ Summarizer = Callable[[list[dict[str, Any]]], str]
 """Takes what a model is to be asked, OpenAI-shaped, and returns the summary's text."""
 
 
+class _Counting:
+    """Holds what counts the kept facts; it is no field, so that the result can be written as JSON."""
+
+    __slots__ = ("_facts",)
+    _facts: KeptFacts | None
+
+
 @dataclass(frozen=True, slots=True)
-class CompactionResult:
+class CompactionResult(_Counting):
     """What a compaction gave. Counts in tokens.
 
     messages   a valid request, in the shape that was handed in; where `compacted` is False as they came, repaired
     items      the view, item by item: what is verbatim, stubbed, summarized or left out, by position from 1; a system
                prompt, and each tool result, counts as a message of its own
-    kept_facts {"kept", "total"}: of all that was ever stated, found by code, what can be read in what is left
     notices    what did not go as it was asked for, a sentence each: a summarizer or a stage of a package that failed
     shape      openai, anthropic or responses: what the messages were recognized as
     request    the object that was handed in, with these messages instead of its own; None for a list
@@ -58,12 +65,21 @@ class CompactionResult:
     tokens_saved: int
     budget_tokens: int
     target_tokens: int
-    kept_facts: dict[str, int]
     items: list[dict[str, Any]]
     messages: list[dict[str, Any]]
     notices: tuple[str, ...] = ()
     shape: str = "openai"
     request: dict[str, Any] | None = None
+    facts: InitVar[KeptFacts | None] = None
+
+    def __post_init__(self, facts: KeptFacts | None) -> None:
+        object.__setattr__(self, "_facts", facts)
+
+    @property
+    def kept_facts(self) -> dict[str, int]:
+        """{"kept", "total"}: of all that was ever stated, what can be read in what is left. Counted when asked for."""
+        kept, total = self._facts.count() if self._facts else (0, 0)
+        return {"kept": kept, "total": total}
 
 
 def compact(
@@ -180,12 +196,12 @@ def _result(
         tokens_saved=proposal.tokens_saved,
         budget_tokens=proposal.budget_tokens,
         target_tokens=proposal.target_tokens,
-        kept_facts={"kept": proposal.kept_facts, "total": proposal.total_facts},
         items=_items(history, proposal),
         messages=rows,
         notices=tuple(notices),
         shape=shaped.shape,
         request=shaped.request(rows),
+        facts=proposal.facts,
     )
 
 

@@ -28,7 +28,7 @@ from nca.context.importance import (
     Mark,
     importances,
 )
-from nca.context.record.ledger import Known
+from nca.context.record.known import Known
 from nca.messages import AttachmentPart, Entry, Message, TextPart
 from tests.context.logs import logs
 from tests.context.samples import assistant, call, calling, result, some, step, user
@@ -41,7 +41,7 @@ def entries_of(messages: list[Message]) -> list[Entry]:
 
 
 def marks(messages: list[Message], pins: frozenset[int] = frozenset()) -> list[Mark]:
-    found = importances(entries_of(messages), {}, pins)
+    found = importances(entries_of(messages), Known(), pins)
     return [(found[seq].score, found[seq].reasons[0]) for seq in range(1, len(messages) + 1)]
 
 
@@ -115,7 +115,7 @@ def test_what_later_messages_name_is_referred_to() -> None:
 def test_bulk_costs_a_little_and_says_so() -> None:
     long = "line\n" * BULK_CHARS
     log = [user(long), *step("a", long, "shell"), *step("b", long, path="a.py"), assistant(long)]
-    found = importances(entries_of(log), {}, frozenset())
+    found = importances(entries_of(log), Known(), frozenset())
     assert (found[3].score, found[3].reasons) == (0.2, ("bulk",))
     assert (found[5].score, found[5].reasons) == (0.6, ("a file in play", "bulk"))
     assert (found[1].score, found[6].score) == (WORDS[0], ANSWER[0])
@@ -131,11 +131,11 @@ def test_pins_overrule(seq: int) -> None:
 @given(logs(), st.sets(st.integers(1, 12), max_size=3))
 def test_it_is_a_share_with_a_reason_and_always_the_same(messages: list[Message], pins: set[int]) -> None:
     before = msgspec.json.encode(messages)
-    known: Known = {}
+    known = Known()
     found = importances(entries_of(messages), known, pins)
     assert sorted(found) == list(range(1, len(messages) + 1))
     assert all(0 <= one.score <= 1 and one.reasons and all(one.reasons) for one in found.values())
     assert all(found[seq].score == 1 for seq in pins if seq in found)
     assert importances(entries_of(messages), known, pins) == found
-    assert importances(entries_of(messages), {}, pins) == found
+    assert importances(entries_of(messages), Known(), pins) == found
     assert msgspec.json.encode(messages) == before

@@ -7,11 +7,11 @@ piece, no lower piece stays where a higher one went, and the same pieces give th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.context.tokens import text_tokens
 
@@ -37,8 +37,7 @@ LAST_PROTECTED = Kind.DECISION
 """Pieces up to this kind may take a record above the target, up to the ceiling."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One line of a record.
 
     place   where it stands in its section; `section` orders the sections
@@ -49,6 +48,14 @@ class Piece:
     section: Any
     place: int
     forms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The `count` pieces of one kind, the most worth first. They are made one by one: there is room for few of many."""
+
+    count: int = 0
+    pieces: Iterable[Piece] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ def line_tokens(text: str) -> int:
 
 
 def allocate(
-    pieces: Sequence[Piece],
+    queues: Mapping[Kind, Queue],
     room: int,
     ceiling: int,
     *,
@@ -79,48 +86,45 @@ def allocate(
 ) -> Chosen:
     """Choose the pieces and their forms. Counts are raw tokens.
 
-    pieces   of each kind in the order of their worth, the most worth first
     room     what pieces of any kind may take together
     ceiling  what rules, changed files, words and decisions may take; at least `room` counts
     lower    what narrative and contents may take together; None: all that is left
     caps     upper bounds of single kinds; 0: none
     """
-    taken: dict[int, int] = {}
+    lines: list[tuple[Piece, str]] = []
+    left_out: dict[Kind, int] = {}
     tokens = 0
     for kind in Kind:
         limit = max(room, ceiling) if kind <= LAST_PROTECTED else room
         if lower is not None and kind == Kind.NARRATIVE:
             room = limit = min(room, tokens + lower)
         limit = min(limit, tokens + caps[kind]) if caps.get(kind) else limit
-        own = [(index, piece) for index, piece in enumerate(pieces) if piece.kind == kind]
-        for index, form, cost in _steps(own):
+        queue, taken = queues.get(kind, Queue()), dict[int, tuple[Piece, str]]()
+        for place, piece, form, cost in _steps(queue.pieces):
             if tokens + cost > limit:
                 # Nothing lower takes the room that this one wanted, unless it was a bound of its own that ended it.
                 room = room if caps.get(kind) else tokens
                 ceiling = ceiling if caps.get(kind) else tokens
                 break
-            taken[index] = form
+            taken[place] = piece, piece.forms[form]
             tokens += cost
-    lines = sorted(
-        ((pieces[index], pieces[index].forms[form]) for index, form in taken.items()),
-        key=lambda line: (line[0].section, line[0].place),
-    )
-    left_out: dict[Kind, int] = {}
-    for index, piece in enumerate(pieces):
-        if index not in taken:
-            left_out[piece.kind] = left_out.get(piece.kind, 0) + 1
+        lines += taken.values()
+        if len(taken) < queue.count:
+            left_out[kind] = queue.count - len(taken)
+    lines.sort(key=lambda line: (line[0].section, line[0].place))
     return Chosen(tuple(lines), tokens, left_out)
 
 
-def _steps(own: Sequence[tuple[int, Piece]]) -> list[tuple[int, int, int]]:
-    """Of one kind: first each piece's shortest form, then each one's longer forms, with what each step costs."""
-    first = [(index, 0, line_tokens(piece.forms[0])) for index, piece in own]
-    longer = [
-        (index, form, max(0, line_tokens(piece.forms[form]) - line_tokens(piece.forms[form - 1])))
-        for index, piece in own
-        for form in range(1, len(piece.forms))
-    ]
-    return first + longer
+def _steps(pieces: Iterable[Piece]) -> Iterator[tuple[int, Piece, int, int]]:
+    """First each piece's shortest form, then each one's longer forms, with what each step costs."""
+    shown: list[Piece] = []
+    for place, piece in enumerate(pieces):
+        shown.append(piece)
+        yield place, piece, 0, line_tokens(piece.forms[0])
+    for place, piece in enumerate(shown):
+        for form in range(1, len(piece.forms)):
+            cost = line_tokens(piece.forms[form]) - line_tokens(piece.forms[form - 1])
+            yield place, piece, form, max(0, cost)
 
 
 def from_both_ends(count: int) -> list[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -15,6 +16,8 @@ Mark = Literal["rules", "corrections", "decisions", "findings", "negations"]
 LONGEST_FILLER_CHARS = 60
 _SENTENCE_END = re.compile(r"(?m)(?<=[.!?…])(?<!\s\d\.)(?<!\s\d\d\.)(?<!^\d\.)(?<!^\d\d\.)\s+|(?<=[。！？])\s*|\n+")
 """Not after an ordinal ("am 4. Februar") or the number of an item in a list."""
+_LETTER = re.compile(r"[^\W\d_](?![?*+{])")
+"""How a word begins that is an expression, where that is one letter."""
 
 
 @cache
@@ -25,16 +28,35 @@ def languages() -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def _pattern(mark: Mark) -> re.Pattern[str]:
-    """All languages' words for one thing. A word of a language without spaces may stand anywhere."""
-    spaced = "|".join(word for one in languages() if one.get("has_spaces", True) for word in one[mark])
-    others = "|".join(word for one in languages() if not one.get("has_spaces", True) for word in one[mark])
-    return re.compile(rf"(?i)(?<!\w)(?:{spaced})(?!\w)|{others}")
+def _pattern(wanted: tuple[Mark, ...], *, is_ascii: bool) -> re.Pattern[str]:
+    """All languages' words for these things. A word of a language without spaces may stand anywhere."""
+    spaced, others = (
+        _any_of(
+            word
+            for one in languages()
+            if one.get("has_spaces", True) is has_spaces
+            for mark in wanted
+            for word in one[mark]
+            if word[0].isascii() or not is_ascii
+        )
+        for has_spaces in (True, False)
+    )
+    return re.compile(rf"(?<!\w)(?:{spaced})(?!\w)" + (f"|{others}" if others else ""))
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """An expression for any of these, by their first letters: most places in a text begin none of them."""
+    by_letter: dict[str, list[str]] = {}
+    for word in words:
+        begins = _LETTER.match(word)
+        letter = begins[0] if begins else ""
+        by_letter.setdefault(letter, []).append(word.removeprefix(letter))
+    return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items())
 
 
 def marks(text: str, *wanted: Mark) -> bool:
-    """Whether a sentence has a word that marks one of these."""
-    return any(_pattern(mark).search(text) for mark in wanted)
+    """Whether a text has a word that marks one of these."""
+    return _pattern(wanted, is_ascii=text.isascii()).search(text.lower()) is not None
 
 
 def says_nothing(text: str) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from nca.context.file_reads import arguments_of, file_use, main_argument
+from nca.context.record.known import Known
 from nca.context.record.outcomes import (
     Outcome,
     command_of,
@@ -20,7 +21,7 @@ from nca.context.record.outcomes import (
     outcome_of,
     says_little,
 )
-from nca.context.record.statements import Stated, stated
+from nca.context.record.statements import Stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
 Ledger = dict[str, list[str]]
@@ -41,6 +42,8 @@ RULES, WORDS, DECISIONS, FILES, OUTCOMES, FAILING, ANSWERS, STEPS, READ, URLS, N
 )
 SUCCEEDED = "succeeded"
 """What a stretch of the log did without a failure: only to end what an earlier one left failing; not kept."""
+STATED = (RULES, WORDS, DECISIONS, ANSWERS, URLS)
+"""The categories of the texts in a `Stated`, in its order."""
 SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once."""
 MAX_FACT_CHARS = 160
@@ -72,46 +75,59 @@ _VERBS = {
     "written": ("write", "create", "save"),
 }
 
-Known = dict[int, tuple[Message, Stated]]
-"""What each message states, by its identity; the message is held, so that no other can take that identity."""
 
+class Reading:
+    """What holds after messages that are read in the order of the log, judged by them alone."""
 
-def stated_by(message: Message, known: Known) -> Stated:
-    """What a message states, looked for once."""
-    held = known.get(id(message))
-    if held is None:
-        held = known[id(message)] = (message, stated(message))
-    return held[1]
+    def __init__(self, known: Known | None = None) -> None:
+        self._known = known or Known()
+        self._calls: dict[str, tuple[int, ToolCall]] = {}
+        self._lines: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
+        self._named: dict[str, int] = {}
+        """How many messages speak of each name."""
 
+    def copy(self) -> Reading:
+        """The same so far, to be read on from."""
+        other = Reading(self._known)
+        other._calls, other._named = self._calls.copy(), self._named.copy()
+        other._lines = {category: lines.copy() for category, lines in self._lines.items()}
+        return other
 
-def extract(entries: Sequence[Entry], known: Known | None = None) -> Ledger:
-    """What holds after these messages, judged by them alone."""
-    known = {} if known is None else known
-    calls: dict[str, tuple[int, ToolCall]] = {}
-    ledger: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
-    seen: dict[str, int] = {}
-    for entry in entries:
-        message, seq = entry.message, entry.seq
-        found = stated_by(message, known)
-        said = {RULES: found.rules, WORDS: found.words, DECISIONS: found.decisions, ANSWERS: found.answer}
-        for category, sayings in said.items():
+    def read(self, entries: Iterable[Entry]) -> Reading:
+        lines, calls, known = self._lines, self._calls, self._known
+        for entry in entries:
+            message, seq = entry.message, entry.seq
+            for part in message.attachments if type(message.content) is tuple else ():
+                _note_attachment(part, seq, lines)
+            if message.role == "tool":
+                # What a result names can be had again; it counts once somebody speaks of it.
+                if message.tool_call_id in calls:
+                    asked, call = calls.pop(message.tool_call_id)
+                    _note_call(asked, call, message, known.outcome(call, message), lines)
+                continue
+            if message.content:
+                self._note_said(seq, known.stated(message))
+            for call in message.tool_calls:
+                calls[call.id] = (seq, call)
+        return self
+
+    def ledger(self) -> Ledger:
+        names = {name: line for name, line in self._lines[NAMES].items() if self._named[name] > 1}
+        return {category: list(lines.values()) for category, lines in (self._lines | {NAMES: names}).items() if lines}
+
+    def _note_said(self, seq: int, found: Stated) -> None:
+        lines = self._lines
+        for category, sayings in zip(STATED, found[:-1], strict=True):
             for text in sayings:
-                ledger[category].setdefault(text, f"{seq}\t{text}")
-        for part in message.attachments:
-            _note_attachment(part, seq, ledger)
-        # What a tool's result names can be had again; it counts once somebody speaks of it.
-        is_talk = message.role != "tool"
-        for url in found.urls if is_talk else ():
-            ledger[URLS].setdefault(url, f"{seq}\t{url}")
-        for name, around in found.names if is_talk else ():
-            seen[name] = seen.get(name, 0) + 1
-            ledger[NAMES].setdefault(name, f"{seq}\t{name}\t{around}")
-        for call in message.tool_calls:
-            calls[call.id] = (seq, call)
-        if message.role == "tool" and message.tool_call_id in calls:
-            _note_call(*calls.pop(message.tool_call_id), message, ledger)
-    ledger[NAMES] = {name: line for name, line in ledger[NAMES].items() if seen.get(name, 0) > 1}
-    return {category: list(lines.values()) for category, lines in ledger.items() if lines}
+                lines[category].setdefault(text, f"{seq}\t{text}")
+        for name, around in found.names:
+            self._named[name] = self._named.get(name, 0) + 1
+            lines[NAMES].setdefault(name, f"{seq}\t{name}\t{around}")
+
+
+def extract(entries: Iterable[Entry], known: Known | None = None) -> Ledger:
+    """What holds after these messages, judged by them alone."""
+    return Reading(known).read(entries).ledger()
 
 
 def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
@@ -151,11 +167,13 @@ def as_of_now(ledger: Ledger, later: Ledger, shown: Container[int]) -> Ledger:
     later  of the messages that stay behind the record
     shown  those of them that are shown as they are
     """
+    # The rest stays as it is: of a long session there are thousands of lines.
+    before = {category: ledger[category] for category in (OUTCOMES, FAILING, FIXED) if category in ledger}
     state = {category: later[category] for category in (SUCCEEDED, OUTCOMES, FAILING) if category in later}
-    now = merge([ledger, state])
+    now = ledger | {OUTCOMES: [], FAILING: []} | merge([before, state])
     for category in (OUTCOMES, FAILING):
-        now[category] = [line for line in now.get(category, ()) if parted(line)[0] not in shown]
-    return {category: lines for category, lines in now.items() if lines}
+        now[category] = [line for line in now[category] if parted(line)[0] not in shown]
+    return {category: now[category] for category in CATEGORIES if now.get(category)}
 
 
 def without_old_steps(ledger: Ledger, newest_user: int) -> Ledger:
@@ -177,8 +195,7 @@ def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[
     return (parted(line) for line in ledger.get(category, ()))
 
 
-def _note_call(seq: int, call: ToolCall, result: Message, ledger: dict[str, dict[str, str]]) -> None:
-    outcome = outcome_of(call, result)
+def _note_call(seq: int, call: ToolCall, result: Message, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
     use = file_use(call)
     if use is not None:
         key = f"{CHANGE if use.is_write else 'read'} {use.path}"

@@ -18,9 +18,11 @@ MAX_LINE_CHARS = 160
 MOST_ERROR_LINES = 4
 """Of one failure: the first says what was wrong, the others where."""
 SCANNED_CHARS = 50_000
-_STATUS = re.compile(r"(?i)(?:exit(?:ed with)?(?: code| status)?|returncode|return code)[: =]+(-?\d+)")
+# Searching is most of a compaction's time. Python's `re` skips what cannot match only where an expression begins with
+# letters of one case: so what it searches is lowered, and the beginning of a line is the end of the one before.
+_STATUS = re.compile(r"(?:exit(?:ed with)?(?: code| status)?|returncode|return code)[: =]+(-?\d+)")
 _FAILURE = re.compile(
-    r"""(?mx)^(?:
+    r"""(?mx)\n(?:
     Traceback\ \(most\ recent\ call\ last\)
     | (?:\S+:\ )?(?:fatal|panic|error|ERROR|Error)(?:\[\w+\])?:
     | (?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?::|$)
@@ -32,10 +34,9 @@ _FAILURE = re.compile(
     | (?:=+\ .*)?\b[1-9]\d*\ (?:failed|errors?)\b
     )"""
 )
-"""How programs report a failure, at the beginning of a line."""
+"""How programs report a failure, at the beginning of a line: searched for behind the end of the line before."""
 _ERROR_LINE = re.compile(
-    r"(?i)\b\w*(?:error|exception|fatal|panic)\b|\bFAILED\b|\b[1-9]\d* failed\b|^E  |: command not found"
-    r"|(?:cannot|undefined|unexpected) "
+    r"(?:error|exception|fatal|panic)\b|failed(?<!\wfailed)\b|: command not found|(?:cannot|undefined|unexpected) "
 )
 _REFUSED = re.compile(r"(?i)\A\W*(?:not run\b|denied|refused|the user (?:refused|declined|rejected))")
 _NOT_THERE = re.compile(
@@ -43,8 +44,8 @@ _NOT_THERE = re.compile(
     r"|.{0,80}(?:does not exist|not found)\W*\Z|enoent)"
 )
 """What a search or a read says that found nothing."""
-_COUNTS = re.compile(r"(?m)^.*?((?:\d+ (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed)\b[, ]*)+.*)$")
-_UNITTEST = re.compile(r"(?m)^(Ran \d+ tests?) in .*\s+^((?:OK|FAILED)\b.*)$")
+_COUNTS = re.compile(r"\d\d* (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed)\b.*")
+_UNITTEST = re.compile(r"(?m)\n(Ran \d+ tests?) in .*\s+^((?:OK|FAILED)\b.*)$")
 _LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|diff|sort|pwd")
 """Programs that only look: what they did not find is no error, and their last outcome says nothing about the work."""
 _SMALL_STEP = re.compile(
@@ -74,6 +75,9 @@ class Outcome:
     is_known: bool
     text: str
     errors: tuple[str, ...] = ()
+
+
+SUCCEEDED = Outcome(False, True, "ok")
 
 
 def command_of(call: ToolCall) -> str:
@@ -140,13 +144,12 @@ def outcome_of(call: ToolCall | None, result: Message | None) -> Outcome:
     """What a call came to, by its mark, its exit status or its text."""
     if result is None:
         return Outcome(False, False, "no result")
-    text = result.text
-    if text.startswith("[not run"):
+    if result.text.startswith("[not run"):
         return Outcome(False, True, "not run")
-    is_failure = _is_failure(call, result)
-    if is_failure:
-        return Outcome(True, True, _last_word(text, is_failure=True), error_lines(text))
-    return Outcome(False, True, _last_word(text, is_failure=False) if call is not None and command_of(call) else "ok")
+    if _is_failure(call, result):
+        return Outcome(True, True, _last_word(result.text, is_failure=True), error_lines(result.text))
+    is_command = call is not None and command_of(call)
+    return Outcome(False, True, _last_word(result.text, is_failure=False)) if is_command else SUCCEEDED
 
 
 def is_failed(call: ToolCall | None, result: Message) -> bool:
@@ -164,17 +167,25 @@ def _is_failure(call: ToolCall | None, result: Message) -> bool:
         # A file may speak of errors; only a result that begins with one is one.
         return result.is_error or says_failed(text)
     if command and is_looking:
-        return result.is_error and bool(_FAILURE.search(text))
-    statuses = _STATUS.findall(text[-400:]) or _STATUS.findall(text[:200])
+        return result.is_error and _reports_failure(text)
+    statuses = _statuses(text[-400:]) or _statuses(text[:200])
     if statuses:
         return bool(statuses[-1] != "0")
-    return result.is_error or bool(_FAILURE.search(text))
+    return result.is_error or _reports_failure(text)
+
+
+def _reports_failure(text: str) -> bool:
+    return _FAILURE.search(f"\n{text}") is not None
+
+
+def _statuses(text: str) -> list[str]:
+    return _STATUS.findall(text.lower())
 
 
 def error_lines(text: str) -> tuple[str, ...]:
     """The lines of a failed tool's output that report the error; its first line where none does."""
     lines = [line.strip() for line in text[:SCANNED_CHARS].splitlines() if line.strip()]
-    found = [line[:MAX_LINE_CHARS] for line in lines if len(line) <= 400 and _ERROR_LINE.search(line)]
+    found = [line[:MAX_LINE_CHARS] for line in lines if len(line) <= 400 and _is_error_line(line.lower())]
     if not found:
         return tuple(line[:MAX_LINE_CHARS] for line in lines[:1])
     # The last lines of a traceback or a test run say most; the very first says what it was.
@@ -182,13 +193,17 @@ def error_lines(text: str) -> tuple[str, ...]:
     return tuple(unique if len(unique) <= MOST_ERROR_LINES else [*unique[: MOST_ERROR_LINES - 1], unique[-1]])
 
 
+def _is_error_line(lowered: str) -> bool:
+    return lowered.startswith("e  ") or _ERROR_LINE.search(lowered) is not None
+
+
 def _last_word(text: str, *, is_failure: bool) -> str:
     """One line on how it ended: counts of a test run, an exit status, else "ok" or "failed"."""
     tail = text[-2_000:]
-    if ran := _UNITTEST.findall(tail):
+    if ran := _UNITTEST.findall(f"\n{tail}"):
         return " ".join(": ".join(ran[-1]).split())
     if counts := _COUNTS.findall(tail):
         return " ".join(counts[-1].strip(" =").split())[:80]
-    if statuses := _STATUS.findall(text[-400:]):
+    if statuses := _statuses(text[-400:]):
         return f"exit {statuses[-1]}" if statuses[-1] != "0" else "ok"
     return "failed" if is_failure else "ok"

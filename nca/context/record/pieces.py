@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from itertools import chain
 
-from nca.context.record.allocation import Kind, Piece, from_both_ends, line_tokens
+from nca.context.record.allocation import Kind, Piece, Queue, from_both_ends, line_tokens
 from nca.context.record.ledger import (
     ANSWERS,
     DECISIONS,
@@ -20,7 +20,7 @@ from nca.context.record.ledger import (
     STEPS,
     URLS,
     WORDS,
-    texts,
+    parted,
 )
 from nca.context.tokens import text_tokens
 
@@ -74,31 +74,35 @@ MOST_LINES = 12
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
-T = TypeVar("T")
 Lines = Mapping[str, Sequence[str]]
 
 
-def pieces_of(ledger: Lines, *, error_tokens: int = 0) -> list[Piece]:
+def pieces_of(ledger: Lines, *, error_tokens: int = 0) -> dict[Kind, Queue]:
     """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else.
 
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
-    return [
-        *_said(ledger, Kind.RULE, Section.RULES),
-        *_said(ledger, Kind.WORDS, Section.WORDS),
-        *_said(ledger, Kind.DECISION, Section.DECISIONS),
-        *_state(ledger),
-        *_newest_first(ledger, Section.STEPS),
-        *_newest_first(ledger, Section.ANSWERS),
-        *_places(ledger),
-        *_fixed(ledger, error_tokens),
-    ]
+    state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
+    narrative = (Section.STEPS, Section.ANSWERS)
+    return {
+        Kind.RULE: _said(ledger, Kind.RULE, Section.RULES),
+        Kind.FILES: Queue(len(ledger.get(FILES, ())), _files(ledger)),
+        Kind.WORDS: _said(ledger, Kind.WORDS, Section.WORDS),
+        Kind.DECISION: _said(ledger, Kind.DECISION, Section.DECISIONS),
+        Kind.STATE: Queue(len(state), state),
+        Kind.ERRORS: Queue(len(errors), errors),
+        Kind.NARRATIVE: Queue(
+            sum(len(ledger.get(CATEGORIES[section], ())) for section in narrative),
+            chain.from_iterable(_newest_first(ledger, section) for section in narrative),
+        ),
+        Kind.CONTENTS: _contents(ledger, len(errors)),
+    }
 
 
-def _said(ledger: Lines, kind: Kind, section: Section) -> Iterator[Piece]:
-    lines = list(texts(ledger, CATEGORIES[section]))
-    for place in from_both_ends(len(lines)):
-        yield Piece(kind, section, place, _forms(*lines[place]))
+def _said(ledger: Lines, kind: Kind, section: Section) -> Queue:
+    lines = ledger.get(CATEGORIES[section], ())
+    places = from_both_ends(len(lines))
+    return Queue(len(lines), (Piece(kind, section, place, _forms(*parted(lines[place]))) for place in places))
 
 
 def _forms(seq: int, text: str) -> tuple[str, ...]:
@@ -113,49 +117,70 @@ def _forms(seq: int, text: str) -> tuple[str, ...]:
 
 
 def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:
-    lines = list(texts(ledger, CATEGORIES[section]))
-    for place in range(len(lines) - 1, -1, -1):
-        seq, text = lines[place]
+    for place, seq, text in _reversed(ledger.get(CATEGORIES[section], ())):
         yield Piece(Kind.NARRATIVE, section, place, (f"- ({seq}) {text}" if seq else f"- {text}",))
 
 
 def _state(ledger: Lines) -> Iterator[Piece]:
-    """Changed files; what still fails, then the last outcome of each kind of command; each the newest first."""
-    failing = [line for _, line in texts(ledger, FAILING)]
-    for place, line in _reversed(failing):
+    """What still fails, then the last outcome of each kind of command; each the newest first."""
+    failing = ledger.get(FAILING, ())
+    for place, _, line in _reversed(failing):
         _, what, errors = (*line.split("\t", 2), "", "")[:3]
         rows = [row for row in errors.split("\n") if row]
         first = f"- {FAILS}`{what}`" + (f": {rows[0]}" if rows else "")
         full = "\n  ".join((first, *rows[1:]))
         yield Piece(Kind.STATE, Section.STATE, 20_000 + place, (first, full) if rows[1:] else (first,))
-    for place, line in _reversed([line for _, line in texts(ledger, FILES)]):
-        path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
-        short = f"- {path}: {verb or 'changed'}" + (f" {count}×" if count not in ("", "1") else "")
-        yield Piece(Kind.FILES, Section.FILES, place, (short, f"{short}{LAST}{hint}") if hint else (short,))
-    kinds = {line.partition("\t")[0] for line in failing}
-    for place, line in _reversed([line for _, line in texts(ledger, OUTCOMES)]):
+    kinds = {parted(line)[1].partition("\t")[0] for line in failing}
+    for place, _, line in _reversed(ledger.get(OUTCOMES, ())):
         kind, _, rest = line.partition("\t")
         command, _, outcome = rest.rpartition("\t")[0].rpartition(" → ")
         if kind not in kinds:
             yield Piece(Kind.STATE, Section.STATE, 10_000 + place, (f"- `{command}` → {outcome}",))
 
 
-def _places(ledger: Lines) -> Iterator[Piece]:
-    """Lists, several to a line: each line is one piece, the newest first."""
-    for row, (label, category) in enumerate(LISTS.items()):
-        values = [_named(text) if category == NAMES else text for _, text in texts(ledger, category)]
-        for start in range(0, len(values), LISTED):
-            listed = BETWEEN.join(values[start : start + LISTED])
-            yield Piece(Kind.CONTENTS, Section.PLACES, 1_000 * row + start, (f"- {label}: {listed}",))
+def _files(ledger: Lines) -> Iterator[Piece]:
+    """Changed files, the newest first."""
+    for place, _, line in _reversed(ledger.get(FILES, ())):
+        path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
+        short = f"- {path}: {verb or 'changed'}" + (f" {count}×" if count not in ("", "1") else "")
+        yield Piece(Kind.FILES, Section.FILES, place, (short, f"{short}{LAST}{hint}") if hint else (short,))
 
 
-def _fixed(ledger: Lines, tokens: int) -> Iterator[Piece]:
-    """Errors that were fixed, the newest first: as far as `tokens` reach they are a kind of their own."""
-    for place, (seq, text) in _reversed(list(texts(ledger, FIXED))):
-        line = f"- ({seq}) {text}" if seq else f"- {text}"
-        forms = (f"{line[:ERROR_CHARS]}…", line) if len(line) > ERROR_CHARS + 20 else (line,)
-        tokens -= line_tokens(forms[0])
-        yield Piece(Kind.ERRORS if tokens >= 0 else Kind.CONTENTS, Section.PLACES, 10_000 + place, forms)
+def _contents(ledger: Lines, errors: int) -> Queue:
+    """Lists, several to a line: each line is one piece; then the errors that were fixed behind the newest `errors`."""
+    lists = [(category, range(0, len(ledger.get(category, ())), LISTED)) for category in LISTS.values()]
+    fixed = ledger.get(FIXED, ())
+    older = fixed[: len(fixed) - errors]
+    count = sum(len(starts) for _, starts in lists) + len(older)
+    listed = chain.from_iterable(_listed(ledger, row, label) for row, label in enumerate(LISTS))
+    return Queue(count, chain(listed, (_error(Kind.CONTENTS, *one) for one in _reversed(older))))
+
+
+def _listed(ledger: Lines, row: int, label: str) -> Iterator[Piece]:
+    category = LISTS[label]
+    lines = ledger.get(category, ())
+    for start in range(0, len(lines), LISTED):
+        values = [parted(line)[1] for line in lines[start : start + LISTED]]
+        listed = BETWEEN.join(map(_named, values) if category == NAMES else values)
+        yield Piece(Kind.CONTENTS, Section.PLACES, 1_000 * row + start, (f"- {label}: {listed}",))
+
+
+def _errors(fixed: Sequence[str], tokens: int) -> list[Piece]:
+    """Errors that were fixed, the newest first, as far as `tokens` reach."""
+    found: list[Piece] = []
+    for one in _reversed(fixed):
+        piece = _error(Kind.ERRORS, *one)
+        tokens -= line_tokens(piece.forms[0])
+        if tokens < 0:
+            break
+        found.append(piece)
+    return found
+
+
+def _error(kind: Kind, place: int, seq: int, text: str) -> Piece:
+    line = f"- ({seq}) {text}" if seq else f"- {text}"
+    forms = (f"{line[:ERROR_CHARS]}…", line) if len(line) > ERROR_CHARS + 20 else (line,)
+    return Piece(kind, Section.PLACES, 10_000 + place, forms)
 
 
 def _named(text: str) -> str:
@@ -163,5 +188,6 @@ def _named(text: str) -> str:
     return f"{name} ({around})" if around else name
 
 
-def _reversed(values: Sequence[T]) -> Iterator[tuple[int, T]]:
-    return reversed(list(enumerate(values)))
+def _reversed(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """The place of each line, the message that it comes from, and its text; the newest first."""
+    return ((place, *parted(lines[place])) for place in range(len(lines) - 1, -1, -1))

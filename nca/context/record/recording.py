@@ -7,14 +7,15 @@ all of the room is used wherever there is material.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
 from nca.context.record import ledger as facts
 from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, allocate
-from nca.context.record.ledger import Ledger
+from nca.context.record.ledger import Ledger, Reading
 from nca.context.record.pieces import HEADINGS_TOKENS, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
@@ -22,6 +23,7 @@ from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, text_tokens
 from nca.context.view import Summary
+from nca.messages import Entry
 from nca.wire import content_text
 
 PRUNE = "prune"
@@ -69,6 +71,14 @@ class Rooms:
 
 
 @dataclass(frozen=True, slots=True)
+class _Read:
+    """What messages state, and the prose and ledgers of other programs' summaries among them."""
+
+    own: Reading
+    foreign: list[tuple[str, Ledger]]
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """The blocks that go, what holds of them and of everything before, and the lines that fit."""
 
@@ -104,7 +114,10 @@ class Recording:
         self.movable = [block for block in draft.blocks() if not block.is_locked]
         self._aims = target_tokens, ceiling_tokens
         self._prose_raw = 0
-        self._held: dict[tuple[int, ...], tuple[Ledger, tuple[str, ...]]] = {}
+        settled = [place for place, block in enumerate(self.movable, 1) if block.settled_turns]
+        self._settled = self.movable[: max(settled, default=0)]
+        self._beginning = self._read(self._settled, _Read(Reading(draft.history.facts), []))
+        """Of the blocks up to the last that is certain to go: nearly all of a long session, so they are read once."""
         self._remember()
         self.rooms = self._rooms()
         self.frame = (
@@ -189,27 +202,31 @@ class Recording:
         """What the messages behind these blocks state, and which of them are shown as they are."""
         history, last = self.draft.history, gone[-1].last if gone else 0
         behind = [block for block in self.draft.blocks() if block.first > last]
-        entries = [history.entries[seq - 1] for block in behind for seq in block.seqs]
         whole = {seq for block in behind if not block.stubs for seq in block.seqs}
-        return facts.extract(entries, history.facts), whole
+        return facts.extract(self._entries(behind), history.facts), whole
 
     def _holding(self, gone: Sequence[Block]) -> tuple[Ledger, tuple[str, ...]]:
-        """What these blocks and everything before them state, and the prose of other programs' summaries in them.
+        """What these blocks and everything before them state, and the prose of other programs' summaries in them."""
+        count = len(self._settled) if gone[: len(self._settled)] == self._settled else 0
+        read = self._beginning if count else _Read(Reading(self.draft.history.facts), [])
+        read = self._read(gone[count:], _Read(read.own.copy(), [*read.foreign]))
+        newest = self.draft.history.newest_user or 0
+        parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in read.foreign)]
+        parts += [read.own.ledger(), {facts.STEPS: step_lines(self._entries(gone), newest)}]
+        ledger = facts.without_old_steps(facts.merge(parts), newest)
+        return ledger, tuple(prose for prose, _ in read.foreign if prose)
 
-        Each choice of room asks for the same blocks again, and to read them takes longest.
-        """
-        firsts = tuple(block.first for block in gone)
-        if firsts not in self._held:
-            history = self.draft.history
-            entries = [history.entries[seq - 1] for block in gone for seq in block.seqs]
-            foreign = [read_again(entry.message.text) for entry in entries if is_summary(entry.message)]
-            own = [entry for entry in entries if not is_summary(entry.message)]
-            newest = history.newest_user or 0
-            parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in foreign)]
-            parts += [facts.extract(own, history.facts), {facts.STEPS: step_lines(own, newest)}]
-            ledger = facts.without_old_steps(facts.merge(parts), newest)
-            self._held[firsts] = ledger, tuple(prose for prose, _ in foreign if prose)
-        return self._held[firsts]
+    def _read(self, blocks: Sequence[Block], before: _Read) -> _Read:
+        """Read on in these blocks."""
+        for entry in self._entries(blocks):
+            if is_summary(entry.message):
+                before.foreign.append(read_again(entry.message.text))
+        before.own.read(entry for entry in self._entries(blocks) if not is_summary(entry.message))
+        return before
+
+    def _entries(self, blocks: Iterable[Block]) -> Iterator[Entry]:
+        entries = self.draft.history.entries
+        return chain.from_iterable(entries[block.first - 1 : block.last] for block in blocks)
 
     def _ceiling(self, kept: Sequence[Block]) -> int:
         return self.rooms.ceiling - self.frame - self._prose_raw - raw_of(kept)

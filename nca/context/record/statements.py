@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nca.context.record.languages import marks, says_nothing, sentences
 from nca.messages import Message
@@ -41,8 +41,7 @@ MOST_NAMES = 200
 """Of one message; a listing of ten thousand hashes is no talk about any of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(NamedTuple):
     """What a message says, by kind.
 
     rules   sentences, or the whole of a short message with one
@@ -106,7 +105,8 @@ def _rules(text: str) -> tuple[str, ...]:
     """The sentences that order or correct something, as they were said, each with the one that it points back to."""
     found: list[str] = []
     before = ""
-    for sentence in sentences(text[:SCANNED_CHARS]):
+    text = text[:SCANNED_CHARS]
+    for sentence in sentences(text) if marks(text, "rules", "corrections") else ():
         if len(sentence) <= MAX_RULE_CHARS and marks(sentence, "rules", "corrections"):
             if before and len(before) <= MAX_RULE_CHARS and _POINTS_BACK.match(sentence) and before not in found:
                 found.append(before)
@@ -116,9 +116,12 @@ def _rules(text: str) -> tuple[str, ...]:
 
 
 def _decisions(text: str) -> tuple[str, ...]:
+    text = text[:SCANNED_CHARS]
+    if not marks(text, "decisions", "findings"):
+        return ()
     found = [
         " ".join(one.split())
-        for one in sentences(text[:SCANNED_CHARS])
+        for one in sentences(text)
         if len(one) <= MAX_DECISION_CHARS and marks(one, "decisions", "findings")
     ]
     return tuple(found[-MOST_DECISIONS:])

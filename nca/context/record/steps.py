@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nca.context.file_reads import main_argument
 from nca.context.record.outcomes import command_of, outcome_of
@@ -12,7 +12,7 @@ MAX_ARGUMENT_CHARS = 100
 BEGINNING_CHARS = 80
 
 
-def step_lines(gone: Sequence[Entry], newest_user: int) -> list[str]:
+def step_lines(gone: Iterable[Entry], newest_user: int) -> list[str]:
     """Lines of a ledger, oldest first; the same call with the same outcome stands once, where it was last."""
     calls: dict[str, tuple[int, ToolCall]] = {}
     lines: dict[str, int] = {}

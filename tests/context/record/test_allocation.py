@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, Piece, allocate, from_both_ends, line_tokens
+from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, Piece, Queue, from_both_ends, line_tokens
+from nca.context.record.allocation import allocate as allocated
 
 EXAMPLES = int(os.environ.get("NCA_FUZZ_EXAMPLES") or 500)
 
@@ -19,6 +22,11 @@ def pieces(draw: st.DrawFn) -> list[Piece]:
         Piece(kind, int(kind), place, ("x" * size, "x" * (3 * size)) if is_long else ("x" * size,))
         for place, (kind, size, is_long) in enumerate(sizes)
     ]
+
+
+def allocate(them: list[Piece], room: int, ceiling: int, caps: Mapping[Kind, int] = MappingProxyType({})) -> Chosen:
+    own = {kind: [piece for piece in them if piece.kind == kind] for kind in Kind}
+    return allocated({kind: Queue(len(some), iter(some)) for kind, some in own.items()}, room, ceiling, caps=caps)
 
 
 def taken(chosen: Chosen) -> dict[int, int]:

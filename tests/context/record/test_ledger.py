@@ -125,8 +125,11 @@ def test_errors_that_were_fixed_come_before_narrative_as_far_as_they_are_given_r
     failed = did("bash", "src/a.ts(3,5): error TS2304: no name a", is_error=True, command="npx tsc")
     ledger = extract(log(*failed, *did("bash", "ok", command="npx tsc")))
     for tokens, kind in ((0, Kind.CONTENTS), (99, Kind.ERRORS)):
-        pieces = pieces_of(ledger, error_tokens=tokens)
-        assert {piece.kind for piece in pieces if "TS2304" in piece.forms[0]} == {kind}
+        queues = pieces_of(ledger, error_tokens=tokens)
+        assert {one for one, queue in queues.items() if any("TS2304" in piece.forms[0] for piece in queue.pieces)} == {
+            kind
+        }
+        assert sum(queue.count for queue in pieces_of(ledger, error_tokens=tokens).values()) == 2
 
 
 def test_fillers_commands_and_repeated_words_are_left_out() -> None:
