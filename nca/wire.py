@@ -7,7 +7,7 @@ and rows whose role starts with `_` are notes between messages: neither is sent 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -15,6 +15,8 @@ import msgspec
 from nca.errors import InvalidMessages
 from nca.messages import AttachmentPart, MediaPart, Message, Part, TextPart, ToolCall, clean_text
 
+OBJECT = (dict, Mapping)
+"""What `isinstance` asks of a row: nearly all are dicts, and an abstract class answers ten times as slowly."""
 ROLES = ("system", "developer", "user", "assistant", "tool")
 _OWN_KEYS = {"role", "content", "tool_calls", "tool_call_id", "tool_call_ids", "name", "reasoning_content"}
 _CALL_KEYS = {"id", "type", "function", "index"}
@@ -36,15 +38,16 @@ def messages_from_list(rows: Any) -> list[Message]:
 def message_from_dict(row: Any, index: int = 0) -> Message:
     """Read one message; `index` (from 0) names its place in errors."""
     place = f"message {index + 1}"
-    if not isinstance(row, Mapping):
+    if not isinstance(row, OBJECT):
         raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(row)}.")
     role = row.get("role")
     if role not in ROLES:
         raise InvalidMessages(f"{place}: role {shown_value(role)} is not known; valid: {', '.join(ROLES)}.")
-    calls = _read_calls(row.get("tool_calls"), place)
+    calls = _read_calls(row["tool_calls"], place) if row.get("tool_calls") is not None else ()
     if calls and role != "assistant":
         raise InvalidMessages(f"{place}: tool_calls stand on a {role} message; valid: only on assistant messages.")
-    extra = {key: value for key, value in row.items() if key not in _OWN_KEYS and not str(key).startswith("_")}
+    others = () if row.keys() <= _OWN_KEYS else row.items()
+    extra = {key: value for key, value in others if key not in _OWN_KEYS and not str(key).startswith("_")}
     if role == "developer":
         extra["role"] = role
     return Message(
@@ -52,8 +55,10 @@ def message_from_dict(row: Any, index: int = 0) -> Message:
         content=_read_content(row.get("content"), place, role),
         tool_calls=calls,
         tool_call_id=_read_answered_id(row, place) if role == "tool" else "",
-        name=checked_text(row.get("name") or "", f"{place}: name"),
-        reasoning=checked_text(row.get("reasoning_content") or "", f"{place}: reasoning_content"),
+        name=checked_text(row["name"], f"{place}: name") if row.get("name") else "",
+        reasoning=checked_text(row["reasoning_content"], f"{place}: reasoning_content")
+        if row.get("reasoning_content")
+        else "",
         is_error=bool(row.get("_error")),
         is_interrupted=bool(row.get("_interrupted")),
         is_synthetic=bool(row.get("_synthetic")),
@@ -128,16 +133,16 @@ def part_to_wire(part: Part, text_type: str = "text") -> dict[str, Any]:
 
 def is_note(row: Any) -> bool:
     """Whether a row of a transcript is a note between messages, not a message."""
-    return isinstance(row, Mapping) and isinstance(row.get("role"), str) and row["role"].startswith("_")
+    return isinstance(row, OBJECT) and isinstance(role := row.get("role"), str) and role.startswith("_")
 
 
 def _read_content(content: Any, place: str, role: str) -> str | tuple[Part, ...] | None:
+    if isinstance(content, str):
+        return clean_text(content)
     if content is None:
         if role in ("assistant", "tool"):
             return None if role == "assistant" else ""
         raise InvalidMessages(f"{place}: a {role} message has no content; valid: text or a list of parts.")
-    if isinstance(content, str):
-        return clean_text(content)
     if isinstance(content, Sequence) and not isinstance(content, bytes):
         return tuple(_read_part(part, f"{place}, part {index + 1}") for index, part in enumerate(content))
     raise InvalidMessages(f"{place}: content is {kind_name(content)}; valid: text, a list of parts, or null.")
@@ -159,16 +164,14 @@ def _read_part(part: Any, place: str) -> Part:
 
 
 def _read_calls(calls: Any, place: str) -> tuple[ToolCall, ...]:
-    if calls is None:
-        return ()
-    if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
+    if not isinstance(calls, (list, Sequence)) or isinstance(calls, str | bytes):
         raise InvalidMessages(f"{place}: tool_calls is {kind_name(calls)}; valid: a list of calls.")
     return tuple(_read_call(call, f"{place}, tool call {index + 1}") for index, call in enumerate(calls))
 
 
 def _read_call(call: Any, place: str) -> ToolCall:
-    function = call.get("function") if isinstance(call, Mapping) else None
-    if not isinstance(call, Mapping) or not isinstance(function, Mapping):
+    function = call.get("function") if isinstance(call, OBJECT) else None
+    if not isinstance(call, OBJECT) or not isinstance(function, OBJECT):
         raise InvalidMessages(f'{place}: expected {{"id", "type", "function": {{"name", "arguments"}}}}.')
     if not isinstance(call.get("id"), str) or not call["id"]:
         raise InvalidMessages(f"{place}: the id is missing; valid: a text that one tool message answers to.")
@@ -185,8 +188,10 @@ def _read_call(call: Any, place: str) -> ToolCall:
     return ToolCall(clean_text(call["id"]), clean_text(function["name"]), clean_text(arguments), extra)
 
 
-def _others(row: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
+def _others(row: Mapping[str, Any], known: Set[str], place: str) -> dict[str, Any]:
     """A provider's own keys that are not null."""
+    if row.keys() <= known:
+        return {}
     names = [key for key in row if key not in known and not str(key).startswith("_")]
     found = {key: row[key] for key in names if row[key] is not None}
     return plain_json(found, place) if found else {}

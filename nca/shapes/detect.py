@@ -12,7 +12,7 @@ from nca.shapes.anthropic_blocks import OWN_TYPES
 from nca.shapes.openai import OpenAIMessages
 from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import ShapedMessages
-from nca.wire import kind_name
+from nca.wire import OBJECT, kind_name
 
 
 def read_shape(given: Any) -> ShapedMessages:
@@ -32,15 +32,19 @@ def shape_of(given: Any) -> str:
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
     if isinstance(given, Mapping) and given.get("system"):
         return "anthropic"
-    if any(_is_item(row) for row in rows):
+    telling = [row for row in rows if isinstance(row, OBJECT) and not _is_in_any_shape(row)]
+    if any(_is_item(row) for row in telling):
         return "responses"
-    return "anthropic" if any(_is_anthropic(row) for row in rows) else "openai"
+    return "anthropic" if any(_is_anthropic(row) for row in telling) else "openai"
 
 
-def _is_item(row: Any) -> bool:
+def _is_in_any_shape(row: Mapping[str, Any]) -> bool:
+    """Whether a row is a plain message, as nearly all of a long conversation are: no type, and no parts."""
+    return "role" in row and "type" not in row and not isinstance(row.get("content"), list | tuple)
+
+
+def _is_item(row: Mapping[str, Any]) -> bool:
     """Whether a row is an item of the Responses API: of one of its types, or a message with one of its parts."""
-    if not isinstance(row, Mapping):
-        return False
     kind = row.get("type")
     if "role" not in row:
         return isinstance(kind, str) and (kind in responses.ITEM_TYPES or kind.endswith(("_call", "_output")))
@@ -48,10 +52,8 @@ def _is_item(row: Any) -> bool:
     return kind == "message" or not parts.isdisjoint(("input_text", "output_text", "input_image", "input_file"))
 
 
-def _is_anthropic(row: Any) -> bool:
+def _is_anthropic(row: Mapping[str, Any]) -> bool:
     """Whether a row has a block that only Anthropic's messages have."""
-    if not isinstance(row, Mapping):
-        return False
     return any(
         part.get("type") in OWN_TYPES or (part.get("type") == "image" and "source" in part) for part in _parts(row)
     )

@@ -85,25 +85,26 @@ class Reading:
         self._lines: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
         self._named: dict[str, int] = {}
         """How many messages speak of each name."""
+        self._outcomes: dict[str, tuple[int, str, Outcome]] = {}
+        """Of each kind of command the last call: its message, the command and what it came to."""
 
     def copy(self) -> Reading:
         """The same so far, to be read on from."""
         other = Reading(self._known)
-        other._calls, other._named = self._calls.copy(), self._named.copy()
+        other._calls, other._named, other._outcomes = self._calls.copy(), self._named.copy(), self._outcomes.copy()
         other._lines = {category: lines.copy() for category, lines in self._lines.items()}
         return other
 
     def read(self, entries: Iterable[Entry]) -> Reading:
-        lines, calls, known = self._lines, self._calls, self._known
+        calls, known = self._calls, self._known
         for entry in entries:
             message, seq = entry.message, entry.seq
             for part in message.attachments if type(message.content) is tuple else ():
-                _note_attachment(part, seq, lines)
+                self._note_attachment(part, seq)
             if message.role == "tool":
                 # What a result names can be had again; it counts once somebody speaks of it.
                 if message.tool_call_id in calls:
-                    asked, call = calls.pop(message.tool_call_id)
-                    _note_call(asked, call, message, known.outcome(call, message), lines)
+                    self._note_call(*calls.pop(message.tool_call_id), message)
                 continue
             if message.content:
                 self._note_said(seq, known.stated(message))
@@ -113,7 +114,48 @@ class Reading:
 
     def ledger(self) -> Ledger:
         names = {name: line for name, line in self._lines[NAMES].items() if self._named[name] > 1}
-        return {category: list(lines.values()) for category, lines in (self._lines | {NAMES: names}).items() if lines}
+        outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
+        found = self._lines | {NAMES: names, OUTCOMES: outcomes}
+        return {category: list(lines.values()) for category, lines in found.items() if lines}
+
+    def _note_attachment(self, part: AttachmentPart, seq: int) -> None:
+        """A file that came with a message, or a command that the person ran, named `$ command`."""
+        if not part.path.startswith("$ "):
+            self._lines[READ].setdefault(part.path, f"{seq}\t{part.path}")
+            return
+        command = part.path[2:]
+        self._note_outcome(kind_of_command(command), seq, command, outcome_of(None, Message("tool", part.text)))
+
+    def _note_outcome(self, kind: str, seq: int, command: str, outcome: Outcome) -> None:
+        """The last outcome of this kind of command, in place of the one before."""
+        self._outcomes.pop(kind, None)
+        self._outcomes[kind] = seq, command, outcome
+
+    def _note_call(self, seq: int, call: ToolCall, result: Message) -> None:
+        outcome, lines = self._known.outcome(call, result), self._lines
+        use = file_use(call)
+        if use is not None:
+            key = f"{CHANGE if use.is_write else 'read'} {use.path}"
+            if outcome.is_failure:
+                if use.is_write:
+                    _note_failure(key, f"{call.name} {use.path}", seq, outcome, lines)
+                return
+            _succeed(key, lines)
+            if use.is_write and outcome.was_run:
+                line = f"{seq}\t{use.path}\t1\t{_verb(call)}\t{_hint(call)}"
+                lines[FILES][use.path] = _added(lines[FILES][use.path], line) if use.path in lines[FILES] else line
+                lines[READ].pop(use.path, None)
+            elif not result.is_error and use.path not in lines[FILES]:
+                lines[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
+            return
+        command = command_of(call)
+        kind = kind_of_command(command) if command else f"{call.name} {main_argument(call)[:HINT_CHARS]}".strip()
+        if command and outcome.was_run and not (says_little(kind) and outcome.text == "ok"):
+            self._note_outcome(kind, seq, command, outcome)
+        if outcome.is_failure:
+            _note_failure(kind, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, lines)
+        elif outcome.was_run:
+            _succeed(kind, lines)
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
@@ -195,32 +237,6 @@ def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[
     return (parted(line) for line in ledger.get(category, ()))
 
 
-def _note_call(seq: int, call: ToolCall, result: Message, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
-    use = file_use(call)
-    if use is not None:
-        key = f"{CHANGE if use.is_write else 'read'} {use.path}"
-        if outcome.is_failure:
-            if use.is_write:
-                _note_failure(key, f"{call.name} {use.path}", seq, outcome, ledger)
-            return
-        _succeed(key, ledger)
-        if use.is_write and outcome.text != "not run":
-            line = f"{seq}\t{use.path}\t1\t{_verb(call)}\t{_hint(call)}"
-            ledger[FILES][use.path] = _added(ledger[FILES][use.path], line) if use.path in ledger[FILES] else line
-            ledger[READ].pop(use.path, None)
-        elif not result.is_error and use.path not in ledger[FILES]:
-            ledger[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
-        return
-    command = command_of(call)
-    kind = kind_of_command(command) if command else f"{call.name} {main_argument(call)[:HINT_CHARS]}".strip()
-    if command and outcome.text != "not run" and not (outcome.text == "ok" and says_little(kind)):
-        _note_outcome(kind, command, seq, outcome, ledger)
-    if outcome.is_failure:
-        _note_failure(kind, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, ledger)
-    elif outcome.text != "not run":
-        _succeed(kind, ledger)
-
-
 def _succeed(key: str, ledger: dict[str, dict[str, str]]) -> None:
     _fix(key, ledger)
     ledger[SUCCEEDED][key] = f"0\t{key}"
@@ -242,21 +258,9 @@ def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[
     ledger[FAILING][key] = f"{seq}\t{key}\t{' '.join(what.split())}\t" + "\n".join(outcome.errors)
 
 
-def _note_attachment(part: AttachmentPart, seq: int, ledger: dict[str, dict[str, str]]) -> None:
-    """A file that came with a message, or a command that the person ran, named `$ command`."""
-    if not part.path.startswith("$ "):
-        ledger[READ].setdefault(part.path, f"{seq}\t{part.path}")
-        return
-    command = part.path[2:]
-    outcome = outcome_of(None, Message("tool", part.text))
-    _note_outcome(kind_of_command(command), command, seq, outcome, ledger)
-
-
-def _note_outcome(kind: str, command: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
-    """The last outcome of this kind of command, in place of the one before."""
+def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
     verdict = "failed" if outcome.is_failure else "ok"
-    ledger[OUTCOMES].pop(kind, None)
-    ledger[OUTCOMES][kind] = f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
+    return f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
 
 
 def _added(before: str, after: str) -> str:

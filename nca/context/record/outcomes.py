@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from posixpath import basename
 
 from nca.context.file_reads import arguments_of, file_use, says_failed
@@ -38,6 +38,8 @@ _FAILURE = re.compile(
 _ERROR_LINE = re.compile(
     r"(?:error|exception|fatal|panic)\b|failed(?<!\wfailed)\b|: command not found|(?:cannot|undefined|unexpected) "
 )
+_NOT_RUN = "[not run"
+"""How a result begins of a call that nca did not make."""
 _REFUSED = re.compile(r"(?i)\A\W*(?:not run\b|denied|refused|the user (?:refused|declined|rejected))")
 _NOT_THERE = re.compile(
     r"(?i)\A\W*(?:no (?:matches|results|files)|nothing found|0 matches|permission denied|.{0,80}no such file"
@@ -61,23 +63,34 @@ _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _CHANGE_FOLDER = re.compile(r"\A(?:cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*)+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
-    """What one call came to.
+    """What one call came to. Its words are looked for when they are asked for: of most calls only the failure counts.
 
     is_failure   it failed, and something has to be mended
-    is_known     it has a result at all
-    text         one line: "582 passed", "exit 1", "ok"
-    errors       the lines that report the failure, the first first
+    is_command   it is one of a command line, which says how it ended
     """
 
     is_failure: bool
-    is_known: bool
-    text: str
-    errors: tuple[str, ...] = ()
+    is_command: bool
+    result: str
 
+    @property
+    def was_run(self) -> bool:
+        return not self.result.startswith(_NOT_RUN)
 
-SUCCEEDED = Outcome(False, True, "ok")
+    @cached_property
+    def text(self) -> str:
+        """One line: "582 passed", "exit 1", "ok"."""
+        if not self.was_run:
+            return "not run"
+        is_plain = not self.is_failure and not self.is_command
+        return "ok" if is_plain else _last_word(self.result, is_failure=self.is_failure)
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The lines that report the failure, the first first."""
+        return error_lines(self.result) if self.is_failure else ()
 
 
 def command_of(call: ToolCall) -> str:
@@ -140,16 +153,11 @@ def _kind_of_part(words: list[str]) -> str:
     return program
 
 
-def outcome_of(call: ToolCall | None, result: Message | None) -> Outcome:
+def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     """What a call came to, by its mark, its exit status or its text."""
-    if result is None:
-        return Outcome(False, False, "no result")
-    if result.text.startswith("[not run"):
-        return Outcome(False, True, "not run")
-    if _is_failure(call, result):
-        return Outcome(True, True, _last_word(result.text, is_failure=True), error_lines(result.text))
-    is_command = call is not None and command_of(call)
-    return Outcome(False, True, _last_word(result.text, is_failure=False)) if is_command else SUCCEEDED
+    text = result.text
+    is_failure = not text.startswith(_NOT_RUN) and _is_failure(call, result)
+    return Outcome(is_failure, call is not None and bool(command_of(call)), text)
 
 
 def is_failed(call: ToolCall | None, result: Message) -> bool:
@@ -161,17 +169,16 @@ def _is_failure(call: ToolCall | None, result: Message) -> bool:
     text = result.text[:SCANNED_CHARS]
     command = command_of(call) if call is not None else ""
     is_looking = not command or bool(_LOOKS.fullmatch(kind_of_command(command).split(" ")[0]))
-    if _REFUSED.match(text) or (is_looking and _NOT_THERE.match(text)):
-        return False
     if call is not None and not command:
         # A file may speak of errors; only a result that begins with one is one.
-        return result.is_error or says_failed(text)
-    if command and is_looking:
-        return result.is_error and _reports_failure(text)
-    statuses = _statuses(text[-400:]) or _statuses(text[:200])
-    if statuses:
-        return bool(statuses[-1] != "0")
-    return result.is_error or _reports_failure(text)
+        seems_failed = result.is_error or says_failed(text)
+    elif command and is_looking:
+        seems_failed = result.is_error and _reports_failure(text)
+    elif statuses := _statuses(text[-400:]) or _statuses(text[:200]):
+        seems_failed = statuses[-1] != "0"
+    else:
+        seems_failed = result.is_error or _reports_failure(text)
+    return seems_failed and not (_REFUSED.match(text) or (is_looking and _NOT_THERE.match(text)))
 
 
 def _reports_failure(text: str) -> bool:
@@ -202,8 +209,8 @@ def _last_word(text: str, *, is_failure: bool) -> str:
     tail = text[-2_000:]
     if ran := _UNITTEST.findall(f"\n{tail}"):
         return " ".join(": ".join(ran[-1]).split())
-    if counts := _COUNTS.findall(tail):
-        return " ".join(counts[-1].strip(" =").split())[:80]
+    if counts := next(filter(None, map(_COUNTS.search, reversed(tail.split("\n")))), None):
+        return " ".join(counts[0].strip(" =").split())[:80]
     if statuses := _statuses(text[-400:]):
         return f"exit {statuses[-1]}" if statuses[-1] != "0" else "ok"
     return "failed" if is_failure else "ok"

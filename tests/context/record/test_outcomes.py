@@ -95,7 +95,3 @@ def test_error_lines_are_few_and_none_twice() -> None:
     lines = error_lines(text)
     assert len(lines) == len(set(lines)) <= 4
     assert lines[0] == "ValueError: a"
-
-
-def test_a_call_without_a_result_has_no_outcome() -> None:
-    assert not outcome_of(shell("make"), None).is_known
