@@ -206,7 +206,7 @@ class Summarization(_Counting):
             focus=self.focus,
             max_tokens=room if self.summarizer is not None else 0,
             input_tokens=int(window * INPUT_RATIO / draft.meter.calibration.ratio),
-            scores=[draft.score(entry.seq) for entry in entries],
+            scores=lambda: [draft.score(entry.seq) for entry in entries],
         )
         written = drive(writing, asking(self.summarizer))
         if written.prose:

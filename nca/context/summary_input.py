@@ -62,18 +62,19 @@ def split(
     first_tokens: int,
     later_tokens: int,
     least_tokens: int = 0,
-    scores: Sequence[float] = (),
+    scores: Callable[[], Sequence[float]] = tuple,
 ) -> tuple[Chunk, ...]:
     """All messages in order, in one chunk where they fit; () where a chunk would be too small to be of use.
 
     first_tokens, later_tokens  what the first chunk, and each later one, may take
     least_tokens                what they must be able to take, where there are several
-    scores                      how much each message matters; of those that matter equally, the middle gives way first
+    scores                      how much each message matters, asked for where some are shortened; of those that matter
+                                equally, the middle gives way first
     """
     showing = _Showing(messages, min(first_tokens, later_tokens))
-    whole = _Piece(0, len(messages), sum(showing.size(place, 0) for place in range(len(messages))), True)
-    if whole.tokens <= first_tokens:
-        return (showing.chunk([whole], [0] * len(messages)),)
+    sums = accumulate((showing.size(place, 0) for place in range(len(messages))), initial=0)
+    if all(tokens <= first_tokens for tokens in sums):
+        return (showing.chunk([_Piece(0, len(messages), 0, True)], [0] * len(messages)),)
     if showing.room < max(least_tokens, SMALLEST_CHUNK_TOKENS):
         return ()
     levels, pieces = _within(showing, scores, lambda them: len(_packed(them, first_tokens, later_tokens)) <= MAX_CHUNKS)
@@ -169,15 +170,20 @@ class _Showing:
 
 
 def _within(
-    showing: _Showing, scores: Sequence[float], fits: Callable[[Sequence[_Piece]], bool]
+    showing: _Showing, scores: Callable[[], Sequence[float]], fits: Callable[[Sequence[_Piece]], bool]
 ) -> tuple[list[int], list[_Piece]]:
     """Levels, and the pieces at them, that fit: shortened as far as it takes, and then without as little as possible.
 
     What matters least is shortened first and most; of messages that matter equally, those farthest from both ends.
     """
     count = len(showing.messages)
+    shortest = [len(MESSAGE_CHARS) - 1] * count
+    pieces = showing.pieces(shortest)
+    if not fits(pieces):
+        gone = bisect_left(range(len(pieces)), True, key=lambda gone: fits(_without_middle(pieces, gone)))
+        return shortest, _without_middle(pieces, gone)
     base = [showing.lowest(place) for place in range(count)]
-    weights = [int(score / MESSAGE_WEIGHT) for score in scores] if scores else [0] * count
+    weights = [int(score / MESSAGE_WEIGHT) for score in scores()] or [0] * count
     steps = sorted(
         ((place, level) for place in range(count) for level in range(1, len(MESSAGE_CHARS))),
         key=lambda step: (step[1] + weights[step[0]], -min(step[0], count - 1 - step[0])),
@@ -189,12 +195,8 @@ def _within(
             found[place] = max(found[place], level)
         return found
 
-    taken = bisect_left(range(len(steps) + 1), True, key=lambda taken: fits(showing.pieces(levels(taken))))
-    if taken <= len(steps):
-        return levels(taken), showing.pieces(levels(taken))
-    pieces = showing.pieces(levels(len(steps)))
-    gone = bisect_left(range(len(pieces)), True, key=lambda gone: fits(_without_middle(pieces, gone)))
-    return levels(len(steps)), _without_middle(pieces, gone)
+    taken = bisect_left(range(len(steps)), True, key=lambda taken: fits(showing.pieces(levels(taken))))
+    return levels(taken), showing.pieces(levels(taken))
 
 
 def _without_middle(pieces: Sequence[_Piece], gone: int) -> list[_Piece]:

@@ -8,8 +8,9 @@ usable answer there is no prose: what holds is in the record that code keeps.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from nca.context.prompts import prompt
 from nca.context.record.prose import is_complete, marked
@@ -78,7 +79,7 @@ def write(
     max_tokens: int,
     input_tokens: int,
     form: str = "sections",
-    scores: Sequence[float] = (),
+    scores: Callable[[], Sequence[float]] = tuple,
     surroundings: Surroundings | None = None,
 ) -> Asking:
     """Ask for a summary of `messages`; `existing` are earlier summaries to merge. Token counts are raw.
@@ -106,7 +107,7 @@ class _Writing:
         self,
         messages: Sequence[Message],
         existing: Sequence[str],
-        scores: Sequence[float],
+        scores: Callable[[], Sequence[float]],
         max_tokens: int,
         surroundings: Surroundings,
     ) -> None:
@@ -176,7 +177,7 @@ class _Writing:
         if problem:
             self.failures.append(problem)
             return len(self.failures) < MAX_FAILURES
-        self.prose, self.made_by = self._checked(prose), reply.made_by or "summarizer"
+        self.prose, self.made_by = marked(prose, self._known), reply.made_by or "summarizer"
         self.done = len(self.chunks) if reply.is_of_live else self.done + 1
         self.left_out += 0 if reply.is_of_live else chunk.left_out
         return True
@@ -193,12 +194,13 @@ class _Writing:
         self.left_out += left
         return Written(self._noted(self.max_tokens), f"{self.made_by} + {BY_CODE}", failures)
 
-    def _checked(self, prose: str) -> str:
-        """The prose with a mark at names that stand nowhere in what it covers."""
+    @cached_property
+    def _known(self) -> str:
+        """What a name may stand in that is not made up."""
         texts = [content_text(message.content) for message in self.messages]
         calls = [call.arguments for message in self.messages for call in message.tool_calls]
-        known = (*texts, *calls, *self.existing, self.surroundings.request, self.surroundings.in_view, self.focus)
-        return marked(prose, "\n".join(known))
+        around = (self.surroundings.request, self.surroundings.in_view, self.focus)
+        return "\n".join((*texts, *calls, *self.existing, *around))
 
     def _noted(self, max_tokens: int) -> str:
         """The model's prose within `max_tokens`, and what it does not speak of."""

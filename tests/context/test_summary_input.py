@@ -50,7 +50,7 @@ def test_every_message_is_in_one_chunk_or_said_to_be_left_out(
 ) -> None:
     messages = marked(messages)
     scores = [len(message.text) % 11 / 10 for message in messages] if is_scored else []
-    chunks = split(messages, first_tokens=first, later_tokens=later, scores=scores)
+    chunks = split(messages, first_tokens=first, later_tokens=later, scores=lambda: scores)
     assert 1 <= len(chunks) <= MAX_CHUNKS
     edges = [0, *(chunk.end for chunk in chunks)]
     assert [chunk.start for chunk in chunks] == edges[:-1]
@@ -124,7 +124,9 @@ def test_where_eight_chunks_are_too_few_the_middle_is_shortened_first() -> None:
 def test_what_matters_is_shown_longer_than_what_does_not() -> None:
     messages = [m for n in range(60) for m in (user(f"#u{n}# " + "wish " * 200), *step(f"c{n}", "out " * 2_000))]
     scores = [0.9 if message.role == "user" else 0.3 for message in messages]
-    text = "".join(chunk.text for chunk in split(messages, first_tokens=5_000, later_tokens=5_000, scores=scores))
+    text = "".join(
+        chunk.text for chunk in split(messages, first_tokens=5_000, later_tokens=5_000, scores=lambda: scores)
+    )
     assert all(message.text in text for message in messages if message.role == "user")
     assert not any(message.text in text for message in messages if message.role == "tool")
 

@@ -183,21 +183,20 @@ def _asked(
 ) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, Written]:
     """What a model makes of the messages that go. Earlier prose is merged only where it keeps its room."""
     history = draft.history
-    shown = [(history.message(seq), draft.score(seq)) for block in record.gone for seq in block.seqs]
-    shown = [(message, score) for message, score in shown if not is_summary(message)]
+    shown = [seq for block in record.gone for seq in block.seqs if not is_summary(history.message(seq))]
     holding = [text for prose in earlier if (text := without_stale(prose))]
     last = record.gone[-1].last
     staying = [history.entries[seq - 1] for block in draft.blocks() for seq in block.seqs if seq > last]
     newest = history.message(history.newest_user).text if history.newest_user else ""
     written = yield from write(
-        [message for message, _ in shown],
+        list(map(history.message, shown)),
         existing=holding,
         live=live,
         focus=job.focus,
         max_tokens=max_tokens,
         input_tokens=job.input_tokens,
         form=job.settings.summarize.form,
-        scores=[score for _, score in shown],
+        scores=lambda: list(map(draft.score, shown)),
         surroundings=Surroundings(newest, one_line_each(staying), "\n".join(map(_said_in, staying))),
     )
     return (
