@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,7 +213,9 @@ def test_a_real_transcript_lands() -> None:
     rows = [json.loads(line) for line in raw.splitlines()]
     result = compact(rows, context_window=8_000)
     assert has_landed(result)
+    rows.clear()
     assert result.kept_facts["total"] >= result.kept_facts["kept"] > 0
+    assert msgspec.to_builtins(result) == msgspec.to_builtins(asdict(result))
 
 
 def test_budget_check() -> None:

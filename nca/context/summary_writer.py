@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from nca.context.prompts import prompt
 from nca.context.record.prose import is_complete, marked
@@ -164,9 +165,9 @@ class _Writing:
             self.failures.append(reply.reason)
             return not reply.is_final and len(self.failures) < MAX_FAILURES
         chunk = self.chunks[self.done]
-        told = self.messages if reply.is_of_live else self.messages[: chunk.end]
+        told = len(self.messages) if reply.is_of_live else chunk.end
         asked = "\n".join(one.text for one in self.chunks) if reply.is_of_live else request.messages[0].text
-        input_raw = sum(map(message_tokens, told)) + sum(map(text_tokens, self.existing))
+        input_raw = self._sums[told] + sum(map(text_tokens, self.existing))
         prose, problem = accept(
             reply, asked, existing=self._shown(), max_tokens=request.max_tokens, input_raw=input_raw
         )
@@ -193,6 +194,11 @@ class _Writing:
         left = len(self.messages) - self.chunks[self.done].start
         self.left_out += left
         return Written(self._noted(self.max_tokens), f"{self.made_by} + {BY_CODE}", failures)
+
+    @cached_property
+    def _sums(self) -> list[int]:
+        """Raw tokens of the messages before each, and of all."""
+        return list(accumulate(map(message_tokens, self.messages), initial=0))
 
     @cached_property
     def _known(self) -> str:

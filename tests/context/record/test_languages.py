@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from nca.context.record.languages import languages, marks, says_nothing, sentences
+from nca.context.record.languages import Mark, languages, marks, says_nothing, sentences
 
 SAID = {
     "English": (
@@ -94,6 +96,13 @@ def test_each_language_has_rules_corrections_decisions_findings_and_fillers(lang
     assert marks(finding, "findings")
     assert says_nothing(filler)
     assert not says_nothing(rule)
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_a_text_is_marked_where_one_of_its_sentences_is_in_any_case(language: str) -> None:
+    for sentence, mark in zip(SAID[language], get_args(Mark)[:4], strict=False):
+        assert marks(f"{PLAIN} {sentence} {PLAIN}", "findings", mark)
+        assert marks(sentence.upper(), mark)
 
 
 def test_a_plain_sentence_is_none_of_them() -> None:

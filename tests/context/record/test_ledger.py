@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.context.record.allocation import Kind, allocate
+from nca.context.record.known import Known
 from nca.context.record.ledger import (
     ANSWERS,
     CATEGORIES,
@@ -21,6 +22,7 @@ from nca.context.record.ledger import (
     STEPS,
     WORDS,
     Ledger,
+    Reading,
     as_of_now,
     extract,
     merge,
@@ -246,6 +248,31 @@ def test_what_was_cut_in_two_and_merged_holds_as_the_whole(entries: list[Entry],
     starts = [place for place, entry in enumerate(entries) if entry.message.role != "tool"]
     cut = data.draw(st.sampled_from([0, *starts]))
     assert _state(merge([extract(entries[:cut]), extract(entries[cut:])])) == _state(merge([extract(entries)]))
+
+
+@given(logs(), st.data())
+def test_what_is_read_on_from_a_copy_holds_as_what_is_read_at_once(entries: list[Entry], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(entries)))
+    known = Known()
+    beginning = Reading(known).read(entries[:cut])
+    before = beginning.ledger()
+    assert beginning.copy().read(entries[cut:]).ledger() == extract(entries, known) == extract(entries)
+    assert beginning.ledger() == before
+
+
+def test_a_result_belongs_to_the_call_that_it_is_read_with() -> None:
+    calls = [ToolCall("same", "shell", json.dumps({"command": command})) for command in ("grep x .", "make all")]
+    broken = Message("tool", "no such file or directory", tool_call_id="same", is_error=True)
+    known = Known()
+    assert [known.outcome(call, broken).is_failure for call in calls] == [False, True]
+    known.keep([])
+    assert known.outcome(calls[0], broken).text == "ok"
+
+
+@given(logs())
+def test_as_many_pieces_are_counted_as_there_are(entries: list[Entry]) -> None:
+    for queue in pieces_of(merge([extract(entries)]), error_tokens=20).values():
+        assert len(list(queue.pieces)) == queue.count
 
 
 @given(logs())
