@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from nca.safe_open import Folder, open_folder
 from nca.sessions.file_states import ABSENT, FileState
 
+_MIB = 1 << 20
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """A folder above is missing, is a file, or is a link: whatever it leads to is another place."""
 
@@ -94,7 +95,8 @@ def missing_folders(root: Path, path: str) -> list[str]:
 
 
 def _too_large(mode: int, size: int, most_bytes: int) -> FileState:
-    return FileState("file", "", mode, size, f"larger than {most_bytes / (1 << 20):.3g} MiB")
+    bound = f"{most_bytes / _MIB:g} MiB" if most_bytes >= _MIB else f"{most_bytes:,} bytes"
+    return FileState("file", "", mode, size, f"larger than {bound}")
 
 
 def _failed(error: OSError) -> FileState:

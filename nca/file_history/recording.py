@@ -46,11 +46,10 @@ class _Begun:
 
 
 class Recording(Recorder):
-    """The recorder of one session. `notices` are for the person; take them when it suits."""
+    """The recorder of one session."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self.notices: list[str] = []
         self._has_failed = False
         self._recovery, self._looking = threading.Lock(), threading.RLock()
         self._is_recovered = self._has_background = self._is_closed = False
@@ -78,7 +77,7 @@ class Recording(Recorder):
 
     def take_notices(self) -> list[str]:
         """What the person should know, once."""
-        taken, self.notices = self.notices, []
+        taken, self._scope.notices = self._scope.notices, []
         return taken
 
     @contextmanager
@@ -169,7 +168,7 @@ class Recording(Recorder):
                 begun.running = self._scope.record.begin_command(self._scope.head(), tool)
                 self._running.append(begun.running)
             elif not self._is_said:
-                self.notices.append(_NOT_RECORDED.format(self._uncovered))
+                self._scope.notices.append(_NOT_RECORDED.format(self._uncovered))
                 self._is_said = True
 
     def _end_command(self, begun: _Begun, command: Command) -> None:
@@ -227,5 +226,5 @@ class Recording(Recorder):
             return step()
         except StoreError as error:
             self._has_failed = True
-            self.notices.append(f"Changes of files are not recorded from here on: {error.message}.")
+            self._scope.notices.append(f"Changes of files are not recorded from here on: {error.message}.")
             return otherwise

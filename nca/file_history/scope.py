@@ -35,6 +35,8 @@ class Scope:
         self._store, self._session_id = store, session_id
         self._opening = threading.Lock()
         self._record: FileRecord | None = None
+        self.notices: list[str] = []
+        """For the person; whoever shows them removes them."""
 
     @property
     def record(self) -> FileRecord:
@@ -42,6 +44,7 @@ class Scope:
         with self._opening:
             if self._record is None:
                 self._record = self.record_of(self._session_id)
+                self.notices += self._store.file_records.take_notes()
             return self._record
 
     def record_of(self, session_id: str) -> FileRecord:

@@ -35,7 +35,7 @@ _KIND = Kind(0x6E63660A, _MIGRATIONS, _recover_nothing)
 
 
 class FileRecords:
-    """The records of all sessions. `notes` tell the person about its opening."""
+    """The records of all sessions."""
 
     def __init__(self, store: Path | None, *, is_read_only: bool) -> None:
         """store: the sessions' database; None: in memory. Raises StoreTooNew, StoreDamaged, StoreError."""
@@ -44,7 +44,12 @@ class FileRecords:
             opened = open_in_memory(_KIND)
         else:
             opened = (open_for_reading if is_read_only else open_for_writing)(self.path, _KIND)
-        self._database, self._lock, self.notes = opened
+        self._database, self._lock, self._notes = opened
+
+    def take_notes(self) -> tuple[str, ...]:
+        """What the person should know about the opening, once."""
+        taken, self._notes = self._notes, ()
+        return taken
 
     @staticmethod
     def exist(store: Path | None) -> bool:

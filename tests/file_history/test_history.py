@@ -2,78 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from nca.config.tool_settings import RewindSettings
 from nca.errors import StoreError, UsageError
-from nca.file_history.history import FileHistory
-from nca.file_history.plan import PlannedChange
-from nca.sessions.store import Store
-
-
-class Room:
-    """A session in a folder. `head` is the newest message."""
-
-    def __init__(self, root: Path, store: Store, session_id: str = "") -> None:
-        self.root, self.head = root, 0
-        root.mkdir(exist_ok=True)
-        self.session_id = session_id or store.create(directory=str(root), model="m").info.id
-        self.history = FileHistory(
-            store,
-            self.session_id,
-            root,
-            head=lambda: self.head,
-            limits=RewindSettings,
-        )
-
-    def edit(self, name: str, text: str) -> None:
-        """As the tools do."""
-        self.head += 1
-        path, content = self.root / name, text.encode()
-        with self.history.recorder.edit(path, content, "write_file"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-
-    async def command(self, line: str) -> None:
-        """As the shell does."""
-        self.head += 1
-        async with self.history.recorder.command("shell"):
-            await asyncio.to_thread(subprocess.run, ["sh", "-c", line], cwd=self.root, check=True)
-
-    def notices(self) -> list[str]:
-        return self.history.recorder.take_notices()
-
-    def texts(self) -> dict[str, str]:
-        return {str(one.relative_to(self.root)): one.read_text() for one in self.root.rglob("*") if one.is_file()}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "home" / "sessions.db") as store:
-        yield store
-
-
-@pytest.fixture
-def room(tmp_path: Path, store: Store) -> Room:
-    return Room(tmp_path / "work", store)
-
-
-def snapshot(root: Path) -> dict[str, tuple[int, str]]:
-    """Mode, and content or target, of everything."""
-    found = {}
-    for one in root.rglob("*"):
-        said = str(one.readlink()) if one.is_symlink() else one.read_text() if one.is_file() else "/"
-        found[str(one.relative_to(root))] = (one.lstat().st_mode, said)
-    return found
-
-
-def paths(changes: tuple[PlannedChange, ...]) -> list[str]:
-    return [one.path for one in changes]
+from tests.file_history.room import Room, paths
+from tests.file_history.world import snapshot
 
 
 def test_edits_are_taken_back_and_forth(room: Room) -> None:

@@ -52,7 +52,7 @@ class Session:
         self.root = folder / "work"
         store = Store.open(folder / "home/sessions.db")
         assert not store.notes, store.notes
-        assert not store.file_records.notes, store.file_records.notes
+        assert store.file_records.take_notes() == ()
         latest = store.list(limit=1)
         name = latest[0].id if latest else store.create(directory="", model="m").info.id
         self.history = FileHistory(store, name, self.root, head=lambda: head, limits=RewindSettings)

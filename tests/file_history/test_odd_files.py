@@ -1,0 +1,193 @@
+"""Files that are large, linked, unreadable or in the way, and bounds that are reached: clear, and never half done."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nca.config.tool_settings import RewindSettings
+from nca.file_history.scan import refusal
+from nca.sessions.store import Store
+from tests.file_history.room import Room, paths
+from tests.file_history.world import snapshot
+
+NOBODY = 65_534
+
+
+@pytest.fixture
+def person_room() -> Iterator[Room]:
+    """The room of somebody whom permissions bind, also where the tests run as root."""
+    with tempfile.TemporaryDirectory() as folder:
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.chown(folder, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            with Store.open(Path(folder) / "home/sessions.db") as store:
+                yield Room(Path(folder) / "work", store)
+        finally:
+            if is_root:
+                os.seteuid(0)
+
+
+@contextmanager
+def no_larger_than(size: int) -> Iterator[None]:
+    """No file can grow beyond this size, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_a_file_larger_than_the_bound_is_named_and_left(tmp_path: Path, store: Store) -> None:
+    room = Room(tmp_path / "work", store, RewindSettings(max_file_bytes=100))
+    (room.root / "large").write_text("x" * 101)
+    await room.command("echo more >> large; echo y > small; head -c 200 /dev/zero > made; rm -f nothing")
+    plan = room.history.plan(1)
+    assert [(one.path, one.reason) for one in plan.not_stored] == [
+        ("large", "larger than 100 bytes"),
+        ("made", "larger than 100 bytes"),
+    ]
+    assert paths(room.history.apply(plan).deleted) == ["small"]
+    assert sorted(room.texts()) == ["large", "made"]
+
+
+async def test_a_large_build_folder_costs_nothing(room: Room) -> None:
+    for name in ("build/huge", "target/huge"):
+        (room.root / name).parent.mkdir()
+        with (room.root / name).open("wb") as file:
+            file.truncate(300 << 20)
+    (room.root / "target/CACHEDIR.TAG").touch()
+    await room.command("echo 1 > build/a; echo 1 > target/a; mkdir node_modules; echo 1 > node_modules/a")
+    plan = room.history.plan(1)
+    assert (paths(plan.deleted), plan.not_stored, room.notices()) == (["build/a"], (), [])
+    assert (room.root.parent / "home/files.db").stat().st_size < 1 << 20
+
+
+async def test_a_folder_stays_covered_or_not_while_a_command_runs(room: Room) -> None:
+    (room.root / "cache").mkdir()
+    (room.root / "cache/CACHEDIR.TAG").touch()
+    (room.root / "cache/old").write_text("mine")
+    (room.root / "src").mkdir()
+    (room.root / "src/old").write_text("mine")
+    await room.command("rm cache/CACHEDIR.TAG; touch src/CACHEDIR.TAG; echo 2 > src/old")
+    plan = room.history.plan(1)
+    assert (paths(plan.restored), paths(plan.deleted), plan.left) == (["src/old"], ["src/CACHEDIR.TAG"], ())
+
+
+async def test_hard_links_are_not_parted(room: Room) -> None:
+    (room.root / "a").write_text("1")
+    os.link(room.root / "a", room.root / "b")
+    await room.command("echo 2 > a")
+    plan = room.history.plan(1)
+    assert paths(plan.left) == ["a", "b"]
+    assert "hard links" in plan.left[0].reason
+
+
+@pytest.mark.parametrize("has_moved_before", [False, True])
+async def test_nothing_is_written_through_a_link(room: Room, tmp_path: Path, has_moved_before: bool) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_text("2")
+    (room.root / "d").mkdir()
+    (room.root / "d/a").write_text("1")
+    await room.command("printf 2 > d/a; printf x > d/new")
+    plan = room.history.plan(1)
+    (room.root / "d").rename(room.root / "real")
+    (room.root / "d").symlink_to(outside)
+    plan = room.history.plan(1) if has_moved_before else plan
+    outcome = room.history.apply(plan, take=["d/a", "d/new"])
+    assert "d/a" in paths(outcome.left)
+    assert ((outside / "a").read_text(), list(outside.iterdir())) == ("2", [outside / "a"])
+
+
+async def test_a_full_disk_leaves_each_file_as_it_was_or_as_it_should_be(room: Room) -> None:
+    (room.root / "large").write_text("x" * 4_000_000)
+    (room.root / "small").write_text("1")
+    await room.command("printf 2 > large; printf 2 > small")
+    before = snapshot(room.root)
+    plan = room.history.plan(1)
+    with no_larger_than(1 << 20):
+        outcome = room.history.apply(plan)
+    assert [(one.path, one.reason) for one in outcome.left] == [("large", os.strerror(errno.EFBIG).lower())]
+    assert snapshot(room.root) == before | {"small": (before["small"][0], b"1")}
+    assert paths(room.history.apply(room.history.plan(1)).restored) == ["large"]
+    assert len(room.texts()["large"]) == 4_000_000
+
+
+async def test_a_record_that_is_full_stops_nothing(room: Room, store: Store) -> None:
+    room.edit("a", "1")
+    connection = store.file_records._database.connection
+    connection.pragma("max_page_count", connection.pragma("page_count"))
+    room.edit("b", "".join(map(str, range(100_000))))
+    await room.command("echo 1 > c")
+    assert sorted(room.texts()) == ["a", "b", "c"]
+    [notice] = room.notices()
+    assert notice.startswith("Changes of files are not recorded from here on: disk full")
+
+
+async def test_what_may_not_be_read_or_written(person_room: Room) -> None:
+    room = person_room
+    for name in ("closed", "frozen", "hidden", "secret"):
+        (room.root / name).mkdir()
+        (room.root / name / "a").write_text("1")
+    (room.root / "secret/a").chmod(0)
+    (room.root / "hidden").chmod(0)
+    await room.command("chmod 700 hidden; chmod 600 secret/a; echo 2 > secret/a; echo 2 > closed/a; echo 2 > frozen/a")
+    (room.root / "frozen").chmod(0o500)
+    (room.root / "closed").chmod(0)
+    plan = room.history.plan(1)
+    outcome = room.history.apply(plan)
+    left = {one.path: one.reason for one in (*outcome.left, *outcome.not_stored)}
+    assert left == {"closed/a": "permission denied", "frozen/a": "permission denied", "secret/a": "permission denied"}
+    (room.root / "closed").chmod(0o700)
+    assert (room.root / "hidden/a").read_text() == "1"
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        (RewindSettings(max_files=2), "it has more than 2 files (rewind.max_files)"),
+        (RewindSettings(max_project_bytes=3), "its files are larger than rewind.max_project_bytes"),
+        (RewindSettings(max_scan_seconds=0.0), "looking at it takes longer than 0 s (rewind.max_scan_seconds)"),
+    ],
+)
+async def test_beyond_the_bounds_only_edits_are_recorded(
+    tmp_path: Path, store: Store, limits: RewindSettings, why: str
+) -> None:
+    room = Room(tmp_path / "work", store, limits)
+    for name in "abc":
+        (room.root / name).write_text("12")
+    await room.command("echo 1 > new")
+    await room.command("echo 2 > new")
+    assert room.notices() == [f"What commands change here is not recorded, so it cannot be rewound: {why}."]
+    room.edit("edited", "1")
+    assert paths(room.history.plan(0).deleted) == ["edited"]
+
+
+async def test_a_project_whose_store_is_full_keeps_what_it_has(tmp_path: Path, store: Store) -> None:
+    room = Room(tmp_path / "work", store, RewindSettings(max_project_bytes=20_000))
+    (room.root / "a").write_text("1")
+    for number in range(4):
+        await room.command(f"head -c 9000 /dev/urandom > r{number}; rm r{number - 1} 2>/dev/null; true")
+    assert ["rewind.max_project_bytes" in one for one in room.notices()] == [True]
+    assert "a" not in paths(room.history.plan(1).restored)
+
+
+def test_some_folders_are_never_looked_at_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home/me"))
+    (tmp_path / "home/me/project").mkdir(parents=True)
+    assert refusal(Path("/"))
+    assert refusal(tmp_path / "home")
+    assert refusal(tmp_path / "home/me")
+    assert refusal(Path(os.path.realpath("/tmp")))
+    assert not refusal(tmp_path / "home/me/project")

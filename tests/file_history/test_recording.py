@@ -1,0 +1,115 @@
+"""What is recorded of whom: several commands, sessions and processes in one folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from nca.errors import UsageError
+from nca.sessions.store import Store
+from tests.file_history.room import Room, paths
+
+
+async def test_another_session_s_changes_are_not_taken_back(room: Room, store: Store) -> None:
+    other = Room(room.root, store)
+    await room.command("echo 1 > a")
+    await other.command("echo 2 > b; echo 2 >> a")
+    assert paths(other.history.changed_since(0)) == ["a", "b"]
+    plan = room.history.plan(0)
+    assert (paths(plan.left), plan.deleted) == (["a"], ())
+    assert paths(other.history.plan(0).restored) == ["a"]
+
+
+async def test_what_two_sessions_changed_at_once_is_mixed_and_left(room: Room, store: Store) -> None:
+    other = Room(room.root, store)
+    async with room.history.recorder.command("shell"):
+        async with other.history.recorder.command("shell"):
+            (room.root / "a").write_text("1")
+        other.edit("b", "1")
+        (room.root / "c").write_text("1")
+    assert [(one.path, one.is_mixed) for one in other.history.changed_since(0)] == [("a", True), ("b", False)]
+    plan = room.history.plan(0)
+    assert (paths(plan.left), paths(plan.deleted)) == (["a", "b"], ["c"])
+    assert plan.left[0].reason == "somebody else may have changed it at the same time"
+
+
+async def test_parallel_commands_and_edits_of_one_session_are_its_own(room: Room) -> None:
+    async with room.history.recorder.command("shell"):
+        (room.root / "a").write_text("1")
+        await asyncio.to_thread(room.edit, "edited", "1")
+        async with room.history.recorder.command("shell"):
+            (room.root / "b").write_text("1")
+        await asyncio.to_thread(room.edit, "edited", "2")
+        (room.root / "c").write_text("1")
+    plan = room.history.plan(0)
+    assert (paths(plan.deleted), plan.left) == (["a", "b", "c", "edited"], ())
+
+
+async def test_what_changes_while_a_command_runs_on_may_be_anyone_s(room: Room) -> None:
+    await room.command("true", runs_on=True)
+    (room.root / "found").write_text("1")
+    await room.command("echo 1 > own")
+    plan = room.history.plan(0)
+    assert (paths(plan.left), paths(plan.deleted)) == (["found"], ["own"])
+    assert paths(room.history.apply(plan, take=["found"]).deleted) == ["found", "own"]
+
+
+async def test_no_rewind_while_a_command_runs(room: Room) -> None:
+    await room.command("echo 1 > a")
+    plan = room.history.plan(0)
+    async with room.history.recorder.command("shell"):
+        with pytest.raises(UsageError, match="being changed just now"):
+            room.history.apply(plan)
+    room.history.apply(plan)
+    assert room.texts() == {}
+
+
+async def test_a_cancelled_command_is_recorded(room: Room) -> None:
+    async def run() -> None:
+        async with room.history.recorder.command("shell"):
+            (room.root / "a").write_text("1")
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(run())
+    while not (room.root / "a").exists():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert paths(room.history.plan(0).deleted) == ["a"]
+
+
+async def test_a_settled_file_that_changes_unseen_by_size_and_time_is_seen(room: Room) -> None:
+    path = room.root / "a"
+    path.write_text("1")
+    time.sleep(2.1)
+    await room.command("true")
+    before = path.stat()
+    await room.command(f"printf 2 > a; touch -d @{before.st_mtime_ns / 1e9:.9f} a")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    room.history.apply(room.history.plan(2))
+    assert path.read_text() == "1"
+
+
+async def test_the_first_look_is_taken_in_the_background_and_stops_when_the_session_closes(
+    tmp_path: Path, store: Store
+) -> None:
+    room = Room(tmp_path / "work", store)
+    (room.root / "a").write_text("1")
+    room.history.recorder.start(looks=True)
+    await room.command("rm a")
+    assert paths(room.history.plan(0).restored) == ["a"]
+    room.history.recorder.start(looks=True)
+    room.history.recorder.close()
+
+
+async def test_nothing_of_a_workspace_is_kept_in_memory(tmp_path: Path) -> None:
+    with Store.open(None) as store:
+        room = Room(tmp_path / "work", store)
+        await room.command("echo 1 > a")
+        room.edit("b", "1")
+        assert (paths(room.history.plan(0).deleted), room.notices()) == (["b"], [])
