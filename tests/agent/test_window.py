@@ -199,3 +199,22 @@ def test_after_an_undo_the_report_of_the_view_in_force_counts_also_when_reopened
     before = window.measure().used_tokens
     session.close()
     assert window_of(store, store.open_session(session.info.id)).measure().used_tokens == before == 1_500
+
+
+@pytest.mark.parametrize("rest", [[], [user()]])
+def test_an_answer_that_was_stopped_leaves_the_report_before_it_in_force(rest: list[Message]) -> None:
+    """Nobody reports how long a stopped answer is: it is counted as what came after the report."""
+    store = Store.open(None)
+    session = store.create(directory="/", model=FACTS.name)
+    window = window_of(store, session)
+    window.append(*talk(10), user())
+    history = window.history
+    window.learn(window.meter.raw(history), history.view_calls, history.head, Usage(1_500, 0))
+    head = history.head
+    window.append(Message("assistant", "The beginning of an answer. " * 20, is_interrupted=True), *rest)
+    measured = window.measure()
+    assert not measured.is_estimate
+    assert measured.used_tokens == 1_500 + window.meter.scaled(history.run_tokens(head + 1, history.head))
+    session.close()
+    again = window_of(store, store.open_session(session.info.id)).measure()
+    assert (again.used_tokens, again.is_estimate) == (measured.used_tokens, False)
