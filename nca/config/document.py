@@ -56,7 +56,7 @@ class Document:
 
 def read_document(path: Path) -> Document | None:
     """The parsed file, None if there is none. Raises ConfigError for everything else."""
-    raw = _read_bytes(path)
+    raw = read_bytes(path)
     if raw is None:
         return None
     import tomllib
@@ -121,7 +121,8 @@ def shown_value(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _read_bytes(path: Path) -> bytes | None:
+def read_bytes(path: Path) -> bytes | None:
+    """The bytes of a settings file, None if there is none. Raises ConfigError."""
     where = shown_path(path)
     try:
         with open_ordinary(path) as file:

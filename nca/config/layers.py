@@ -17,6 +17,7 @@ from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, p
 from nca.config.names import canonical, is_section
 from nca.config.overrides import Layer, Override, SettingValue, apply_overrides, fixed_place, prefix
 from nca.config.paths import project_config_file, user_config_file
+from nca.config.project_files import read_project
 from nca.config.schema import KEYS, NAMED
 from nca.config.trust import TrustCheck, TrustStore, trust_request
 from nca.errors import ConfigError
@@ -75,12 +76,13 @@ def load(
         project_file = project_config_file(project.absolute())
         # With NCA_HOME=~/.nca, the project file of ~ is the user's file, which is already read.
         if not _same(project_file, user_path):
-            document = read_document(project_file)
-            would_act = trust_request(document, project)
+            documents, untrusted = read_project(project.absolute())
+            would_act = trust_request(documents, project)
             may_act = would_act is None or (trusts or TrustStore(env).is_trusted)(would_act)
-            files.append(_File(document, Layer.PROJECT, False, may_act=may_act))
+            files += [_File(document, Layer.PROJECT, False, may_act=may_act) for document in documents]
             if would_act is not None and not may_act:
-                untrusted.append(f"{shown_path(project_file)}: {would_act.names} was ignored: {UNTRUSTED}")
+                where = ", ".join(shown_path(document.path) for document in documents)
+                untrusted.append(f"{where}: {would_act.names} was ignored: {UNTRUSTED}")
 
     def lay(start: Mapping[str, SettingValue]) -> _Draft:
         draft = _Draft(user_path, start)

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nca.config.document import Document, leaves, read_document, shown_name
+from nca.config.document import Document, leaves, shown_name
 from nca.config.names import canonical
-from nca.config.paths import data_dir, project_config_file
+from nca.config.paths import data_dir
+from nca.config.project_files import read_project
 from nca.config.schema import KEYS, NAMED
 
 FILE_NAME = "trust.json"
@@ -26,7 +27,7 @@ _MAX_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class TrustRequest:
-    """The settings of a project's file that need trust.
+    """The settings of a project's files that need trust.
 
     directory  the project's directory, links resolved
     settings   names and values as written, in the file's order
@@ -52,12 +53,14 @@ TrustCheck = Callable[[TrustRequest], bool]
 """Called once for a project's file with settings that need trust: whether the user trusts it."""
 
 
-def trust_request(document: Document | None, directory: Path) -> TrustRequest | None:
-    """The settings of a file that need trust, None if there are none. Raises ConfigError for too deep nesting."""
-    if document is None:
-        return None
+def trust_request(documents: Sequence[Document], directory: Path) -> TrustRequest | None:
+    """The settings of a project's files that need trust, None if there are none.
+
+    Raises ConfigError for too deep nesting.
+    """
     found = tuple(
         (".".join(path), raw)
+        for document in documents
         for path, raw in leaves(document.data, document.path, NAMED)
         if _needs_trust(".".join(path[2:] if path[0] == "for" and len(path) > 2 else path))
     )
@@ -92,11 +95,10 @@ class TrustStore:
 
         Only if the project was trusted before, or nothing in it needed trust.
         """
-        file = project_config_file(project)
-        before = trust_request(read_document(file), project)
+        before = trust_request(read_project(project)[0], project)
         was_fine = before is None or self.decision(before) is True
         yield
-        after = trust_request(read_document(file), project)
+        after = trust_request(read_project(project)[0], project)
         if after is not None and was_fine:
             with contextlib.suppress(OSError):
                 self.record(after, is_trusted=True)

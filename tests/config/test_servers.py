@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,37 @@ def test_it_is_not_saved_key_by_key(home: Home) -> None:
     with pytest.raises(ConfigError, match=r"as \[mcp.servers.NAME\]"):
         save_value(home.own, "mcp.servers", {"a": {"command": "x"}}, is_users_own=True)
     assert home.own.read_text() == ONE
+
+
+def test_a_projects_mcp_json_counts_once_it_is_trusted(home: Home) -> None:
+    servers: dict[str, object] = {
+        "files": {"command": "npx", "args": ["-y", "files"], "env": {"TOKEN": "${TOKEN}"}, "type": "stdio", "x": 1},
+        "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"A": "b"}, "disabled": True},
+        "two words": {"command": "a"},
+        "nothing": {},
+        "odd": {"command": ["a"]},
+        "text": "a",
+    }
+    (home.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    loaded = home.load()
+    assert loaded.settings.mcp.servers == ()
+    assert any(".mcp.json: mcp.servers was ignored: this project is not trusted" in note for note in loaded.notes)
+    asked: list[TrustRequest] = []
+
+    def trusts(what: TrustRequest) -> bool:
+        asked.append(what)
+        return True
+
+    home.theirs.write_text('[mcp.servers.web]\nurl = "https://nearer.example.org/mcp"\n')
+    loaded = home.load(trusts)
+    assert [str(one) for one in loaded.settings.mcp.servers] == ["npx -y files", "https://nearer.example.org/mcp"]
+    assert [name for name, _ in asked[0].settings] == ["mcp.servers", "mcp.servers"]
+    left_out = [note for note in loaded.notes if "was left out" in note]
+    names = [note.split(" was left out")[0].rsplit(" ", 1)[-1] for note in left_out]
+    assert names == ["words", "nothing", "odd", "text"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": []}', "\udcff", "[" * 100_000])
+def test_an_mcp_json_that_is_none_stops_nothing(home: Home, text: str) -> None:
+    (home.project / ".mcp.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert home.load().settings.mcp.servers == ()

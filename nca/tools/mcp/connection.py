@@ -20,6 +20,7 @@ from nca.messages import clean_text
 from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
 from nca.tools.mcp.results import described, outcome_of, text_of_resource
 from nca.tools.mcp.stdio import ServerProcess
+from nca.tools.mcp.variables import expanded
 from nca.tools.shell.environment import command_environment
 from nca.tools.tool import ToolError, ToolOutcome
 
@@ -217,20 +218,20 @@ class Connection:
             await asyncio.sleep(_RENEW_PAUSE_SECONDS)
 
     def _transport(self) -> contextlib.AbstractAsyncContextManager[TransportStreams]:
-        server = self.server
+        server = expanded(self.server)
         self._process = None
         if server.url:
             from nca.tools.mcp.web import connect_web
 
-            return connect_web(server.url, self._headers(), server.timeout_seconds)
+            return connect_web(server.url, self._headers(server), server.timeout_seconds)
         environment = {**command_environment(os.environ, server.environment), **dict(server.env)}
         program = which(server.command, path=environment.get("PATH")) or server.command
         directory = self._directory / Path(server.cwd).expanduser()
         self._process = ServerProcess((program, *server.args), directory, environment)
         return self._process.connect()
 
-    def _headers(self) -> Mapping[str, str]:
-        headers, variable = dict(self.server.headers), self.server.token_variable
+    def _headers(self, server: McpServer) -> Mapping[str, str]:
+        headers, variable = dict(server.headers), server.token_variable
         if variable:
             token = command_environment(os.environ, [variable]).get(variable)
             if not token:

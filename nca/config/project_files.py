@@ -1,0 +1,56 @@
+"""The files in which a project may have settings: `.mcp.json`, as other agents read it, and `.nca/config.toml`.
+
+`.mcp.json` names MCP servers only. It was written for other programs: what nca cannot use of it is a note, no error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nca.config.document import Document, read_bytes, read_document, shown_name, shown_path
+from nca.config.paths import project_config_file
+from nca.config.servers import NAME, named_servers
+from nca.errors import ConfigError
+
+MCP_FILE = ".mcp.json"
+_FIELDS = ("command", "args", "env", "cwd", "url", "headers")
+"""What an entry of `mcpServers` shares with a table of `[mcp.servers]`."""
+
+
+def read_project(directory: Path) -> tuple[list[Document], list[str]]:
+    """The documents of a project, the later ones more important, and notes. Raises ConfigError for nca's own file."""
+    notes: list[str] = []
+    found = [_servers(directory / MCP_FILE, notes), read_document(project_config_file(directory))]
+    return [document for document in found if document is not None], notes
+
+
+def _servers(path: Path, notes: list[str]) -> Document | None:
+    try:
+        raw = read_bytes(path)
+        data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
+    except (ConfigError, ValueError, RecursionError) as error:
+        notes.append(f"{shown_path(path)} was ignored: {error if isinstance(error, ConfigError) else 'it is no JSON'}.")
+        return None
+    entries = data.get("mcpServers") if isinstance(data, dict) else None
+    servers = dict(_usable(entries, path, notes)) if isinstance(entries, Mapping) else {}
+    return Document(path, "", {"mcp": {"servers": servers}}) if servers else None
+
+
+def _usable(entries: Mapping[str, Any], path: Path, notes: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each entry as a table of `[mcp.servers]`."""
+    for name, entry in entries.items():
+        table = {field: entry[field] for field in _FIELDS if field in entry} if isinstance(entry, Mapping) else {}
+        if isinstance(entry, Mapping) and entry.get("disabled") is True:
+            table["enabled"] = False
+        try:
+            if not NAME.fullmatch(name):
+                raise ValueError("a server's name is 1 to 32 letters, digits, _ and -")
+            named_servers().read({name: table})
+        except ValueError as error:
+            why = str(error).strip().rstrip(".") or "not valid"
+            notes.append(f"{shown_path(path)}: the MCP server {shown_name(name)} was left out: {why}.")
+            continue
+        yield name, table
