@@ -38,19 +38,8 @@ COLOURS = {
     "brightcyan": "#82dce6",
     "brightwhite": "#ffffff",
 }
-BLOCKS: dict[str, tuple[float, tuple[tuple[float, float, float, float], ...]]] = {
-    "█": (1.0, ((0, 0, 1, 1),)),
-    "▓": (0.75, ((0, 0, 1, 1),)),
-    "▒": (0.5, ((0, 0, 1, 1),)),
-    "░": (0.25, ((0, 0, 1, 1),)),
-    "▄": (1.0, ((0, 0.5, 1, 1),)),
-    "▀": (1.0, ((0, 0, 1, 0.5),)),
-    "▌": (1.0, ((0, 0, 0.5, 1),)),
-    "▐": (1.0, ((0.5, 0, 1, 1),)),
-    "▚": (1.0, ((0, 0, 0.5, 0.5), (0.5, 0.5, 1, 1))),
-    "▞": (1.0, ((0.5, 0, 1, 0.5), (0, 0.5, 0.5, 1))),
-}
-"""How dense a block character is, and the parts of its cell that it fills: left, top, right, bottom."""
+BLOCKS = {"█": 1.0, "▓": 0.75, "░": 0.25}
+"""Characters that fill their cell, and how densely."""
 
 
 class Look(NamedTuple):
@@ -116,7 +105,7 @@ def _row(row: Sequence[Cell], number: int) -> Iterator[str]:
         text = "".join(cell.text for cell in run)
         length = len(text)
         if look.ground:
-            yield _rect(place, top, 0, 0, length, 1, look.ground)
+            yield _rect(place, top, length, look.ground)
         if kind:
             yield from _blocks(text, place, top, look.ink)
         elif text.strip():
@@ -127,25 +116,17 @@ def _row(row: Sequence[Cell], number: int) -> Iterator[str]:
 def _blocks(text: str, place: int, top: float, ink: str) -> Iterator[str]:
     for char, run in itertools.groupby(text):
         length = len(list(run))
-        density, parts = BLOCKS[char]
-        for left, upper, right, lower in parts:
-            if right - left == 1:
-                yield _rect(place, top, 0, upper, length, lower, ink, density)
-            else:
-                for step in range(length):
-                    yield _rect(place + step, top, left, upper, right, lower, ink, density)
+        yield _rect(place, top, length, ink, BLOCKS[char])
         place += length
 
 
-def _rect(
-    place: int, top: float, left: float, upper: float, right: float, lower: float, ink: str, density: float = 0
-) -> str:
-    """A part of a cell, or of as many as `right` says; without a density the ground of a text."""
-    x, y = MARGIN + (place + left) * CELL, top + upper * LINE
+def _rect(place: int, top: float, length: int, ink: str, density: float = 0) -> str:
+    """So many cells; without a density the ground of a text."""
     opacity = f' opacity="{density:g}"' if 0 < density < 1 else ""
-    height = (lower - upper) * LINE - (GAP if density else 0)
+    height = LINE - (GAP if density else 0)
     return (
-        f'<rect x="{x:.1f}" y="{y:g}" width="{(right - left) * CELL:.1f}" height="{height:g}" fill="{ink}"{opacity}/>'
+        f'<rect x="{MARGIN + place * CELL:.1f}" y="{top:g}" width="{length * CELL:.1f}" height="{height:g}"'
+        f' fill="{ink}"{opacity}/>'
     )
 
 
