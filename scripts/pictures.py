@@ -75,7 +75,7 @@ def drawn(*, is_check: bool = False) -> Iterator[tuple[str, str]]:
     with demo(is_check=is_check) as (directory, env):
         yield "timeline", timeline(directory, env)
     with demo(is_check=is_check) as (directory, env):
-        yield "approval", approval(directory, env)
+        yield from approval(directory, env)
     with demo(is_check=is_check) as (directory, env):
         yield from chat(directory, env)
 
@@ -95,14 +95,19 @@ def chat(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
     terminal.leave()
 
 
-def approval(directory: Path, env: dict[str, str]) -> str:
+def approval(directory: Path, env: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """A change that waits for its approval; then it was made, and /rewind asks what is to go back."""
     terminal = Terminal(["loop", *MODEL, str(ROOMY_TOKENS)], directory, env)
     terminal.clear()
     terminal.line(CHANGE, "always")
-    picture = screen(terminal.rows(), "A change that waits for approval")
+    yield "approval", screen(terminal.rows(), "A change that waits for approval")
     terminal.key("y", "if there are no lines")
+    terminal.clear()
+    terminal.line("/rewind", "goes back to before it")
+    terminal.key("\r", "files only")
+    yield "rewind", screen(terminal.rows(), "/rewind")
+    terminal.key("\x1b", "Nothing was changed")
     terminal.leave()
-    return picture
 
 
 def timeline(directory: Path, env: dict[str, str]) -> str:

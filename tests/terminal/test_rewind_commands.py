@@ -174,3 +174,22 @@ async def test_a_question_beside_is_answered(tmp_path: Path) -> None:
 
 def shown_last(stage: Stage) -> Any:
     return stage.conversation.model.requests[-1].messages  # type: ignore[attr-defined]
+
+
+async def test_a_long_diff_is_cut_and_shown_whole_where_it_is_asked_for(tmp_path: Path) -> None:
+    long = "".join(f"line {number}\n" for number in range(300))
+    with a_stage(
+        tmp_path, writes(1, a=long, b="two\n"), agent__permission="accept-edits", window_tokens=50_000
+    ) as stage:
+        await stage.conversation.send("First")
+        said = await stage.command("/changes")
+        assert "… and 1 more file (/changes all shows all)" in said
+        assert "+1 −0  b.txt" in said
+        assert "line 299" not in said
+        assert "line 299" in await stage.command("/changes all")
+        person = ScriptedReader(["d", "b"])
+        said = await stage.with_reader(person).command("/rewind 1")
+        assert "(d shows all of it)" in said
+        assert "-line 299" in said
+        assert "2 deleted" in said
+        assert len(person.questions) == 2

@@ -10,12 +10,11 @@ from rich.text import Text
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.commands.rewind import MOST_LINES
-from nca.terminal.render.diffs import diff_lines
-from nca.terminal.render.rewinds import path, totals
+from nca.terminal.render.rewinds import diffs, path, totals
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.tables import new_table
 
 DIFF_LINES = 200
+"""Shown without an argument; then the files follow by name."""
 
 
 class ChangesCommand(Command):
@@ -31,13 +30,10 @@ class ChangesCommand(Command):
         wanted = [one for one in changes if argument in ("", "all", path(one))]
         if not wanted:
             raise UsageError(f"This session did not change {one_line(argument, 200)}.", advice="/changes lists them.")
-        table = new_table()
-        for one in wanted:
-            table.add_row(f"+{one.added:,} −{one.removed:,}", Text(path(one)))
-        app.output.show(table)
-        most = MOST_LINES if argument else DIFF_LINES
-        diff = "\n".join(one.diff() for one in wanted)
-        app.output.show(Text("\n").join(diff_lines(diff, most, "(/changes all shows them)")))
+        lines, are_all = diffs(wanted, MOST_LINES if argument else DIFF_LINES, "(/changes all shows all)")
+        app.output.show(Text("\n").join(lines))
+        if not are_all:
+            app.output.show("\n".join(f"+{one.added:,} −{one.removed:,}  {path(one)}" for one in wanted))
         app.output.notice(f"{totals(wanted)}.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:

@@ -11,9 +11,8 @@ from rich.text import Text
 from nca.agent.rewinding import Point, What
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.render.diffs import diff_lines
 from nca.terminal.render.humanize import counted, local_time
-from nca.terminal.render.rewinds import excerpt, left_lines, paths, summary
+from nca.terminal.render.rewinds import diffs, excerpt, left_lines, path, paths, summary
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
@@ -127,13 +126,12 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
         )
     most = DIFF_LINES
     while True:
-        lines = plan.diff().split("\n")
-        if plan.restored or plan.deleted:
-            more = "(d shows all of it)"
-            app.output.show(Text("\n").join(diff_lines("\n".join(lines), most, more)))
+        lines, are_all = diffs(sorted((*plan.restored, *plan.deleted), key=path), most, "(d shows all of it)")
+        if lines:
+            app.output.show(Text("\n").join(lines))
         for line in left_lines(plan):
             app.output.warn(line)
-        rest = (("d", "whole diff"),) if len(lines) > most else ()
+        rest = () if are_all else (("d", "whole diff"),)
         question = f"Go back to before {excerpt(point)}? Files: {summary(plan)}. {_NOT_FILES}"
         answer = await app.reader.choose(
             question, (("b", "chat and files"), ("c", "chat only"), ("f", "files only"), *rest)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
+from nca.terminal.render.diffs import diff_lines
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
@@ -33,6 +36,25 @@ def left_lines(done: RewindPlan | RewindOutcome) -> Iterator[str]:
     """The files that stay as they are, each with the reason."""
     for one in (*done.left, *done.not_stored):
         yield f"{path(one)} stays as it is: {one_line(one.reason)}."
+
+
+def diffs(changes: Sequence[FileChange], most: int, more: str) -> tuple[list[Text], bool]:
+    """The diffs of files in about `most` lines, each below its path, and whether these are all.
+
+    more  says where the rest is
+    """
+    lines: list[Text] = []
+    for place, one in enumerate(changes):
+        if len(lines) >= most:
+            left = counted(len(changes) - place, "more file")
+            return [*lines, Text(f"  … and {left} {more}", style="notice")], False
+        diff = one.diff()
+        if diff.startswith("--- "):
+            lines.append(Text(f"{path(one)}  +{one.added:,} −{one.removed:,}", style="accent"))
+            lines += diff_lines(diff, most, more)
+        else:
+            lines.append(Text(one_line(diff), style="accent"))
+    return lines, len(lines) <= most
 
 
 def totals(changes: Iterable[FileChange]) -> str:
