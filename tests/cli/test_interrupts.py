@@ -23,7 +23,7 @@ from tests.testing.fault_runs import ANSWER, TALK_TURNS, answered, database, wri
 from tests.testing.forked_tty import ForkedTty
 from tests.testing.forks import WAIT_SECONDS, Child, Forks, shared
 
-CTRL_C, CTRL_D = "\x03", "\x04"
+CTRL_C, CTRL_D, CTRL_U = "\x03", "\x04", "\x15"
 OWN = {"waits-half-a-minute": rate_limit(retry_after="30")}
 WAITS = {
     "answer": "stalls-at-first",
@@ -41,7 +41,7 @@ def forks() -> Forks:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with Provider(answered, faults={**RUNS, **OWN}) as running:
+    with Provider(answered, faults={**RUNS, **OWN}, models=()) as running:
         yield running
 
 
@@ -129,8 +129,8 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
         tty.sees("Resuming")
         for number, (wait, name) in enumerate(WAITS.items(), 1):
             if wait == "summary":
-                tty.line("/config model.context_window 8000")
-                tty.sees("model.context_window = 8,000")
+                tty.line("/config model.context_window 10000")
+                tty.sees("model.context_window = 10,000")
             tty.line(f"/model openai/{name}")
             tty.sees(f"openai/{name} answers from now on.")
             tty.settle()
@@ -142,6 +142,8 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
             # A second Ctrl-C within this time would leave.
             time.sleep(AGAIN_SECONDS)
             tty.settle()
+            # Where nothing had come, the message is back in the prompt.
+            tty.send(CTRL_U)
         tty.line("/config model.context_window 0")
         tty.line("/model openai/plain")
         tty.sees("openai/plain answers from now on.")
@@ -152,5 +154,7 @@ def test_in_the_chat_every_wait_ends_and_the_prompt_is_back(
         tty.send(CTRL_D)
         assert tty.ends() == 0
         assert b"Traceback" not in tty.raw
-    for wait in WAITS:
-        assert f"This is about {wait}." in str(provider.requests[-1]["messages"])
+    assert "This is about stream." in str(provider.requests[-1]["messages"])
+    with Store.open(database(tmp_path), read_only=True) as store:
+        said = [entry.message.text for entry in store.open_session(talk[1], read_only=True).log.entries()]
+    assert [f"This is about {wait}." in said for wait in WAITS] == [True] * len(WAITS)

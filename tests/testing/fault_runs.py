@@ -96,7 +96,7 @@ class FaultRuns:
         self._folder = folder
         self._command = command
         self._cases = cases
-        self._provider = Provider(answered, faults={name: case.run for name, case in cases.items()})
+        self._provider = Provider(answered, faults={name: case.run for name, case in cases.items()}, models=("plain",))
         self._run_nca: Callable[..., subprocess.CompletedProcess[str]] = nca if is_separate else forked
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._outcomes: dict[str, Future[Outcome]] = {}
