@@ -50,8 +50,11 @@ class PromptReader(Reader):
     def chatting(self, completions: Completions) -> Iterator[None]:
         files = FileFinder(completions.conversation.directory)
         self._prompt.complete_with(PromptCompleter(completions, files))
-        with self._first.quiet_terminal():
-            yield
+        try:
+            with self._first.quiet_terminal():
+                yield
+        finally:
+            self._prompt.close()
 
     async def read(self, conversation: Conversation, default: str = "") -> str:
         status = status_of(conversation)

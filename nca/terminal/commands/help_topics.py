@@ -43,6 +43,7 @@ KEYS = (
     ("Up, Down", "earlier messages that begin with what you typed"),
     ("Ctrl-R", "search earlier messages"),
     ("Ctrl-X Ctrl-E", "write in your editor ($EDITOR); /editor too"),
+    ("Ctrl-V", "attach the image on the clipboard"),
     ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
     ("Typing while it works", "Enter sends it at the next step; commands wait"),
     ("Ctrl-C", "stop the answer and keep what arrived; at the prompt: clear the line, twice: leave"),

@@ -34,6 +34,8 @@ class KeyActions(Protocol):
 
     def paste(self, buffer: Buffer, pasted: str) -> None: ...
 
+    def paste_image(self, buffer: Buffer) -> None: ...
+
     def edit(self, buffer: Buffer) -> None: ...
 
     def suspend(self) -> None: ...
@@ -96,6 +98,11 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     @bindings.add(Keys.BracketedPaste)
     def paste(event: KeyPressEvent) -> None:
         actions.paste(event.current_buffer, event.data)
+
+    @bindings.add("c-v", filter=~vi_navigation_mode & ~is_searching)
+    def paste_image(event: KeyPressEvent) -> None:
+        """An image; terminals paste text by a key of their own."""
+        actions.paste_image(event.current_buffer)
 
     @bindings.add("c-x", "c-e", filter=~is_searching)
     @bindings.add("v", filter=vi_navigation_mode & ~has_selection)

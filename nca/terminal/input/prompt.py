@@ -31,11 +31,12 @@ from rich.cells import cell_len, set_cell_size
 from nca.errors import UsageError
 from nca.terminal.input.completion import may_complete
 from nca.terminal.input.display import ShownText
-from nca.terminal.input.file_mentions import dropped_files
+from nca.terminal.input.file_mentions import dropped_files, written
 from nca.terminal.input.history import HistorySuggestion
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.input.keys import prompt_keys
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
+from nca.terminal.input.pasted_images import PastedImages
 from nca.terminal.input.pastes import FoldedPastes
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
@@ -118,6 +119,7 @@ class Prompt:
         self._pastes = pastes
         self._interrupts = interrupts
         self._status: ToolbarStatus | None = None
+        self._images = PastedImages()
         self._screen: Screen | None = None
         self._hint = ""
         self._has_stood = False
@@ -139,6 +141,10 @@ class Prompt:
         self._status = status
         if self._session.app.is_running:
             self._session.app.invalidate()
+
+    def close(self) -> None:
+        """Remove the images that were pasted: what was sent holds them."""
+        self._images.close()
 
     async def read(self, default: str = "") -> str:
         """Return what was typed, with pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
@@ -295,6 +301,19 @@ class Prompt:
         else:
             # No menu opens over a text that was pasted.
             buffer.insert_text(self._pastes.fold(pasted), fire_event=False)
+
+    def paste_image(self, buffer: Buffer) -> None:
+        self._session.app.create_background_task(self._take_image(buffer))
+
+    async def _take_image(self, buffer: Buffer) -> None:
+        path = await asyncio.to_thread(self._images.take)
+        if path is None:
+            self._show_hint(
+                "There is no image on the clipboard; text is pasted by the terminal's own key.", _HINT_SECONDS
+            )
+            return
+        blank = "" if buffer.document.text_before_cursor[-1:].isspace() or not buffer.text else " "
+        buffer.insert_text(f"{blank}@{written(str(path))} ", fire_event=False)
 
     def edit(self, buffer: Buffer) -> None:
         if self._editing is None or self._editing.done():
