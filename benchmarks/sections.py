@@ -114,10 +114,7 @@ def _times(figures: Figures) -> Iterator[str]:
     yield ""
     yield "- *In a session*: nca has counted each message when it arrived, as in its chat."
     yield "- *Counted anew*: it has not."
-    yield (
-        "- *From dicts*: the whole call of `nca.compact`, including reading, validating and counting the kept facts,"
-        " which no other program does."
-    )
+    yield "- *From dicts*: the whole call of `nca.compact`, with reading and validating, which no other program does."
     yield ""
     yield "In brackets: the size of the result, by the program's own count, as a share of the target."
     yield ""
