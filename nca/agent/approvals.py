@@ -131,7 +131,7 @@ class Approvals:
             if needed == "read":
                 approval = Approval()
             else:
-                return _refused(f"Error: {error}", str(error))
+                return _refused(error.for_model(), str(error))
         if found := matching(deny, call.name, self._subjects(call, approval, toolbox), self._directory):
             return _refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):

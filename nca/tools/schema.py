@@ -1,7 +1,7 @@
 """The JSON schema of a tool, read from its signature, and the check of a model's arguments against it.
 
-Supported types: str, int, float, bool, Literal of strings, lists of these, and `| None`. `Annotated[str, "…"]` adds a
-description.
+Supported types: str, int, float, bool, Literal of strings, structs and lists of these, and `| None`.
+`Annotated[str, "…"]` adds a description.
 """
 
 from __future__ import annotations
@@ -110,6 +110,10 @@ def _schema(kind: Any) -> dict[str, Any]:
         return {"type": "string", "enum": list(inner)}
     if origin is list:
         return {"type": "array", "items": _schema(inner[0])}
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        fields = msgspec.structs.fields(kind)
+        required = [one.name for one in fields if one.required]
+        return {"type": "object", "properties": {one.name: _schema(one.type) for one in fields}, "required": required}
     if kind not in _NAMES:
         raise TypeError(f"no JSON schema for {kind!r}")
     return {"type": _NAMES[kind][0]}
@@ -121,6 +125,8 @@ def _words(kind: Any) -> str:
         return "one of " + ", ".join(map(str, inner))
     if origin is list:
         return f"a list ({_words(inner[0])} each)"
+    if kind not in _NAMES:
+        return "an object with " + ", ".join(one.name for one in msgspec.structs.fields(kind))
     return _NAMES[kind][1]
 
 

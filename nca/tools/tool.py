@@ -64,7 +64,14 @@ class Approval:
 
 
 class ToolError(ValueError):
-    """The call failed. The message is one line for the model."""
+    """The call failed. The message is one line for the model; `excerpt` holds lines of a file that go below it."""
+
+    def __init__(self, message: str, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.excerpt = excerpt
+
+    def for_model(self) -> str:
+        return f"Error: {self}" + (f"\n{self.excerpt}" if self.excerpt else "")
 
 
 class Tool(Protocol):

@@ -104,7 +104,7 @@ class Toolbox:
         try:
             return tool.approval(_parse(call.arguments))
         except Exception as error:
-            raise ToolError(_one_line(_reason(error))) from error
+            raise _in_one_line(error) from error
 
     def arguments(self, call: ToolCall) -> dict[str, Any]:
         """The arguments of a call; empty if they cannot be parsed."""
@@ -125,11 +125,11 @@ class Toolbox:
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
-            return _error(f"there is no tool {call.name!r}; the tools are: {known}")
+            return _failed(ToolError(f"there is no tool {call.name!r}; the tools are: {known}"))
         try:
             outcome = await tool.run(_parse(call.arguments))
         except Exception as error:  # noqa: BLE001  a tool may be anyone's code: its failure is for the model to read
-            return _error(_reason(error))
+            return _failed(error)
         summary = outcome.summary or ("failed" if outcome.is_error else f"{len(outcome.text):,} characters")
         text, diff = clean_text(outcome.text), clean_text(outcome.diff)
         return ToolOutcome(text, outcome.is_error, _one_line(summary), diff, outcome.media, outcome.left_out)
@@ -220,9 +220,14 @@ def _parse(arguments: str) -> dict[str, Any]:
     return value
 
 
-def _error(line: str) -> ToolOutcome:
-    shown = _one_line(line)
-    return ToolOutcome(f"Error: {shown}", is_error=True, summary=shown)
+def _failed(error: Exception) -> ToolOutcome:
+    shown = _in_one_line(error)
+    return ToolOutcome(shown.for_model(), is_error=True, summary=str(shown))
+
+
+def _in_one_line(error: Exception) -> ToolError:
+    excerpt = error.excerpt if isinstance(error, ToolError) else ""
+    return ToolError(_one_line(_reason(error)), clean_text(excerpt))
 
 
 def _reason(error: Exception) -> str:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.tools.schema import Signature
+
+
+class Pair(msgspec.Struct, forbid_unknown_fields=True):
+    key: str
+    is_on: bool = False
 
 
 async def call(
@@ -18,6 +24,7 @@ async def call(
     deep: bool = False,
     mode: Literal["fast", "slow"] = "fast",
     names: list[str] | None = None,
+    pairs: list[Pair] | None = None,
 ) -> None:
     """A method with every kind of parameter."""
 
@@ -35,6 +42,14 @@ def test_the_schema() -> None:
             "deep": {"type": "boolean"},
             "mode": {"type": "string", "enum": ["fast", "slow"], "default": "fast"},
             "names": {"type": "array", "items": {"type": "string"}},
+            "pairs": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"key": {"type": "string"}, "is_on": {"type": "boolean"}},
+                    "required": ["key"],
+                },
+            },
         },
         "required": ["path"],
     }
@@ -43,6 +58,7 @@ def test_the_schema() -> None:
 def test_what_is_plain_is_read() -> None:
     given_ = {"path": "x", "count": "10", "share": 1, "deep": "true", "mode": "slow", "names": ["a"]}
     assert SIGNATURE.read(given_) == {**given_, "count": 10, "share": 1.0, "deep": True}
+    assert SIGNATURE.read({"path": "x", "pairs": [{"key": "a"}]})["pairs"] == [Pair("a")]
     assert SIGNATURE.read({"path": "x", "count": 10.0, "names": None}) == {"path": "x", "count": 10}
 
 
@@ -64,7 +80,14 @@ def test_what_is_plain_is_read() -> None:
         ({"path": "x", "mode": "other"}, "argument mode must be one of fast, slow, not 'other'"),
         ({"path": "x", "names": "a"}, "argument names must be a list (a string each), not 'a'"),
         ({"path": "x", "names": [1]}, "argument names must be a list (a string each), not [1]"),
-        ({"path": "x", "file": 1}, "unknown argument 'file'; the arguments are: path, count, share, deep, mode, names"),
+        (
+            {"path": "x", "pairs": [{"is_on": True}]},
+            "argument pairs must be a list (an object with key, is_on each), not [{'is_on': True}]",
+        ),
+        (
+            {"path": "x", "file": 1},
+            "unknown argument 'file'; the arguments are: path, count, share, deep, mode, names, pairs",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments: dict[str, Any], message: str) -> None:
@@ -80,13 +103,13 @@ _json = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["path", "count", "share", "deep", "mode", "names", "x"]), _json))
+@given(st.dictionaries(st.sampled_from(["path", "count", "share", "deep", "mode", "names", "pairs", "x"]), _json))
 def test_any_arguments_are_typed_or_refused(arguments: dict[str, Any]) -> None:
     try:
         typed = SIGNATURE.read(arguments)
     except ValueError:
         return
-    types = {"path": str, "count": int, "share": float, "deep": bool, "mode": str, "names": list}
+    types = {"path": str, "count": int, "share": float, "deep": bool, "mode": str, "names": list, "pairs": list}
     assert all(type(value) is types[name] for name, value in typed.items())
 
 

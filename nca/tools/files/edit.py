@@ -9,10 +9,12 @@ import asyncio
 import os
 import stat
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
+
+import msgspec
 
 from nca.file_history.diffs import counts, has_unseen, unified
 from nca.file_history.recorder import Recorder
@@ -155,6 +157,12 @@ class WriteFile(_ChangingTool):
         return Change(name, file, before, facts, after, said)
 
 
+class Edit(msgspec.Struct, forbid_unknown_fields=True):
+    old_text: str
+    new_text: str
+    replace_all: bool = False
+
+
 class EditFile(_ChangingTool):
     name: ClassVar[str] = "edit_file"
 
@@ -164,24 +172,43 @@ class EditFile(_ChangingTool):
         old_text: Annotated[str, "The exact text, lines enough to be there once."],
         new_text: Annotated[str, "The text instead."],
         replace_all: Annotated[bool, "Everywhere."] = False,
+        more_edits: Annotated[list[Edit] | None, "Made after it, all or none."] = None,
     ) -> ToolOutcome:
         """Replace exact text in a file that was read."""
-        return await asyncio.to_thread(
-            self._carry_out, path=path, old_text=old_text, new_text=new_text, replace_all=replace_all
-        )
+        edits = {"old_text": old_text, "new_text": new_text, "replace_all": replace_all, "more_edits": more_edits}
+        return await asyncio.to_thread(self._carry_out, path=path, **edits)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"edit {shown(str(arguments.get('path', '')))}"
 
-    def _plan(self, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Change:
-        new_text = _checked(new_text, "new_text")
+    def _plan(
+        self,
+        path: str,
+        old_text: str,
+        new_text: str,
+        replace_all: bool = False,
+        more_edits: Sequence[Edit] | None = None,
+    ) -> Change:
         file, before, facts = self._current(path)
         if before is None:
             raise ToolError(f"there is no file {shown(path)}; write_file creates one")
         name = self._workspace.relative(file)
-        after, places = replaced(before, clean_text(old_text), new_text, name, everywhere=replace_all)
-        where = f"line {places[0]}" if len(places) == 1 else f"{len(places)} places"
-        return Change(name, file, before, facts, after, f"[edited {name}: {where}]")
+        edits = [Edit(old_text, new_text, replace_all), *(more_edits or ())]
+        after, said = before.text, []
+        for number, edit in enumerate(edits, 1):
+            old, new = clean_text(edit.old_text), _checked(edit.new_text, "new_text")
+            try:
+                done = replaced(replace(before, text=after), old, new, name, everywhere=edit.replace_all)
+            except ToolError as error:
+                if len(edits) == 1:
+                    raise
+                which = f"nothing is changed, because of edit {number} of {len(edits)}"
+                raise ToolError(f"{which}: {error}", error.excerpt) from error
+            after = done.text
+            said.append(done.where())
+        if after == before.text:
+            raise ToolError(f"the edits leave {name} as it is")
+        return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
 
 
 def _checked(text: str, argument: str) -> str:

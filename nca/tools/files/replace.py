@@ -1,10 +1,15 @@
-"""Replace exact text in a file. If the text is not found, report the closest lines."""
+"""Replace exact text in a file. If only white space at line ends differs, that is forgiven where one place matches.
+
+If the text is not found, report the closest lines.
+"""
 
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from nca.tools.files.text_file import TextFile
@@ -15,52 +20,134 @@ _COMPARED_LINES, _COMPARED_CHARS = 3_000, 199
 """Bounds for the search of a similar line. From 200 characters on, difflib ignores characters that are frequent."""
 _COMPARED_PLACES = 1_000
 _SHOWN_CHARS = 80
+_EXCERPT_LINES, _EXCERPT_CHARS = 8, 200
+_BLANKS = " \t\r"
 
 
-def replaced(file: TextFile, old: str, new: str, name: str, *, everywhere: bool) -> tuple[str, list[int]]:
-    """The text after the replacement, and the line numbers of the places. Raises ToolError in one line."""
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The text after a replacement.
+
+    lines        the line number of each place, from 1
+    is_forgiven  old_text and the file differ in white space at line ends
+    """
+
+    text: str
+    lines: Sequence[int]
+    is_forgiven: bool = False
+
+    def where(self) -> str:
+        place = f"line {self.lines[0]}" if len(self.lines) == 1 else f"{len(self.lines)} places"
+        return place + (", matched but for white space at line ends" if self.is_forgiven else "")
+
+
+def replaced(file: TextFile, old: str, new: str, name: str, *, everywhere: bool) -> Replaced:
+    """Raises ToolError if the text is not there, or in several places unless `everywhere`."""
     if not old:
         raise ToolError("old_text is empty; give the text to replace, or use write_file for a whole file")
     text, found = file.text, old
     if old not in text and "\r\n" in text and "\r\n" not in old:
         found = old.replace("\n", "\r\n")
     if found not in text:
-        raise ToolError(_near_miss(text, old, name))
-    if "\r\n" in found or "\n" not in found:
-        new = file.with_own_line_ends(new)
+        return _forgiving(file, old, new, name)
+    new = _with_line_ends(file, found, new)
     if found == new:
         raise ToolError("old_text and new_text are the same")
-    places = _places(text, found)
-    if len(places) > 1 and not everywhere:
-        shown = ", ".join(map(str, places[:_NAMED_PLACES])) + (", …" if len(places) > _NAMED_PLACES else "")
+    lines = _lines_of(text, found)
+    if len(lines) > 1 and not everywhere:
         raise ToolError(
-            f"old_text occurs {len(places)} times in {name} (lines {shown});"
+            f"old_text occurs {len(lines)} times in {name} (lines {_listed(lines)});"
             " give more of the lines around it, or set replace_all"
         )
-    return text.replace(found, new), places
+    return Replaced(text.replace(found, new), lines)
 
 
-def _places(text: str, found: str) -> list[int]:
+def _with_line_ends(file: TextFile, found: str, new: str) -> str:
+    return file.with_own_line_ends(new) if "\r\n" in found or "\n" not in found else new
+
+
+def _lines_of(text: str, found: str) -> list[int]:
     """The line number of each occurrence, from 1."""
     inside = found.count("\n")
     ends = accumulate(piece.count("\n") + inside for piece in text.split(found)[:-1])
     return [line - inside + 1 for line in ends]
 
 
-def _near_miss(text: str, old: str, name: str) -> str:
-    said = f"old_text is not in {name}"
-    there = [line.strip() for line in text.split("\n")]
+def _listed(lines: Sequence[int]) -> str:
+    return ", ".join(map(str, lines[:_NAMED_PLACES])) + (", …" if len(lines) > _NAMED_PLACES else "")
+
+
+def _forgiving(file: TextFile, old: str, new: str, name: str) -> Replaced:
+    """The replacement in the only place that differs in white space at line ends."""
+    text = file.text
+    spans = _bare_spans(text, old)
+    if not spans:
+        raise _near_miss(text, old, name)
+    lines = [text.count("\n", 0, start) + 1 for start, _ in spans[: _NAMED_PLACES + 1]]
+    if len(spans) > 1:
+        raise ToolError(
+            f"old_text is not in {name}; but for white space at line ends it is there {len(spans)} times"
+            f" (lines {_listed(lines)}); give more of the lines around it"
+        )
+    [(start, end)] = spans
+    new = _with_line_ends(file, text[start:end], new.replace("\r\n", "\n"))
+    if text[start:end] == new:
+        raise ToolError(f"line {lines[0]} of {name} reads so already")
+    return Replaced(text[:start] + new + text[end:], lines, is_forgiven=True)
+
+
+def _bare_spans(text: str, old: str) -> list[tuple[int, int]]:
+    """Start and end of each place that is like `old` once white space at all line ends is gone."""
+    lines, old_lines = text.split("\n"), old.split("\n")
+    bare, wanted = ([line.rstrip(_BLANKS) for line in some] for some in (lines, old_lines))
+    if not any(wanted):
+        return []
+    # Where `old` ends with white space, it ends with the line, whose own white space goes too.
+    is_whole = wanted[-1] != old_lines[-1]
+    there, sought = ("\n".join(some) + "\n" * is_whole for some in (bare, wanted))
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    bare_starts = list(accumulate((len(line) + 1 for line in bare), initial=0))
+
+    def original(position: int) -> int:
+        line = bisect_right(bare_starts, position) - 1
+        return starts[line] + position - bare_starts[line]
+
+    spans, at = [], there.find(sought)
+    while at >= 0:
+        end = at + len(sought)
+        if is_whole:
+            line = bisect_right(bare_starts, end - 1) - 1
+            spans.append((original(at), starts[line] + len(lines[line].removesuffix("\r"))))
+        else:
+            spans.append((original(at), original(end)))
+        at = there.find(sought, end)
+    return spans
+
+
+def _near_miss(text: str, old: str, name: str) -> ToolError:
+    """An error that says where the closest lines are, and quotes them."""
+    said, lines = f"old_text is not in {name}", text.split("\n")
+    there = [line.strip() for line in lines]
     wanted = [line.strip() for line in old.strip("\n").split("\n")]
     if not any(wanted):
-        return f"{said}: it is only white space"
+        return ToolError(f"{said}: it is only white space")
     first, same = _best_window(there, wanted)
+    last = first + len(wanted)
     if same == len(wanted):
-        return f"{said}: lines {first + 1}-{first + len(wanted)} differ from it only in indentation or white space"
+        differs = f"{said}: lines {first + 1}-{last} differ from it only in indentation or white space"
+        return ToolError(differs, _excerpt(lines, first, last))
     if same:
         other = next(at for at, line in enumerate(wanted) if there[first + at : first + at + 1] != [line])
-        reads = text.split("\n")[first + other].strip("\r") if first + other < len(there) else "(the file's end)"
-        return f"{said}; the closest is at line {first + 1}, where line {first + other + 1} reads: {_clip(reads)}"
-    return f"{said}; {_similar(text, wanted)}; read it again"
+        reads = lines[first + other].strip("\r") if first + other < len(there) else "(the file's end)"
+        closest = f"{said}; the closest is at line {first + 1}, where line {first + other + 1} reads: {_clip(reads)}"
+        return ToolError(closest, _excerpt(lines, max(first, first + other - _EXCERPT_LINES // 2), last))
+    return _similar(said, lines, wanted)
+
+
+def _excerpt(lines: Sequence[str], first: int, last: int) -> str:
+    """The lines from index `first` to before `last`; not all of them if they are many or long."""
+    shown = [line.removesuffix("\r") for line in lines[first : min(last, first + _EXCERPT_LINES)]]
+    return "\n".join(line if len(line) <= _EXCERPT_CHARS else line[:_EXCERPT_CHARS] + "…" for line in shown)
 
 
 def _best_window(there: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
@@ -81,11 +168,16 @@ def _best_window(there: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]
     return first, same
 
 
-def _similar(text: str, wanted: Sequence[str]) -> str:
-    longest = max(wanted, key=len)[:_COMPARED_CHARS]
-    lines = [line.strip()[:_COMPARED_CHARS] for line in text.split("\n")[:_COMPARED_LINES]]
-    best = difflib.get_close_matches(longest, lines, n=1)
-    return f"line {lines.index(best[0]) + 1} is similar: {_clip(best[0])}" if best else "no line is similar"
+def _similar(said: str, lines: Sequence[str], wanted: Sequence[str]) -> ToolError:
+    longest = max(wanted, key=len)
+    compared = [line.strip()[:_COMPARED_CHARS] for line in lines[:_COMPARED_LINES]]
+    best = difflib.get_close_matches(longest[:_COMPARED_CHARS], compared, n=1)
+    if not best:
+        return ToolError(f"{said}; no line is similar; read it again")
+    at = compared.index(best[0])
+    similar = f"{said}; line {at + 1} is similar: {_clip(best[0])}; read it again"
+    first = max(0, at - wanted.index(longest))
+    return ToolError(similar, _excerpt(lines, max(first, at - _EXCERPT_LINES // 2), first + len(wanted)))
 
 
 def _clip(line: str) -> str:

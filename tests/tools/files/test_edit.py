@@ -82,6 +82,44 @@ async def test_several_places_only_where_it_is_said(tools: Tools) -> None:
     assert (tools.root / "f").read_text() == "c\nb\nc\nc\n"
 
 
+async def test_several_edits_are_made_in_order_all_or_none(tools: Tools) -> None:
+    (tools.root / "f").write_text("a\nb\nc\nb\n")
+    await tools.reader.call("f")
+    more = [{"old_text": "x\nb", "new_text": "y\nb"}, {"old_text": "b", "new_text": "d", "replace_all": True}]
+    arguments = {"path": "f", "old_text": "a", "new_text": "x", "more_edits": more}
+    assert tools.editor.approval(arguments).diff.endswith("\n-a\n-b\n+y\n+d\n c\n-b\n+d")
+    outcome = await tools.editor.run(arguments)
+    assert (tools.root / "f").read_text() == "y\nd\nc\nd\n"
+    assert outcome.text == "[edited f: line 1; line 1; 2 places]"
+    assert outcome.summary == "+3 −3"
+    wrong = {"path": "f", "old_text": "y", "new_text": "z", "more_edits": [{"old_text": "b", "new_text": "q"}]}
+    with pytest.raises(ToolError, match="nothing is changed, because of edit 2 of 2: old_text is not in f"):
+        await tools.editor.run(wrong)
+    undone = {"path": "f", "old_text": "y", "new_text": "z", "more_edits": [{"old_text": "z", "new_text": "y"}]}
+    with pytest.raises(ToolError, match="the edits leave f as it is"):
+        await tools.editor.run(undone)
+    assert (tools.root / "f").read_text() == "y\nd\nc\nd\n"
+
+
+async def test_white_space_at_line_ends_is_forgiven_and_said(tools: Tools) -> None:
+    assert await tools.after(b"a  \nb\t\nc\n", "a\nb\n", "x\ny\n") == b"x\ny\nc\n"
+    assert await tools.after(b"a\nb\nc\n", "a \nb ", "x\ny") == b"x\ny\nc\n"
+    # Line ends of the file stay, also where it has both kinds.
+    assert await tools.after(b"a \r\nb\r\nc\n", "a\nb\nc", "x\ny\nc") == b"x\r\ny\r\nc\n"
+    assert await tools.after(b"a\nb\nc\n", "a\r\nb", "x\r\ny") == b"x\ny\nc\n"
+    # What ends with white space ends with the line.
+    assert await tools.after(b"ab\na\t\n", "a  ", "x") == b"ab\nx\n"
+    (tools.root / "f").write_text("a \nb\na\t\nb\n")
+    await tools.reader.call("f")
+    with pytest.raises(ToolError, match=r"white space at line ends it is there 2 times \(lines 1, 3\); give more"):
+        await tools.edit("f", "a\nb", "c", everywhere=True)
+    outcome = await tools.edit("f", "b\na\nb", "c")
+    assert outcome.text == "[edited f: line 2, matched but for white space at line ends]"
+    assert (tools.root / "f").read_text() == "a \nc\n"
+    with pytest.raises(ToolError, match="line 2 of f reads so already"):
+        await tools.edit("f", "c \n", "c\n")
+
+
 async def test_line_ends_and_marks_stay(tools: Tools) -> None:
     assert await tools.after(b"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz") == b"x\r\ny\r\nz\r\nc\r\n"
     assert await tools.after(b"a\r\nb\r\n", "b", "x\ny") == b"a\r\nx\r\ny\r\n"
@@ -176,26 +214,53 @@ async def test_what_cannot_be_changed(tools: Tools) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "old", "words"),
+    ("text", "old", "words", "excerpt"),
     [
-        ("def f():\n    return 1\n", "def f():\nreturn 1\n", "lines 1-2 differ from it only in indentation"),
-        ("\tx = 1\n", "    x = 1", "lines 1-1 differ from it only in indentation"),
-        ("a\nb\nc\nd\n", "b\nX\nd", "the closest is at line 2, where line 3 reads: c"),
-        ("a\nb\n", "b\nc", "the closest is at line 2, where line 3 reads:"),
-        ("value = compute(1)\n", "value = compute(2)", "line 1 is similar: value = compute(1); read it again"),
-        ("a\n", "something else entirely", "no line is similar; read it again"),
-        ("a\n", "\n\n\n", "it is only white space"),
-        ("a\n", "", "old_text is empty"),
+        (
+            "def f():\n    return 1\n",
+            "def f():\nreturn 1\n",
+            "lines 1-2 differ from it only in indentation",
+            "def f():\n    return 1",
+        ),
+        ("\tx = 1\n", "    x = 1", "lines 1-1 differ from it only in indentation", "\tx = 1"),
+        ("a\nb\n\tc\nd\n", "b\nX\nd", "the closest is at line 2, where line 3 reads: c", "b\n\tc\nd"),
+        ("a\nb", "b\nc", "the closest is at line 2, where line 3 reads: (the file's end)", "b"),
+        (
+            "x\n\tvalue = compute(1)\n",
+            "y\nvalue = compute(2)",
+            "line 2 is similar: value = compute(1); read it again",
+            "x\n\tvalue = compute(1)",
+        ),
+        ("a\n", "something else entirely", "no line is similar; read it again", ""),
+        ("a\n", "\n\n\n", "it is only white space", ""),
+        ("a\n", "", "old_text is empty", ""),
     ],
 )
-async def test_a_near_miss_says_where_the_closest_lines_are(tools: Tools, text: str, old: str, words: str) -> None:
+async def test_a_near_miss_says_where_the_closest_lines_are_and_quotes_them(
+    tools: Tools, text: str, old: str, words: str, excerpt: str
+) -> None:
     (tools.root / "f").write_text(text)
     await tools.reader.call("f")
     with pytest.raises(ToolError) as caught:
         await tools.edit("f", old, "new")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert caught.value.excerpt == excerpt
     assert (tools.root / "f").read_text() == text
+
+
+async def test_the_model_gets_the_closest_lines_below_the_error_and_a_person_one_line(tools: Tools) -> None:
+    (tools.root / "f").write_text("".join(f"\tline {number}\n" for number in range(40)))
+    await tools.reader.call("f")
+    old = "".join(f"line {number}\n" for number in range(30)) + "other\n"
+    call = ToolCall("1", "edit_file", json.dumps({"path": "f", "old_text": old, "new_text": "x"}))
+    outcome = await Toolbox([tools.editor]).run(call)
+    first, *excerpt = outcome.text.split("\n")
+    assert first == f"Error: {outcome.summary}"
+    assert excerpt == [f"\tline {number}" for number in range(26, 31)]
+    with pytest.raises(ToolError) as caught:
+        Toolbox([tools.editor]).approval(call)
+    assert caught.value.for_model() == outcome.text
 
 
 async def test_a_near_miss_in_a_large_file_of_equal_lines_is_found(tools: Tools) -> None:
