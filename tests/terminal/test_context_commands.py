@@ -11,6 +11,7 @@ from nca.context.view import Summary
 from nca.errors import UsageError
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.test_commands import LONG, SUMMARY, a_long_chat, replies
+from tests.terminal.test_help import columns
 from tests.terminal.tty import chat
 
 EDITOR = """#!/bin/sh
@@ -192,6 +193,11 @@ async def test_the_diff_adds_up_to_what_the_compaction_says(tmp_path: Path) -> N
         numbers = f"{record.tokens_before:,} → {record.tokens_after:,} tokens"
         for words in (numbers, "conversation", "Can still be read: ", f"/context show {summary.id}", "/context undo"):
             assert words in text
+        assert "█" in text
+        # A narrow window has no room for the bars, and the numbers stay whole.
+        with columns(40):
+            text = await stage.command("/context diff")
+        assert "█" not in text
         rows = [line.split() for line in text.splitlines() if line.strip().startswith("conversation ")]
         before, after = diff.before["conversation"], diff.after["conversation"]
         assert rows[0][1:4] == [f"{before:,}", f"−{before - after:,}", f"{after:,}"]

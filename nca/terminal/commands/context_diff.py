@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ from nca.terminal.render.tables import new_table
 if TYPE_CHECKING:
     from nca.agent.compaction_diff import CompactionDiff
 
-_BAR_CELLS = 24
+_BAR_CELLS, _NUMBERS_CELLS = 24, 50
+"""Cells of the longest bar, and those of the columns before it."""
 
 
 async def show_diff(app: App, argument: str) -> None:
@@ -33,7 +35,8 @@ async def show_diff(app: App, argument: str) -> None:
     if not records:
         raise UsageError("No compaction is in effect.", advice="/context history lists those that were undone.")
     diff = context.diff(records[-1])
-    app.output.show(Group(_title(diff), Text(), _table(diff), Text(), *_lines(diff)))
+    bar_cells = min(_BAR_CELLS, shutil.get_terminal_size().columns - _NUMBERS_CELLS)
+    app.output.show(Group(_title(diff), Text(), _table(diff, bar_cells), Text(), *_lines(diff)))
 
 
 def _title(diff: CompactionDiff) -> Text:
@@ -43,17 +46,19 @@ def _title(diff: CompactionDiff) -> Text:
     return text.append(f"  {local_time(record.at)}, {one_line(record.trigger)}: {stages}", style="not bold dim")
 
 
-def _table(diff: CompactionDiff) -> Table:
-    """A row for each kind: what there was, what went or was added, what is left, and both as a bar."""
+def _table(diff: CompactionDiff, bar_cells: int) -> Table:
+    """A row for each kind: what there was, what went or was added, what is left; and both as a bar if it has room."""
     right = [Column(title, justify="right", no_wrap=True) for title in ("before", "change", "kept")]
-    table = new_table(Column("", no_wrap=True), *right, Column("", no_wrap=True), has_header=True, indent=1)
+    # In a narrow window only the label shrinks.
+    table = new_table("", *right, Column("", no_wrap=True), has_header=True, gap=1, indent=1)
     most = max(1, *diff.before.values(), *diff.after.values())
     for kind, before in diff.before.items():
         after = diff.after[kind]
         change = f"{'−' if after < before else '+'}{abs(after - before):,}" if after != before else ""
-        kept, all_cells = (-(-min(tokens, most) * _BAR_CELLS // most) for tokens in (after, max(before, after)))
-        bar = Text(BLOCK * kept, style=f"part.{kind}").append(FREE * (all_cells - kept), style="quiet")
-        table.add_row(LABELS[kind], f"{before:,}", change, f"{after:,}", bar)
+        kept, cells = (-(-tokens * max(0, bar_cells) // most) for tokens in (after, max(before, after)))
+        bar = Text(BLOCK * kept, style=f"part.{kind}").append(FREE * (cells - kept), style="quiet")
+        label = Text(LABELS[kind], no_wrap=True, overflow="ellipsis")
+        table.add_row(label, f"{before:,}", change, f"{after:,}", bar)
     return table
 
 

@@ -36,7 +36,7 @@ MOST_LINES = 18
 _LEAST_WITH_KEYS = 4
 _LEAST_ROWS = 4
 """With fewer rows of the list left, nothing is said about the chosen one."""
-_PAGE = 10
+_PAGE, _ALL = 10, 1_000_000_000
 
 
 class Listing(NamedTuple):
@@ -151,6 +151,8 @@ class ListPanel(ABC, Generic[T]):
     def _bindings(self) -> KeyBindings:
         bindings = KeyBindings()
         steps = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -_PAGE, "pagedown": _PAGE}
+        if not self._is_typed:
+            steps |= {"home": -_ALL, "end": _ALL}
         actions: dict[str, Callable[[], None]] = {
             key: lambda by=by: self.move(by)  # type: ignore[misc]
             for key, by in steps.items()

@@ -15,7 +15,7 @@ from nca.terminal.panels.list_panel import fitted_listing
 from tests.terminal.stage import Stage, a_stage
 from tests.terminal.tty import Tty, chats
 
-DOWN, ESCAPE, TAB = "\x1b[B", "\x1b", "\t"
+UP, DOWN, END, ESCAPE, TAB = "\x1b[A", "\x1b[B", "\x1b[F", "\x1b", "\t"
 EVIL = "\x1b]0;title\x07a \x9b2J漢字\u202e"
 LONG = "The parser reads src/parse.py and fails at line 12 with ValueError: bad token. " * 20
 SUMMARY = "## Goal and intent\n\nFix src/parse.py, which fails at line 12."
@@ -155,7 +155,7 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
     tty.settle()
     tty.line("/context")
     tty.sees("shortened, 1 pinned")
-    tty.send(TAB + DOWN)
+    tty.send(TAB + END + UP)
     tty.sees("5 of 6, in order")
     tty.send("f")
     tty.sees("compact from here")
