@@ -45,7 +45,9 @@ def look_in(folder: Folder, name: str, most_bytes: int) -> tuple[FileState, byte
         return _too_large(mode, status.st_size, most_bytes), b""
     try:
         with os.fdopen(folder.open(name), "rb") as file:
-            content = file.read(most_bytes + 1)
+            content = file.read(status.st_size + 1)
+            if len(content) > status.st_size:  # It grows just now.
+                content += file.read(max(0, most_bytes + 1 - len(content)))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         return ABSENT if error.errno in _GONE else FileState("file", "", mode, status.st_size, why), b""

@@ -15,9 +15,6 @@ from nca.safe_open import open_folder
 from nca.sessions.file_record import FileRecord
 from nca.sessions.file_states import ABSENT, Change, FileState, Known
 
-_SETTLED_NS = 2_000_000_000
-"""A file that changed less than this before it was looked at may change again within the same tick of its clock. The
-longest tick is FAT's, 2 seconds."""
 _BATCH_BYTES = 16 << 20
 _BATCH_FILES = 2_000
 """One transaction stores so much: large enough to be fast, small enough not to keep other processes waiting."""
@@ -81,14 +78,14 @@ class LastSeen:
     def note(self, changes: Sequence[Change]) -> None:
         """Take note of what a tool of this session wrote while a command runs: it is not the command's doing."""
         for one in changes:
-            self._known[one.path] = Known(one.after, (0, 0, 0, 0, 0), is_settled=False)
+            self._known[one.path] = Known(one.after, 0)
 
     def _differing(self, found: Scan) -> list[str]:
         known = self._known
         changed = [
             path
             for path, signature in found.found.items()
-            if (seen := known.get(path)) is None or seen.signature != signature or not seen.is_settled
+            if not signature or (seen := known.get(path)) is None or seen.signature != signature
         ]
         changed += known.keys() - found.found.keys()
         blind = self._blind | found.blind
@@ -114,7 +111,7 @@ class LastSeen:
             if signature is None or state.kind == "absent":
                 known[path] = None
             else:
-                known[path] = Known(state, signature, signature[2] + _SETTLED_NS < found.started_ns)
+                known[path] = Known(state, signature)
             before = self._known[path].state if path in self._known else ABSENT
             if not before.is_same(state):
                 contents[state.sha256] = content

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
 from nca.file_history.disk import is_temporary
-from nca.sessions.file_states import Signature
 
 SKIPPED_FOLDERS = frozenset(
     f"{PROJECT_FOLDER} .git .hg .svn .jj node_modules .venv venv .tox .nox __pycache__ .mypy_cache .pytest_cache"
@@ -24,6 +23,9 @@ SKIPPED_FOLDERS = frozenset(
 )
 _MARKERS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg", "conda-meta", "CMakeCache.txt"})
 """What lies in a cache (https://bford.info/cachedir), a Python or conda environment, and a build folder of CMake."""
+_SETTLED_NS = 2_000_000_000
+"""A file that changed less than this before it was looked at may change again within the same tick of its clock. The
+longest tick is FAT's, 2 seconds."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,9 +35,14 @@ class TooMuch(Exception):
 
 @dataclass(slots=True)
 class Scan:
-    """The signature of each path, and the folders that were not looked into."""
+    """What was found.
 
-    found: dict[str, Signature] = field(default_factory=dict)
+    found  the signature of each path: a hash of size, times, inode and mode, which no change leaves as they were. 0: it
+           changed so shortly before that it may change again and keep them
+    blind  the folders that were not looked into
+    """
+
+    found: dict[str, int] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
     started_ns: int = field(default_factory=time.time_ns)
     total_bytes: int = 0
@@ -97,14 +104,17 @@ def _add(entries: list[os.DirEntry[str]], prefix: str, result: Scan, most_bytes:
             if entry.name in SKIPPED_FOLDERS:
                 result.blind.add(path)
             elif path not in result.blind:
-                result.found[path] = (0, 0, 0, 0, mode)
+                result.found[path] = mode
                 folders.append(path)
         elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            if is_temporary(entry.name):
+            if entry.name[0] == "." and is_temporary(entry.name):
                 continue
-            result.found[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
-            if status.st_size <= most_bytes:
-                result.total_bytes += status.st_size
+            size, changed_ns = status.st_size, status.st_ctime_ns
+            is_settled = changed_ns + _SETTLED_NS < result.started_ns
+            signature = hash((size, status.st_mtime_ns, changed_ns, status.st_ino, mode)) if is_settled else 0
+            result.found[path] = signature
+            if size <= most_bytes:
+                result.total_bytes += size
     return folders
 
 

@@ -8,9 +8,6 @@ import msgspec
 
 from nca.errors import StoreDamaged
 
-Signature = tuple[int, int, int, int, int]
-"""Size, time of change in ns, time of change of the status in ns, inode, mode: one of them differs after a change."""
-
 T = TypeVar("T")
 
 
@@ -38,12 +35,11 @@ ABSENT = FileState()
 class Known(msgspec.Struct, frozen=True, array_like=True):
     """A path as it was last seen.
 
-    is_settled  it had not changed for a while then: as long as the signature stays, so does the content
+    signature  as long as it stays, so does the state; 0: look again in any case
     """
 
     state: FileState
-    signature: Signature
-    is_settled: bool
+    signature: int
 
 
 class Change(msgspec.Struct, frozen=True):
