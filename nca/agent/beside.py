@@ -7,7 +7,7 @@ from nca.agent.spending import Spending
 from nca.agent.turn import NEVER_TOKENS
 from nca.agent.window import Window
 from nca.errors import UsageError
-from nca.events import Listener, TextDelta
+from nca.events import Listener, RequestStarted, TextDelta
 from nca.messages import Message, clean_text
 from nca.models.model import Delta, ModelRequest
 
@@ -39,6 +39,8 @@ class Beside:
         request = self._request(asked)
         window.append_beside(asked)
         said: list[str] = []
+        measured = window.measure()
+        self._emit(RequestStarted(1, window.facts.name, measured.used_tokens, measured.budget.budget_tokens))
 
         def hear(delta: Delta) -> None:
             if delta.text:
@@ -53,7 +55,7 @@ class Beside:
             raise
         if reply.usage is not None:
             window.record_beside(self._models.active.facts.name, reply.usage)
-        text = reply.message.text.strip()
+        text = clean_text(reply.message.text).strip()
         if not text:
             raise UsageError("The model gave no answer; no tool was run.", advice="Ask it as a message instead.")
         window.append_beside(Message("assistant", text, name=BESIDE))

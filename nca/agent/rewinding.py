@@ -23,7 +23,7 @@ from nca.file_history.history import FileHistory, RewindOutcome
 from nca.file_history.plan import RewindPlan
 from nca.messages import Entry, clean_text
 from nca.sessions.rewinds import Target
-from nca.sessions.views import REDO, REWIND
+from nca.sessions.view_rows import REDO, REWIND
 
 What = Literal["both", "chat", "files"]
 

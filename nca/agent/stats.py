@@ -92,7 +92,7 @@ def stats_of(window: Window, background: Background, *, with_details: bool = Tru
         usage_ratio=measured.usage_ratio,
         breakdown=measured.breakdown,
         parts=_parts(window, measured) if with_details else {},
-        messages=history.head,
+        messages=history.head - sum(last - first + 1 for first, last in history.view.aside),
         turns=history.turns,
         hidden_messages=sum(
             last - first + 1 for item in items if isinstance(item, Summary | Marker) for first, last in item.ranges

@@ -16,7 +16,7 @@ import apsw
 
 from nca.errors import StoreDamaged, StoreError
 from nca.sessions import store_errors as faults
-from nca.sessions import views
+from nca.sessions import view_rows
 from nca.sessions.database import Database, Row, log_of, size_of
 from nca.sessions.encoding import decode_message
 from nca.sessions.file_header import HEADER_BYTES, page_bytes
@@ -186,7 +186,7 @@ class _Rebuild:
             self._insert(connection, _SESSIONS, [(*row[:10], 0, *row[11:])])
             messages = [(None, number, place, *message[3:]) for place, message in enumerate(log, 1)]
             self._insert(connection, "messages", messages)
-            views.create_first(connection, number)
+            view_rows.create_first(connection, number)
             if is_gapless:
                 self._views(connection, number, head_view, len(log))
             self._insert(connection, "partials", self._of("partials", number))

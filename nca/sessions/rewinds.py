@@ -14,7 +14,8 @@ from nca.errors import StoreError
 from nca.messages import Entry, Message
 from nca.sessions.access import SessionAccess
 from nca.sessions.log import SessionLog
-from nca.sessions.views import BESIDE, CURRENT, REDO, REWIND, CompactionRecord, SessionViews, StoredView
+from nca.sessions.view_rows import BESIDE, CURRENT, REDO, REWIND, CompactionRecord, StoredView
+from nca.sessions.views import SessionViews
 
 Target = tuple[int, View]
 """The view that another one begins from, and that other view."""
@@ -82,7 +83,7 @@ class SessionRewinds:
         """The rewinds that left a branch which is aside now, and the last message of each branch."""
         current = self._views.current()
         found = {}
-        for record in self._views.compactions():
+        for record in self._views.records():
             if record.trigger != REWIND or not self._views.is_sound(record.view_after):
                 continue
             stored, parent = self._node(record.view_after)

@@ -15,11 +15,11 @@ import msgspec
 from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition
 from nca.errors import StoreError
 from nca.messages import Entry, clean_text
-from nca.sessions import log, usage, views
+from nca.sessions import log, usage, view_rows
 from nca.sessions.encoding import encode
 from nca.sessions.session import Kind, Session, SessionInfo, as_name
 from nca.sessions.usage import UsageRow
-from nca.sessions.views import CURRENT, CompactionRecord, StoredView, SummaryPlace
+from nca.sessions.view_rows import CURRENT, CompactionRecord, StoredView, SummaryPlace
 
 
 class ViewCopy(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ def read(session: Session) -> SessionCopy:
     head_view = session.views.current_id
     stored = session.views.stored()
     known = {number for number, _, _ in stored}
-    records = [record for record in session.views.compactions() if record.view_after in known]
+    records = [record for record in session.views.records() if record.view_after in known]
     used = [row for row in session.usage.rows() if row.view_id in known]
     summaries = session.views.summaries_by_row()
     places = {row: place for place, row in enumerate(summaries, 1)}
@@ -210,7 +210,7 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
         body = encode(StoredView(items, view.tail, view.aside, view.since, view.left, view.files))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (number, view.number, view.parent, body))
     for record in copy.compactions:
-        views.insert_record(connection, number, record.view_after, record)
+        view_rows.insert_record(connection, number, record.view_after, record)
     usage.insert(connection, number, copy.usage)
     connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (copy.head_view, number))
     return int(number)
@@ -220,7 +220,7 @@ def _insert_summaries(connection: apsw.Connection, session: int, copy: SessionCo
     """The row of each place. Summaries that no view contains are omitted."""
     wanted = {item.row for view in copy.views for item in view.items if isinstance(item, SummaryPlace)}
     return {
-        place: views.insert_summary(connection, session, summary)
+        place: view_rows.insert_summary(connection, session, summary)
         for place, summary in enumerate(copy.summaries, 1)
         if place in wanted
     }

@@ -11,85 +11,38 @@ the view in force are the compactions in effect.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 
 import apsw
 import msgspec
 
-from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View, check_partition, put_aside
+from nca.context.view import Summary, View, check_partition, put_aside
 from nca.errors import StoreDamaged, StoreError
-from nca.messages import clean_text
 from nca.sessions import log
 from nca.sessions.access import SessionAccess
-from nca.sessions.database import Row
 from nca.sessions.encoding import decode, encode
+from nca.sessions.view_rows import (
+    CURRENT,
+    FIRST,
+    PUTS_ASIDE,
+    RECORD,
+    UNDO,
+    CompactionRecord,
+    StoredView,
+    SummaryPlace,
+    as_record,
+    go_to,
+    insert_record,
+    record_id,
+    stored_items,
+)
 
-CURRENT = -1
-REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
-PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
-"""Triggers of views that are no compactions: the same conversation, or a part of it, with messages put aside."""
-
-
-class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
-
-    view_before   the view it was planned on; the commit is refused if another is in force. CURRENT: any view
-    kept          the facts by kind: how many can still be read, and how many were ever stated. Empty: not counted
-    at            seconds since the epoch
-    cost          US dollars; None if unknown
-    undone        neither the view in force nor a parent of it comes from this compaction
-    """
-
-    trigger: str
-    stages: tuple[str, ...] = ()
-    tokens_before: int = 0
-    tokens_after: int = 0
-    kept_facts: int = 0
-    total_facts: int = 0
-    seconds: float = 0.0
-    cost: float | None = None
-    at: float = 0.0
-    kept: dict[str, tuple[int, int]] = {}
-    view_before: int = CURRENT
-    view_after: int = CURRENT
-    id: str = ""
-    undone: bool = False
+__all__ = ["CURRENT", "CompactionRecord", "SessionViews", "SummaryPlace"]
 
 
-class SummaryPlace(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
-    """A summary inside a stored view, by its row among the summaries."""
-
-    row: int
-
-
-class StoredView(msgspec.Struct, frozen=True):
-    """A view as it is stored: summaries in rows of their own."""
-
-    items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
-    tail: int
-    aside: tuple[Range, ...] = ()
-    since: int = 0
-    """The first message that was appended under it; 0: not known, it came from an older nca."""
-    left: int = CURRENT
-    """The view that was in force before it, if that is not its parent."""
-    files: int = 0
-    """The rewind of files (`nca.file_history`) that went with it; 0: none was recorded."""
-
-
-_FIRST = StoredView((), 1)
 _PUTS_ASIDE_JSON = msgspec.json.encode(sorted(PUTS_ASIDE)).decode()
 _view_decoder = msgspec.json.Decoder(StoredView)
 _summary_decoder = msgspec.json.Decoder(Summary)
-_stages_decoder = msgspec.json.Decoder(tuple[str, ...])
-_kept_decoder = msgspec.json.Decoder(dict[str, tuple[int, int]])
-
-_STORED = CompactionRecord.__struct_fields__[:10]
-"""The fields that are columns of `compactions`: trigger to kept."""
-_RECORD = (
-    f"SELECT {', '.join(f'c.{name}' for name in _STORED)}, v.parent, v.number"  # noqa: S608
-    " FROM compactions c JOIN views v ON v.session = c.session AND v.number = c.view WHERE c.session = ?"
-)
 
 
 class SessionViews:
@@ -132,7 +85,7 @@ class SessionViews:
     def stored_view(self, number: int) -> StoredView:
         """A view as it is stored, without its summaries. Raises StoreDamaged as `load` does."""
         if number == 0:
-            return _FIRST
+            return FIRST
         row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
         if row is None:
             raise StoreDamaged(f"there is no view {number}")
@@ -187,15 +140,15 @@ class SessionViews:
         if record.view_before not in (CURRENT, current):
             raise StoreError("the compaction was not applied: the view has changed since it was planned")
         parent = current if parent == CURRENT else parent
-        items = tuple(_stored_items(connection, session, view))
+        items = tuple(stored_items(connection, session, view))
         left = CURRENT if parent == current else current
         body = encode(StoredView(items, view.tail, view.aside, since=head + 1, left=left, files=files))
         connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, number, parent, body))
         at = record.at or time.time()
         insert_record(connection, session, number, msgspec.structs.replace(record, at=at))
-        _go_to(connection, session, number)
+        go_to(connection, session, number)
         return msgspec.structs.replace(
-            record, id=_record_id(number), at=at, view_before=parent, view_after=number, undone=False
+            record, id=record_id(number), at=at, view_before=parent, view_after=number, undone=False
         )
 
     def undo(self) -> CompactionRecord | None:
@@ -212,7 +165,7 @@ class SessionViews:
         before = self.nearest(record.view_before)
         if number == current:
             with self._access.transaction() as connection:
-                _go_to(connection, self._access.number, before)
+                go_to(connection, self._access.number, before)
         else:
             view = put_aside(self.load(before), self.load(current).aside)
             self.commit(view, CompactionRecord(trigger=UNDO, stages=(UNDO,)), parent=before)
@@ -224,7 +177,7 @@ class SessionViews:
         if number is None:
             return None
         with self._access.transaction() as connection:
-            _go_to(connection, self._access.number, number)
+            go_to(connection, self._access.number, number)
         return self.record(number)
 
     @property
@@ -246,13 +199,17 @@ class SessionViews:
 
     def compactions(self) -> list[CompactionRecord]:
         """Every compaction, oldest first, undone ones too."""
-        rows = self._access.rows(f"{_RECORD} ORDER BY c.view")
+        return [record for record in self.records() if record.trigger not in PUTS_ASIDE]
+
+    def records(self) -> list[CompactionRecord]:
+        """What made each view but the first: compactions, and what put messages aside."""
+        rows = self._access.rows(f"{RECORD} ORDER BY c.view")
         parents = {number: parent for *_, parent, number in rows}
         in_force, number = set(), self.current_id
         while number in parents:
             in_force.add(number)
             number = parents[number]
-        return [_as_record(row, undone=row[-1] not in in_force) for row in rows]
+        return [as_record(row, undone=row[-1] not in in_force) for row in rows]
 
     def totals_in_effect(self) -> tuple[int, float | None]:
         """What the compactions behind the current view saved, in tokens, and cost, in US dollars (None: unknown)."""
@@ -312,11 +269,11 @@ class SessionViews:
 
     def record(self, view: int) -> CompactionRecord:
         """What made a view, which is not the first."""
-        if (row := self._access.row(f"{_RECORD} AND c.view = ?", view)) is not None:
-            return _as_record(row, undone=False)
+        if (row := self._access.row(f"{RECORD} AND c.view = ?", view)) is not None:
+            return as_record(row, undone=False)
         # Its row is damaged. The view is not, so there is a way back from it.
         (parent,) = self._access.row("SELECT parent FROM views WHERE session = ? AND number = ?", view) or (0,)
-        return CompactionRecord(trigger="unknown", id=_record_id(view), view_before=parent or 0, view_after=view)
+        return CompactionRecord(trigger="unknown", id=record_id(view), view_before=parent or 0, view_after=view)
 
     def is_sound(self, number: int) -> bool:
         """Whether a view is there and can be read."""
@@ -354,62 +311,3 @@ class SessionViews:
         if row is None:
             raise StoreDamaged(f"summary {number} is missing")
         return decode(row[0], _summary_decoder, f"summary {number}")
-
-
-def create_first(connection: apsw.Connection, session: int) -> None:
-    """Write view 0 of a new session."""
-    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(_FIRST)))
-
-
-def _stored_items(
-    connection: apsw.Connection, session: int, view: View
-) -> Iterator[Verbatim | Stub | SummaryPlace | Marker]:
-    """The view's items with its summaries in rows; one that an earlier view has too is not written again."""
-    for item in view.items:
-        yield SummaryPlace(insert_summary(connection, session, item)) if isinstance(item, Summary) else item
-
-
-def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:
-    """Write a summary unless an equal one is there; returns its row. Runs inside the caller's transaction."""
-    body = encode(summary)
-    row = (
-        connection.execute(
-            "SELECT number FROM summaries WHERE session = ?1 AND length(body) = length(?2) AND body = ?2",
-            (session, body),
-        ).get
-        or connection.execute(
-            "INSERT INTO summaries (session, body) VALUES (?, ?) RETURNING number", (session, body)
-        ).get
-    )
-    return int(row)
-
-
-def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
-    stages = msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode()
-    rest = (getattr(record, name) for name in _STORED[2:-1])
-    kept = msgspec.json.encode(record.kept).decode()
-    connection.execute(
-        "INSERT INTO compactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (session, view, clean_text(record.trigger), stages, *rest, kept),
-    )
-
-
-def _go_to(connection: apsw.Connection, session: int, view: int) -> None:
-    connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (view, session))
-    log.touch(connection, session, time.time())
-
-
-def _as_record(row: Row, *, undone: bool) -> CompactionRecord:
-    values = dict(zip((*_STORED, "view_before", "view_after"), row, strict=True))
-    stages: tuple[str, ...] = ()
-    kept: dict[str, tuple[int, int]] = {}
-    with suppress(StoreDamaged):
-        stages = decode(values["stages"], _stages_decoder, "a compaction's stages")
-    with suppress(StoreDamaged):
-        kept = decode(values["kept"], _kept_decoder, "what a compaction kept")
-    values |= {"stages": stages, "kept": kept}
-    return CompactionRecord(**values, id=_record_id(values["view_after"]), undone=undone)
-
-
-def _record_id(view: int) -> str:
-    return f"c{view}"

@@ -7,7 +7,12 @@ from itertools import accumulate
 
 from nca.context.view import Marker, Stub, Summary, seqs
 from nca.sessions.transfer import SessionCopy
-from nca.sessions.views import CompactionRecord
+from nca.sessions.view_rows import PUTS_ASIDE, CompactionRecord
+
+
+def compactions(copy: SessionCopy) -> list[CompactionRecord]:
+    """Without the views of rewinds."""
+    return [record for record in copy.compactions if record.trigger not in PUTS_ASIDE]
 
 
 def compaction_positions(copy: SessionCopy) -> list[tuple[int, CompactionRecord]]:
@@ -20,7 +25,7 @@ def compaction_positions(copy: SessionCopy) -> list[tuple[int, CompactionRecord]
     clock = list(accumulate((entry.at for entry in copy.entries), max))
     found: list[tuple[int, CompactionRecord]] = []
     last = 0
-    for record in sorted(copy.compactions, key=lambda record: record.view_after):
+    for record in sorted(compactions(copy), key=lambda record: record.view_after):
         last = max(last, covered.get(record.view_after, 0), bisect_right(clock, record.at))
         found.append((min(last, len(copy.entries)), record))
     return found

@@ -10,6 +10,7 @@ from nca.context.view import Marker, Range, Stub, Summary
 from nca.messages import Entry
 from nca.sessions.transfer import SessionCopy
 from nca.sessions.views import CompactionRecord
+from nca.transcripts.compactions import compactions
 
 
 def session_facts(copy: SessionCopy) -> dict[str, str]:
@@ -25,7 +26,7 @@ def session_facts(copy: SessionCopy) -> dict[str, str]:
         "Model": info.model,
         "Used": f"{utc_time(info.created_at)} to {utc_time(info.updated_at)}",
         "Messages": f"{len(copy.entries):,}",
-        "Compactions": f"{len(copy.compactions):,}",
+        "Compactions": f"{len(compactions(copy)):,}",
         "Requests": requests if usages else "",
     }
     return {name: value for name, value in facts.items() if value}

@@ -113,6 +113,7 @@ def _session_dict(session: Session) -> dict[str, Any]:
             for entry in session.log.entries()
         ],
         "pins": sorted(session.views.pins()),
+        "aside": session.views.current().aside,
         "compactions": msgspec.to_builtins(session.views.compactions()),
         "summaries": msgspec.to_builtins(session.views.summaries()),
         "usage": msgspec.to_builtins(session.usage.totals()),
@@ -120,6 +121,7 @@ def _session_dict(session: Session) -> dict[str, Any]:
 
 
 def _print_session(session: Session) -> None:
+    from nca.context.view import seqs
     from nca.transcripts.descriptions import compaction_line, message_notes, summary_line
 
     info = session.info
@@ -128,9 +130,9 @@ def _print_session(session: Session) -> None:
     typer.echo(f"directory  {one_line(info.directory)}")
     typer.echo(f"model      {one_line(info.model)}")
     typer.echo(f"used       {used}, {counted(info.messages, 'message')}")
-    pins = session.views.pins()
+    pins, aside = session.views.pins(), dict.fromkeys(seqs(session.views.current().aside))
     for entry in session.log.entries():
-        _print_entry(entry, message_notes(entry, pins))
+        _print_entry(entry, message_notes(entry, pins, aside))
     records = session.views.compactions()
     if records:
         typer.echo("\ncompactions")

@@ -40,7 +40,7 @@ TWO_COLUMNS_FROM = 120
 _REASONS_FROM_WIDTH = 48
 _ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summary": "summaries"}
 
-BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry", "rewind", "redo", "beside", "undo"}
+BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry"}
 """Changes of the view that are recorded as compactions but are not compactions."""
 _COMMANDS = {
     "/context collapse N…": "replace these messages with placeholders",

@@ -1,0 +1,142 @@
+"""The rows of a session's views: what a view and a compaction are in the database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import apsw
+import msgspec
+
+from nca.context.view import Marker, Range, Stub, Summary, Verbatim, View
+from nca.errors import StoreDamaged
+from nca.messages import clean_text
+from nca.sessions import log
+from nca.sessions.database import Row
+from nca.sessions.encoding import decode, encode
+
+CURRENT = -1
+REWIND, REDO, BESIDE, UNDO = "rewind", "redo", "beside", "undo"
+PUTS_ASIDE = frozenset({REWIND, REDO, BESIDE, UNDO})
+"""Triggers of views that are no compactions: the same conversation, or a part of it, with messages put aside."""
+
+
+class CompactionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a compaction did. The store sets `id`, `view_after`, `undone`, and `at` if it is 0.
+
+    view_before   the view it was planned on; the commit is refused if another is in force. CURRENT: any view
+    kept          the facts by kind: how many can still be read, and how many were ever stated. Empty: not counted
+    at            seconds since the epoch
+    cost          US dollars; None if unknown
+    undone        neither the view in force nor a parent of it comes from this compaction
+    """
+
+    trigger: str
+    stages: tuple[str, ...] = ()
+    tokens_before: int = 0
+    tokens_after: int = 0
+    kept_facts: int = 0
+    total_facts: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+    at: float = 0.0
+    kept: dict[str, tuple[int, int]] = {}
+    view_before: int = CURRENT
+    view_after: int = CURRENT
+    id: str = ""
+    undone: bool = False
+
+
+class SummaryPlace(msgspec.Struct, frozen=True, tag_field="type", tag="summary"):
+    """A summary inside a stored view, by its row among the summaries."""
+
+    row: int
+
+
+class StoredView(msgspec.Struct, frozen=True):
+    """A view as it is stored: summaries in rows of their own."""
+
+    items: tuple[Verbatim | Stub | SummaryPlace | Marker, ...]
+    tail: int
+    aside: tuple[Range, ...] = ()
+    since: int = 0
+    """The first message that was appended under it; 0: not known, it came from an older nca."""
+    left: int = CURRENT
+    """The view that was in force before it, if that is not its parent."""
+    files: int = 0
+    """The rewind of files (`nca.file_history`) that went with it; 0: none was recorded."""
+
+
+FIRST = StoredView((), 1)
+"""View 0, which shows the whole log."""
+_stages_decoder = msgspec.json.Decoder(tuple[str, ...])
+_kept_decoder = msgspec.json.Decoder(dict[str, tuple[int, int]])
+
+_STORED = CompactionRecord.__struct_fields__[:10]
+"""The fields that are columns of `compactions`: trigger to kept."""
+RECORD = (
+    f"SELECT {', '.join(f'c.{name}' for name in _STORED)}, v.parent, v.number"  # noqa: S608
+    " FROM compactions c JOIN views v ON v.session = c.session AND v.number = c.view WHERE c.session = ?"
+)
+"""The query of what `as_record` takes."""
+
+
+def create_first(connection: apsw.Connection, session: int) -> None:
+    """Write view 0 of a new session."""
+    connection.execute("INSERT INTO views VALUES (?, 0, NULL, ?)", (session, encode(FIRST)))
+
+
+def stored_items(
+    connection: apsw.Connection, session: int, view: View
+) -> Iterator[Verbatim | Stub | SummaryPlace | Marker]:
+    """The view's items with its summaries in rows; one that an earlier view has too is not written again."""
+    for item in view.items:
+        yield SummaryPlace(insert_summary(connection, session, item)) if isinstance(item, Summary) else item
+
+
+def insert_summary(connection: apsw.Connection, session: int, summary: Summary) -> int:
+    """Write a summary unless an equal one is there; returns its row. Runs inside the caller's transaction."""
+    body = encode(summary)
+    row = (
+        connection.execute(
+            "SELECT number FROM summaries WHERE session = ?1 AND length(body) = length(?2) AND body = ?2",
+            (session, body),
+        ).get
+        or connection.execute(
+            "INSERT INTO summaries (session, body) VALUES (?, ?) RETURNING number", (session, body)
+        ).get
+    )
+    return int(row)
+
+
+def insert_record(connection: apsw.Connection, session: int, view: int, record: CompactionRecord) -> None:
+    stages = msgspec.json.encode([clean_text(stage) for stage in record.stages]).decode()
+    rest = (getattr(record, name) for name in _STORED[2:-1])
+    kept = msgspec.json.encode(record.kept).decode()
+    connection.execute(
+        "INSERT INTO compactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (session, view, clean_text(record.trigger), stages, *rest, kept),
+    )
+
+
+def go_to(connection: apsw.Connection, session: int, view: int) -> None:
+    """Put a view in force."""
+    connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (view, session))
+    log.touch(connection, session, time.time())
+
+
+def as_record(row: Row, *, undone: bool) -> CompactionRecord:
+    values = dict(zip((*_STORED, "view_before", "view_after"), row, strict=True))
+    stages: tuple[str, ...] = ()
+    kept: dict[str, tuple[int, int]] = {}
+    with suppress(StoreDamaged):
+        stages = decode(values["stages"], _stages_decoder, "a compaction's stages")
+    with suppress(StoreDamaged):
+        kept = decode(values["kept"], _kept_decoder, "what a compaction kept")
+    values |= {"stages": stages, "kept": kept}
+    return CompactionRecord(**values, id=record_id(values["view_after"]), undone=undone)
+
+
+def record_id(view: int) -> str:
+    return f"c{view}"
