@@ -51,7 +51,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
         applies = f"a applies {counted(count, 'change')}{self._freed()} · " if count else ""
         leave = "Esc drops them" if count else "Esc leaves"
         keys = (
-            f"↑↓ · Enter shows it whole · Tab {other} · {applies}{leave}",
+            f"↑↓ · Enter shows it whole · Tab {other} · {applies}Esc leaves all as it was",
             f"↑↓ · Enter shows · Tab order · {applies}{leave}",
             f"{applies}{leave}" if count else "↑↓ · Enter · Tab · Esc",
             f"a applies {count} · Esc" if count else "Esc leaves",

@@ -84,7 +84,7 @@ async def test_marks_change_nothing_and_are_taken_back_by_the_same_key(stage: St
     largest = max(context.items(), key=lambda item: item.tokens)
     assert f"c collapse −{largest.frees:,} · p pin {largest.tokens:,}" in lines(panel)[-2]
     panel.keys()["c"]()
-    assert f"a applies 1 change, about −{largest.frees:,} tokens · Esc drops them" in lines(panel, 200)[-1]
+    assert f"a applies 1 change, about −{largest.frees:,} tokens · Esc leaves all as it was" in lines(panel, 200)[-1]
     assert any(f"collapse −{largest.frees:,}" in line for line in lines(panel))
     panel.keys()["p"]()
     assert list(panel.marks.values()) == ["pin"]
