@@ -193,7 +193,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
         Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),
         Glob(workspace),
         ListDirectory(workspace),
-        Shell(context.runner, context.recorder) if context.runner is not None else None,
+        Shell(context.runner, context.recorder, files_read) if context.runner is not None else None,
         FetchUrl(context.private_hosts),
         Todo(context.last_todo),
         Recall(archive) if archive is not None else None,

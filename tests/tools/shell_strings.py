@@ -451,7 +451,16 @@ OTHERS = [
     "sed -n 1w\\ pwned notes.txt",
     "sed '1e touch pwned' notes.txt",
     "sed s/a/b/e notes.txt",
-    "sed -n 1,5p notes.txt",
+    "sed -n 1,5p notes.txt -i",
+    "sed -n -e 1,5p notes.txt",
+    "sed -n '1,5p;1e touch pwned' notes.txt",
+    "sed -n '1,5pw pwned' notes.txt",
+    "sed -n -i 1,5p notes.txt",
+    "sed -n 1,5p -s --in-place notes.txt",
+    "sed -n 1,5p /etc/passwd",
+    "sed -n /x/p notes.txt",
+    "sed 1,5p notes.txt",
+    "sed -n",
     "awk 'BEGIN { system(\"touch pwned\") }'",
     "awk 1 notes.txt",
     "tar --to-command=./evil -xf x.tar",
@@ -726,6 +735,9 @@ SLY = [
 ]
 
 HARMLESS = [
+    "sed -n 1,5p notes.txt",
+    "sed -n '2,$p' src/a.py notes.txt",
+    "cat notes.txt | sed -n 2p",
     "ls",
     " ls ",
     "ls -la",

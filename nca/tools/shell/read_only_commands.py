@@ -10,6 +10,7 @@ and every other word is treated as a path, too.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ class Options:
 
 
 _LONGEST_WORD_CHARS = 500
+_SED_LINES = re.compile(r"\d{1,9}(?:,(?:\d{1,9}|\$))?p")
+"""A script of sed that prints lines by their numbers. Of sed's other scripts, some write files and run programs."""
 _COLOR = "--color=never --colour=never"
 _READERS = {
     "cat": Options("nbsAetTvE", words=word_set("--number --show-all")),
@@ -122,6 +125,8 @@ def _checked(words: tuple[str, ...], workspace: Workspace, directory: Path, path
         return None
     if words[0] == "git":
         rest = git_words(words[1:], root=workspace.root, directory=directory)
+    elif words[0] == "sed":
+        rest = words[1:] if _prints_lines(words[1:]) else None
     else:
         reader = _READERS.get(words[0])
         rest = words[1:] if reader is not None and _only_reads(reader, words[1:], directory) else None
@@ -137,6 +142,12 @@ def _only_reads(reader: Options, words: tuple[str, ...], directory: Path) -> boo
         elif reader.only_files and not (directory / word).is_file():
             return False
     return True
+
+
+def _prints_lines(words: tuple[str, ...]) -> bool:
+    """Whether these are `-n`, a script for sed that only prints lines, and files."""
+    is_script = words[:1] == ("-n",) and bool(words[1:]) and _SED_LINES.fullmatch(words[1]) is not None
+    return is_script and not any(word.startswith("-") for word in words[2:])
 
 
 def stays_inside(words: tuple[str, ...], workspace: Workspace, directory: Path) -> bool:

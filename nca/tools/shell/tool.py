@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from nca.file_history.recorder import Recorder
+from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
 from nca.tools.shell.command_text import mentioned_names, remarks
+from nca.tools.shell.command_words import pipeline
+from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandRunner
-from nca.tools.tool import Approval, Permission, ToolOutcome, TypedTool
+from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.visible import unambiguous
+
+_SHOWING = frozenset({"cat", "head", "sed", "tail"})
+_NUMBER = re.compile(r"(?m)^ *\d+\t")
+"""What `cat -n` puts before each line."""
 
 
 class Shell(TypedTool):
@@ -21,9 +30,12 @@ class Shell(TypedTool):
     name: ClassVar[str] = "shell"
     permission: ClassVar[Permission] = "execute"
 
-    def __init__(self, runner: CommandRunner, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self, runner: CommandRunner, recorder: Recorder | None = None, files_read: FilesRead | None = None
+    ) -> None:
         self._runner = runner
         self._recorder = recorder or Recorder()
+        self._files_read = files_read or FilesRead()
         self._workspace = Workspace(runner.root)
 
     async def call(
@@ -41,6 +53,8 @@ class Shell(TypedTool):
         async with recorder.command(self.name) as recorded:
             result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
             recorded.runs_on = result.ended.is_detached
+        if argv is not None:
+            await asyncio.to_thread(self._note_shown, command, result.output.text)
         return ToolOutcome(result.report(), result.is_error, result.summary, left_out=result.left_out)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
@@ -67,6 +81,20 @@ class Shell(TypedTool):
             names=names,
             parts=mentioned_names(command, directory),
         )
+
+    def _note_shown(self, command: str, output: str) -> None:
+        """Files that the command names and whose whole text is in its output were read."""
+        named = (word for one in pipeline(command) or () if one.words[0] in _SHOWING for word in one.words[1:])
+        texts = output, _NUMBER.sub("", output)
+        for name in named:
+            try:
+                path = self._workspace.resolve(str(self._runner.directory / name))
+                with self._workspace.open(path, name) as file:
+                    raw = file.read(MAX_CHANGED_BYTES + 1)
+            except (ToolError, OSError):
+                continue  # an option or a number, say
+            if any(readable(raw).rstrip("\n") in text for text in texts):
+                self._files_read.note(path, raw)
 
     def _read_only_argv(self, command: str) -> tuple[str, ...] | None:
         runner = self._runner

@@ -9,6 +9,7 @@ import pytest
 from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
 from nca.messages import ToolCall
+from nca.tools.files.read_files import FilesRead
 from nca.tools.shell.command_text import mentioned_names, remarks
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.shell.tool import Shell
@@ -62,6 +63,42 @@ async def test_what_was_judged_is_what_runs(shell: Shell) -> None:
     outcome = await shell.run({"command": "cat 'notes.txt' nothing"})
     assert outcome.is_error
     assert outcome.text.endswith("[exit code 1]")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat f",
+        "cat -n f",
+        "cat g f",
+        "head -n 20 f",
+        "tail f",
+        "sed -n 1,20p f",
+        "sed -n '1,$p' ./f",
+        "cat f | head -20",
+        "cat f 2>/dev/null",
+    ],
+)
+async def test_a_file_that_a_command_shows_in_whole_was_read(tmp_path: Path, command: str) -> None:
+    files_read = FilesRead()
+    shell = Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings), files_read=files_read)
+    (tmp_path / "f").write_bytes(b"one\r\n\n\ttw\xe9\nthree")
+    (tmp_path / "g").write_text("g\n")
+    await shell.run({"command": command})
+    assert files_read.is_current(tmp_path / "f", (tmp_path / "f").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "command", ["head -n 2 f", "sed -n 2,3p f", "cat f | tail -2", "wc f", "echo one; cat f", "ls f"]
+)
+async def test_a_file_of_which_a_command_shows_less_was_not_read(tmp_path: Path, command: str) -> None:
+    files_read = FilesRead()
+    shell = Shell(CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings), files_read=files_read)
+    (tmp_path / "f").write_text("one\ntwo\nthree\n")
+    await shell.run({"command": command})
+    (tmp_path / "f").write_text("line\n" * 5_000)
+    await shell.run({"command": "cat f"})
+    assert not files_read.is_known(tmp_path / "f")
 
 
 async def test_reading_is_judged_where_the_last_command_went(shell: Shell) -> None:
