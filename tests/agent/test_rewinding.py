@@ -61,10 +61,13 @@ class Talk:
         self.compactor = compactor_of(self.window, ScriptedModel([], facts=self.facts))
         self.context = context_of(self.window, self.compactor)
         unused: Any = None
-        nowhere = Path("/nowhere")
-        files = FileHistory(self.store, self.session.info.id, nowhere, head=lambda: 0, limits=RewindSettings)
+        self.files = self.files_of(Path("/nowhere"))
         user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody())
-        self.rewinds = Rewinds(self.window, self.compactor, user_input, files)
+        self.rewinds = Rewinds(self.window, self.compactor, user_input, self.files)
+
+    def files_of(self, root: Path) -> FileHistory:
+        history = self.window.history
+        return FileHistory(self.store, self.session.info.id, root, head=lambda: history.head, limits=RewindSettings)
 
     def reopen(self) -> None:
         """The same session in another process."""

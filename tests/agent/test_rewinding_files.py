@@ -1,0 +1,102 @@
+"""Chat and files together: after any way back and forth both are byte for byte what they were at that moment."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.agent.rewinding import Point, What
+from nca.file_history.history import FileHistory
+from nca.file_history.plan import RewindPlan
+from nca.messages import Message
+from tests.agent.test_rewinding import Talk
+from tests.context.effort import patient, trying
+
+NAMES = ("a", "b", "d/c")
+Writes = list[tuple[str, str]]
+
+
+class Work(Talk):
+    """A talk whose turns write files below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        super().__init__(100_000)
+
+    def files_of(self, root: Path) -> FileHistory:
+        return super().files_of(self.root)
+
+    def work(self, number: int, writes: Writes) -> None:
+        self.shown_at[self.window.history.head + 1] = self.moment()
+        self.window.append(Message("user", f"Do it {'x' * number}"))
+        for name, text in writes:
+            path = self.root / name
+            with self.files.recorder.edit(path, text.encode(), "write_file"):
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+        self.window.append(Message("assistant", f"Done {'x' * number}"))
+
+    def moment(self) -> Any:
+        tree = {str(one.relative_to(self.root)): one.read_text() for one in self.root.rglob("*") if one.is_file()}
+        return self.window.request_messages(), tree
+
+    def go(self, point: Point, what: What) -> None:
+        plan = asyncio.run(self.rewinds.plan(point))
+        outcome = asyncio.run(self.rewinds.go_back(point, plan if what != "chat" else RewindPlan(), what))
+        assert not outcome.left
+
+
+writes = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(["one\n", "two\n", "three\n"])), max_size=3)
+actions = st.lists(
+    st.one_of(
+        st.tuples(st.just("work"), writes),
+        st.tuples(st.sampled_from(["both", "chat", "files"]), st.integers(0, 20)),
+        st.tuples(st.sampled_from(["forward", "end", "reopen"]), st.integers(0, 5)),
+    ),
+    max_size=12,
+)
+
+
+@patient
+@trying(0.012)
+@given(actions)
+def test_both_are_what_they_were(steps: list[tuple[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        talk = Work(Path(folder))
+        talk.work(0, [("a", "begin\n")])
+        ahead: list[Any] = []
+        ends: dict[int, Any] = {}
+        for number, (what, value) in enumerate(steps, 1):
+            before = talk.moment()
+            match what:
+                case "work":
+                    talk.work(number, value)
+                    ahead = []
+                case "forward":
+                    assert (asyncio.run(talk.rewinds.go_forward()) is not None) == bool(ahead)
+                    assert talk.moment() == (ahead.pop() if ahead else before)
+                case "reopen":
+                    talk.reopen()
+                    assert talk.moment() == before
+                case "end":
+                    if points := [point for point in talk.rewinds.points() if point.rewind]:
+                        point = points[value % len(points)]
+                        view = talk.session.views.current_id
+                        talk.go(point, "both")
+                        assert talk.moment() == ends[point.rewind]
+                        ends[talk.session.views.current_id] = before
+                        ahead.append(before)
+                        assert talk.session.views.current_id > view
+                case _:
+                    seq = sorted(talk.shown_at)[value % len(talk.shown_at)]
+                    talk.go(talk.rewinds.point(seq), cast(What, what))
+                    chat, tree = talk.shown_at[seq]
+                    expected = before[0] if what == "files" else chat, before[1] if what == "chat" else tree
+                    assert talk.moment() == expected
+                    ends[talk.session.views.current_id] = before
+                    ahead.append(before)
