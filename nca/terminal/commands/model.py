@@ -14,16 +14,19 @@ from nca.models.reasoning import split_level
 from nca.terminal.commands.command import App, Command, Suggestion
 from nca.terminal.render.sanitize import one_line
 
+RECENT_SESSIONS = 50
+"""Sessions whose models are offered."""
+
 
 class ModelCommand(Command):
     name = "model"
     aliases = ("models",)
     usage = "/model\n/model NAME\n/model NAME:high  with more reasoning (/effort)"
-    about = "Show the model; /model NAME switches"
+    about = "Show the model, or choose another; /model NAME switches"
 
     async def run(self, app: App, argument: str) -> None:
+        argument = argument or await self._chosen(app)
         if not argument:
-            self._show(app)
             return
         conversation = app.conversation
         name, level = split_level(argument)
@@ -39,6 +42,24 @@ class ModelCommand(Command):
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         return [Suggestion(name) for name in app.models if argument.lower() in name.lower()]
+
+    async def _chosen(self, app: App) -> str:
+        """The name that the person picks; where nobody can pick, the model is shown."""
+        self._show(app)
+        if not app.reader.can_walk or app.reader.is_typing:
+            return ""
+        # Imported here: only a screen needs prompt_toolkit.
+        from nca.models.offers import known, offers
+        from nca.terminal.panels.model_picker import ModelPicker
+
+        conversation = app.conversation
+        settings = conversation.loaded.settings
+        recent = [info.model for info in conversation.store.list(limit=RECENT_SESSIONS) if info.model]
+        in_use = conversation.model.facts.name
+        likely = offers(settings.model, os.environ, in_use=in_use, found=app.models, recent=recent)
+        picker = ModelPicker(likely, lambda: known(os.environ), settings.terminal.theme)
+        chosen = await app.reader.walk(picker)
+        return "" if chosen in (None, in_use) else str(chosen)
 
     def _show(self, app: App) -> None:
         conversation = app.conversation

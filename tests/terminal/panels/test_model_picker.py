@@ -1,0 +1,58 @@
+"""The list of models: the likely ones first, every known one while something is typed."""
+
+from __future__ import annotations
+
+from nca.config.schema import ModelSettings
+from nca.models.offers import Offer, known, offers
+from nca.terminal.panels.list_panel import fitted_listing
+from nca.terminal.panels.model_picker import ModelPicker
+from tests.terminal.tty import chats
+
+ENV = {"ANTHROPIC_API_KEY": "k"}
+
+
+def lines(picker: ModelPicker, columns: int = 120) -> list[str]:
+    drawn = fitted_listing(picker.listing(columns), columns, 18)
+    return [line.rstrip() for line in "".join(part[1] for part in drawn).split("\n")]
+
+
+def test_each_model_is_offered_once_for_the_best_reason() -> None:
+    settings = ModelSettings(name="openai/gpt-4.1", summarizer="openai/gpt-4.1-mini", fallbacks=("gemini/x",))
+    found = offers(
+        settings, ENV, in_use="openai/gpt-4.1", found=["ollama_chat/a"], recent=["gemini/x", "mistral/b", "mistral/b"]
+    )
+    assert [(one.name, one.why) for one in found][:5] == [
+        ("openai/gpt-4.1", "in use"),
+        ("gemini/x", "a fallback"),
+        ("openai/gpt-4.1-mini", "summarizer"),
+        ("ollama_chat/a", "found"),
+        ("mistral/b", "used before"),
+    ]
+    assert found[5].why == "Anthropic's key is set"
+    assert len(found) == 6
+
+
+def test_typing_searches_every_model_of_a_provider_with_a_key() -> None:
+    names = [one.name for one in known(ENV)]
+    assert len(names) > 5
+    assert all(name.startswith("anthropic/claude") for name in names)
+    picker = ModelPicker([Offer("openai/gpt-4.1", "in use")], lambda: known(ENV))
+    assert "1.0M" in lines(picker)[0]
+    assert "$2.00 in, $8.00 out" in lines(picker)[0]
+    assert any(
+        "window 1,047,576 tokens · $2.00 in, $8.00 out · takes tools and images" in line for line in lines(picker)
+    )
+    picker.buffer.text = "claude"
+    assert len([line for line in lines(picker) if "anthropic/claude" in line]) > 3
+    picker.buffer.text = "nothing-like-it"
+    assert "Enter takes the name as it is typed" in lines(picker)[0]
+    assert all(len(line) <= 40 for line in lines(ModelPicker([Offer("a/" + "b" * 99, "found")], list), 40))
+
+
+def test_in_a_terminal_the_chosen_model_answers() -> None:
+    with chats() as begin:
+        tty = begin("Fine.", env={"OPENAI_API_KEY": "sk-none"})
+        tty.line("/model")
+        tty.sees("Enter switches")
+        tty.send("gpt-4.1-nano\r")
+        tty.sees("gpt-4.1-nano answers from now on.")
