@@ -11,6 +11,7 @@ import pytest
 
 from nca.config.schema import KEYS
 from nca.errors import NcaError, UsageError
+from nca.terminal.commands.context import SUBCOMMANDS
 from nca.terminal.commands.help import NAME_CELLS
 from nca.terminal.commands.help_topics import EXAMPLES, SHORT
 from nca.terminal.commands.registry import GROUPS, NAMES, all_commands, find_command
@@ -86,7 +87,10 @@ async def test_every_command_in_detail_and_every_example_is_one(tmp_path: Path) 
     with a_stage(tmp_path) as stage:
         for command in all_commands():
             assert command.about in " ".join((await stage.command(f"/help {command.name}")).split())
-        assert "/context compact from 40" in await stage.command("/help ctx")
+        text = await stage.command("/help ctx")
+        assert "/context compact from 40" in text
+        for word in (*SUBCOMMANDS, "compact from", "compact before"):
+            assert f"/context {word} " in text
     known = {command.name for command in all_commands()}
     assert set(EXAMPLES) | set(SHORT) <= known
     for name, examples in EXAMPLES.items():

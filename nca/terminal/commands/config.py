@@ -17,8 +17,8 @@ from nca.config.schema import KEYS
 from nca.config.trust import TrustStore
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.commands.config_lists import listed, matching, overview, plain, section_of, shown, unit
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.settings import listed, matching, overview, plain, section_of, shown, unit
 
 _SAVE, _UNSET, _DEFAULT = "--save", "--unset", "default"
 _OPTIONS = {

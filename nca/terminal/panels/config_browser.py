@@ -11,9 +11,9 @@ from rich.cells import set_cell_size
 
 from nca.config.schema import KEYS, about_section
 from nca.errors import NcaError
-from nca.terminal.commands.config_lists import CHANGED, is_changed, matching, section_of, shown, unit
 from nca.terminal.panels.list_panel import Line, Listing, ListPanel, wrapped
 from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.settings import CHANGED, is_changed, matching, section_of, shown, unit
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings

@@ -42,15 +42,6 @@ _ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summ
 
 BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry"}
 """Changes of the view that are recorded as compactions but are not compactions."""
-_COMMANDS = {
-    "/context collapse N…": "replace these messages with placeholders",
-    "/context expand N": "restore originals, by message number or summary id",
-    "/context pin N": "keep a message through every compaction",
-    "/context compact": "compact now; --preview shows the result first",
-    "/context compact from N": "summarize message N and all after it; before N: all before it",
-    "/context undo": "undo the last change",
-    "/context search TEXT": "search what was compacted",
-}
 
 
 def context_panel(
@@ -69,12 +60,13 @@ def context_panel(
     done = [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
     most = LISTED if is_all else SHOWN
     lines, sections = list(_lines(stats, done, most)), list(_sections(stats, width, most))
+    tries = _suggestions(stats, can_undo=any(not record.undone for record in records), is_all=is_all)
     if is_all:
         sections += [*_by_role(stats), *_compactions(done)]
-        return _spaced(*_head(stats, width), Group(*lines, *_next(stats)), *_columns(sections, width), _commands())
+        return _spaced(*_head(stats, width), Group(*lines, *_next(stats)), *_columns(sections, width), tries)
     room = max(FEWEST_ROWS, rows - AROUND_ROWS)
     head = _head(stats, width, max(5, room - SECTION_ROWS))
-    foot = Group(*_next(stats), _suggestions(stats, can_undo=any(not record.undone for record in records)))
+    foot = Group(*_next(stats), tries)
     shown: list[RenderableType] = []
 
     def page(parts: Sequence[RenderableType]) -> Group:
@@ -253,19 +245,13 @@ def _next(stats: ContextStats) -> Iterator[Text]:
         yield Text(f"Next: {one_line(stats.next_rung)}.", style="accent")
 
 
-def _suggestions(stats: ContextStats, *, can_undo: bool) -> Text:
+def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Text:
     """Commands to try, with the id of the largest message."""
     number = next((item.id for item in stats.heaviest if item.id.isdecimal()), "N")
     undo = ["undo"] if can_undo else []
-    words = (f"collapse {number}", f"pin {number}", f"compact from {number}", *undo, "all")
-    return Text("Try: /context " + " · ".join(words), style="quiet")
-
-
-def _commands() -> Group:
-    table = new_table(Column(no_wrap=True, style="accent"), Column(overflow="fold"), indent=2)
-    for command, about in _COMMANDS.items():
-        table.add_row(command, about)
-    return _titled("Commands", table)
+    words = (f"collapse {number}", f"pin {number}", f"compact from {number}", *undo)
+    more = "/help context has all of them" if is_all else "all"
+    return Text(f"Try: /context {' · '.join((*words, more))}", style="quiet")
 
 
 def _titled(title: str, table: RenderableType) -> Group:

@@ -1,4 +1,4 @@
-"""Lists of settings for /config: what is changed, the groups, search results."""
+"""Settings as text: values as a person writes them, lists of what is changed, groups and search results."""
 
 from __future__ import annotations
 
