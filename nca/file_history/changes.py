@@ -29,6 +29,11 @@ class FileChange:
     is_mixed: bool
     read: Read
 
+    @property
+    def name(self) -> str:
+        """The path on one line, with escapes for what cannot be printed."""
+        return self.path if self.path.isprintable() else ascii(self.path)[1:-1]
+
     def diff(self) -> str:
         """A unified diff; one line for what has no lines. Raises StoreError."""
         return self._diff
@@ -45,16 +50,16 @@ class FileChange:
     def _diff(self) -> str:
         old, new = self.before, self.after
         if unstored := old.why or new.why:
-            return f"{self.path}: not stored ({unstored})"
+            return f"{self.name}: not stored ({unstored})"
         if old.sha256 == new.sha256 and old.kind == new.kind:
-            return f"{self.path}: mode {old.mode:o} → {new.mode:o}"
+            return f"{self.name}: mode {old.mode:o} → {new.mode:o}"
         if {old.kind, new.kind} - {"absent", "file"}:
-            return f"{self.path}: {self._named(old)} → {self._named(new)}"
+            return f"{self.name}: {self._named(old)} → {self._named(new)}"
         contents = [self.read(state) if state.kind == "file" else None for state in (old, new)]
         if any(content and b"\0" in content[:_PROBED_BYTES] for content in contents):
-            return f"{self.path}: binary, {old.size:,} → {new.size:,} bytes"
+            return f"{self.name}: binary, {old.size:,} → {new.size:,} bytes"
         before, after = (None if content is None else content.decode("utf-8", "replace") for content in contents)
-        return unified(before, after, self.path)
+        return unified(before, after, self.name)
 
     def _named(self, state: FileState) -> str:
         return f"link to {self.read(state).decode('utf-8', 'replace')}" if state.kind == "link" else state.kind

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nca.config.tool_settings import RewindSettings
 from nca.file_history.disk import look_in
-from nca.file_history.scan import Scan, TooMuch, scan
+from nca.file_history.scan import Scan, Stopped, TooMuch, scan
 from nca.safe_open import open_folder
 from nca.sessions.file_record import FileRecord
 from nca.sessions.file_states import ABSENT, Change, FileState, Known
@@ -33,20 +33,16 @@ class Cause(NamedTuple):
     is_mixed: Callable[[str], bool]
 
 
-class Stopped(Exception):
-    """The session was closed."""
-
-
 class LastSeen:
     """Not for use by several threads at once."""
 
-    def __init__(self, root: Path, record: FileRecord, hidden: str) -> None:
-        """hidden: a folder that is never looked into, or "". Raises StoreError."""
+    def __init__(self, root: Path, record: FileRecord, hidden: str, stop: threading.Event) -> None:
+        """hidden: a folder that is never looked into, or "". stop: ends a look. Raises StoreError."""
         self._root, self._record = root, record
         self._known = record.known()
         self._always_blind = {hidden} if hidden else set[str]()
         self._blind = self._always_blind
-        self.stop = threading.Event()
+        self._stop = stop
 
     def update(self, limits: RewindSettings, cause: Cause | None = None, *, is_frozen: bool = False) -> None:
         """Look at the workspace, store what is new, and record the differences as changes.
@@ -55,21 +51,13 @@ class LastSeen:
         is_frozen  a command runs: look only where was looked before it began
         Raises TooMuch, Stopped, StoreError, OSError.
         """
-        found = scan(
-            self._root,
-            self._known,
-            self._blind if is_frozen else self._always_blind,
-            most_files=limits.max_files,
-            most_seconds=limits.max_scan_seconds,
-            most_bytes=limits.max_file_bytes,
-        )
-        if found.total_bytes > limits.max_project_bytes:
-            raise TooMuch("its files are larger than rewind.max_project_bytes")
+        blind = self._blind if is_frozen else self._always_blind
+        found = scan(self._root, self._known, blind, limits, self._stop)
         differing = self._differing(found)
         self._blind = found.blind
         states = self._states(differing, limits.max_file_bytes)
         while batch := _batch(states):
-            if self.stop.is_set():
+            if self._stop.is_set():
                 raise Stopped
             if self._record.stored_bytes() > limits.max_project_bytes:
                 raise TooMuch("what is stored of it has reached rewind.max_project_bytes")

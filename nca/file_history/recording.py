@@ -22,10 +22,10 @@ import msgspec
 
 from nca.errors import StoreError
 from nca.file_history.disk import look, missing_folders, remove_temporaries, state_of
-from nca.file_history.last_seen import Cause, LastSeen, Stopped
+from nca.file_history.last_seen import Cause, LastSeen
 from nca.file_history.recorder import Command, Recorder
 from nca.file_history.restore import finish_rewind
-from nca.file_history.scan import TooMuch, refusal
+from nca.file_history.scan import Stopped, TooMuch, refusal
 from nca.file_history.scope import Scope
 from nca.sessions.file_record import Running
 from nca.sessions.file_states import ABSENT, Change, FileState
@@ -52,7 +52,8 @@ class Recording(Recorder):
         self._scope = scope
         self._has_failed = False
         self._recovery, self._looking = threading.Lock(), threading.RLock()
-        self._is_recovered = self._has_background = self._is_closed = False
+        self._is_recovered = self._has_background = False
+        self._stop = threading.Event()
         self._last_seen: LastSeen | None = None
         self._uncovered = refusal(scope.root)
         """Why what commands change is not recorded, or ""."""
@@ -62,16 +63,19 @@ class Recording(Recorder):
 
     def start(self, *, looks: bool) -> None:
         """In the background, finish what a crash cut off; and with `looks`, take the first look at the workspace."""
-        if looks and self._last_seen is None and self._scope.is_on_disk:
-            self._in_background(self._look)
+        if looks and self._last_seen is None and self._covers_commands:
+            self._in_background(self._look_first)
         elif not looks and self._scope.may_have_unfinished:
             self._in_background(self.recover)
 
+    @property
+    def _covers_commands(self) -> bool:
+        """Whether the person wants it; memory is no place for a whole workspace."""
+        return self._scope.is_on_disk and self._scope.limits().max_files > 0
+
     def close(self) -> None:
         """Stop what runs in the background."""
-        self._is_closed = True
-        if self._last_seen is not None:
-            self._last_seen.stop.set()
+        self._stop.set()
         for thread in self._threads:
             thread.join()
 
@@ -158,8 +162,8 @@ class Recording(Recorder):
                 self._last_seen.note(done)
 
     def _begin_command(self, tool: str, begun: _Begun) -> None:
-        if not self._scope.is_on_disk:
-            return  # Memory is no place for a whole workspace.
+        if not self._covers_commands:
+            return
         self.recover()
         begun.held.enter_context(self._scope.shared())
         with self._looking:
@@ -167,9 +171,7 @@ class Recording(Recorder):
             if not self._uncovered:
                 begun.running = self._scope.record.begin_command(self._scope.head(), tool)
                 self._running.append(begun.running)
-            elif not self._is_said:
-                self._scope.notices.append(_NOT_RECORDED.format(self._uncovered))
-                self._is_said = True
+        self._say_uncovered()
 
     def _end_command(self, begun: _Begun, command: Command) -> None:
         if begun.running is None:
@@ -179,6 +181,16 @@ class Recording(Recorder):
             self._running.remove(begun.running)
             self._scope.record.end_command(begun.running)
             self._has_background |= command.runs_on
+        self._say_uncovered()
+
+    def _say_uncovered(self) -> None:
+        if self._uncovered and not self._is_said:
+            self._scope.notices.append(_NOT_RECORDED.format(self._uncovered))
+            self._is_said = True
+
+    def _look_first(self) -> None:
+        self._look()
+        self._scope.collect()
 
     def _look(self) -> None:
         """Compare the workspace with how it was last seen."""
@@ -187,11 +199,11 @@ class Recording(Recorder):
             self._update(self._cause())
 
     def _update(self, cause: Cause | None) -> None:
-        if self._uncovered or self._is_closed:
+        if self._uncovered:
             return
         try:
             if self._last_seen is None:
-                self._last_seen = LastSeen(self._scope.root, self._scope.record, self._scope.hidden)
+                self._last_seen = LastSeen(self._scope.root, self._scope.record, self._scope.hidden, self._stop)
             self._last_seen.update(self._scope.limits(), cause, is_frozen=bool(self._running))
         except TooMuch as error:
             self._uncovered = str(error)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Collection, Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nca.config.paths import PROJECT_FOLDER
+from nca.config.tool_settings import RewindSettings
 from nca.file_history.disk import is_temporary
 
 SKIPPED_FOLDERS = frozenset(
@@ -29,6 +31,10 @@ longest tick is FAT's, 2 seconds."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class Stopped(Exception):
+    """The session was closed."""
+
+
 class TooMuch(Exception):
     """The workspace is larger than the settings allow. The message says how, for a person."""
 
@@ -40,6 +46,7 @@ class Scan:
     found  the signature of each path: a hash of size, times, inode and mode, which no change leaves as they were. 0: it
            changed so shortly before that it may change again and keep them
     blind  the folders that were not looked into
+    total_bytes  of the files that are small enough to be stored
     """
 
     found: dict[str, int] = field(default_factory=dict)
@@ -49,29 +56,32 @@ class Scan:
 
 
 def scan(
-    root: Path, known: Container[str], blind: Collection[str], *, most_files: int, most_seconds: float, most_bytes: int
+    root: Path, known: Container[str], blind: Collection[str], limits: RewindSettings, stop: threading.Event
 ) -> Scan:
-    """Look at everything below the root. Raises TooMuch; OSError if the root itself cannot be read.
+    """Look at everything below the root. Raises TooMuch, Stopped; OSError if the root itself cannot be read.
 
-    known       the folders in it stay covered, whatever comes to lie in them
-    blind       folders not to look into now because an earlier scan did not
-    most_bytes  larger files do not count into `total_bytes`: they are not stored
+    known  the folders in it stay covered, whatever comes to lie in them
+    blind  folders not to look into now because an earlier scan did not
     """
     result = Scan(blind=set(blind))
-    deadline = time.monotonic() + most_seconds
+    deadline = time.monotonic() + limits.max_scan_seconds
     waiting = [""]
     while waiting:
         folder = waiting.pop()
         try:
-            waiting += _look_into(root, folder, known, result, most_bytes)
+            waiting += _look_into(root, folder, known, result, limits.max_file_bytes)
         except OSError:
             if not folder:
                 raise
             result.blind.add(folder)
-        if len(result.found) > most_files:
-            raise TooMuch(f"it has more than {most_files:,} files (rewind.max_files)")
+        if stop.is_set():
+            raise Stopped
+        if len(result.found) > limits.max_files:
+            raise TooMuch(f"it has more than {limits.max_files:,} files (rewind.max_files)")
         if time.monotonic() > deadline:
-            raise TooMuch(f"looking at it takes longer than {most_seconds:g} s (rewind.max_scan_seconds)")
+            raise TooMuch(f"looking at it takes longer than {limits.max_scan_seconds:g} s (rewind.max_scan_seconds)")
+    if result.total_bytes > limits.max_project_bytes:
+        raise TooMuch("its files are larger than rewind.max_project_bytes")
     return result
 
 

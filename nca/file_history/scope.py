@@ -94,6 +94,10 @@ class Scope:
             if lock is not None:
                 lock.release()
 
+    def collect(self) -> None:
+        """Remove stored contents that nothing refers to any more."""
+        self._store.file_records.collect()
+
     def _acquire(self, *, is_shared: bool) -> FileLock | None:
         path = self._store.file_records.lock_path(self.root)
         return FileLock.acquire(path, is_shared=is_shared) if path else None

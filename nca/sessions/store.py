@@ -290,10 +290,11 @@ class Store:
     def close(self) -> None:
         """Close the database and release every session that is still open."""
         try:
-            if self._file_records is not None:
-                self._file_records.close()
             self._database.close()
         finally:
+            if self._file_records is not None:
+                with suppress(StoreError):  # whoever recorded files has been told
+                    self._file_records.close()
             for session_id in tuple(self._open):
                 self._release(session_id)
             if self._lock is not None:

@@ -183,6 +183,12 @@ async def test_a_project_whose_store_is_full_keeps_what_it_has(tmp_path: Path, s
     assert "a" not in paths(room.history.plan(1).restored)
 
 
+async def test_a_bound_of_no_files_asks_for_no_record_and_no_notice(tmp_path: Path, store: Store) -> None:
+    room = Room(tmp_path / "work", store, RewindSettings(max_files=0))
+    await room.command("echo 1 > a")
+    assert (room.history.changed_since(0), room.notices()) == ((), [])
+
+
 def test_some_folders_are_never_looked_at_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home/me"))
     (tmp_path / "home/me/project").mkdir(parents=True)

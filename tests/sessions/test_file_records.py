@@ -75,6 +75,32 @@ async def test_a_damaged_content_leaves_its_file(home: Path, tmp_path: Path) -> 
         assert len(room.texts()) == 1
 
 
+def test_a_record_that_was_deleted_keeps_no_session_from_closing(home: Path, tmp_path: Path) -> None:
+    with Store.open(home) as store:
+        room = Room(tmp_path / "work", store)
+        room.edit("a", "1")
+        home.with_name("files.db").unlink()
+        room.edit("a", "2")
+        assert ["was deleted or replaced" in one for one in room.notices()] == [True]
+    with Store.open(home) as store:
+        assert len(store.list()) == 1
+
+
+async def test_what_someone_replaced_and_nobody_needs_is_collected(home: Path, tmp_path: Path) -> None:
+    with Store.open(home) as store:
+        room = Room(tmp_path / "work", store)
+        (room.root / "a").write_text("1")
+        await room.command("true")
+        (room.root / "a").write_text("2")
+        await room.command("true")
+        assert rows(store)[0] == 2
+        again = Room(room.root, store, session_id=room.session_id)
+        again.history.recorder.start(looks=True)
+        await again.command("echo 3 > b")
+        again.history.recorder.close()
+        assert rows(store) == (2, 2, 1)
+
+
 def test_a_session_goes_although_its_record_is_damaged(home: Path, tmp_path: Path) -> None:
     with Store.open(home) as store:
         Room(tmp_path / "work", store).edit("a", "1")
