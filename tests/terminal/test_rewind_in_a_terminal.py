@@ -54,8 +54,9 @@ def test_a_message_is_chosen_and_the_files_go_back_with_the_chat(tmp_path: Path,
         assert (tmp_path / "a.txt").read_text() == "one\n"
 
 
-def test_escape_twice_is_for_an_empty_prompt_and_leaves_no_line_in_the_history(tmp_path: Path) -> None:
-    with chat("Fine.", home=str(tmp_path)) as tty:
+@pytest.mark.parametrize("keys", ["emacs", "vi"])
+def test_escape_twice_is_for_an_empty_prompt_and_leaves_no_line_in_the_history(tmp_path: Path, keys: str) -> None:
+    with chat("Fine.", home=str(tmp_path), settings={"terminal.keys": keys}) as tty:
         tty.sees("›")
         tty.line("hello")
         tty.sees("Fine.")
@@ -65,8 +66,11 @@ def test_escape_twice_is_for_an_empty_prompt_and_leaves_no_line_in_the_history(t
         tty.send(ESCAPE)
         tty.settle()
         assert "Search:" not in tty.text()
-        tty.send("\x15")
+        tty.send("cc" if keys == "vi" else "\x15")
+        tty.settle()
         tty.send(ESCAPE)
+        tty.settle()
+        assert keys == "emacs" or any("[N]" in line for line in tty.shown())
         tty.send(ESCAPE)
         tty.sees("Search:")
         tty.send(ESCAPE)

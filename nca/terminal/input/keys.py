@@ -114,7 +114,11 @@ def _add_actions(bindings: KeyBindings, actions: KeyActions) -> None:
     def undo(event: KeyPressEvent) -> None:
         _undo(event.current_buffer)
 
-    @bindings.add("escape", "escape", filter=Condition(lambda: not get_app().current_buffer.text) & ~is_searching)
+    is_empty = Condition(lambda: not get_app().current_buffer.text)
+
+    # With vi keys the first one leaves the insert mode, and must not wait for a second.
+    @bindings.add("escape", "escape", filter=emacs_mode & is_empty & ~is_searching)
+    @bindings.add("escape", filter=vi_navigation_mode & is_empty)
     def rewind(event: KeyPressEvent) -> None:
         # It is no line for the history.
         event.current_buffer.text = REWIND
