@@ -73,8 +73,7 @@ def _collapse(window: Window, draft: Draft, seqs: Sequence[int]) -> dict[int, in
     saved = {}
     for seq in seqs:
         if seq not in homes:
-            # A record that came with the messages is short already.
-            continue
+            raise UsageError(f"Message {seq} is a record of earlier messages.", advice="The next compaction merges it.")
         block, message, before = homes[seq], window.history.message(seq), draft.raw
         if message.role != "tool":
             cut_message(draft, block, seq, COLLAPSED_TOKENS, COLLAPSE)

@@ -132,7 +132,8 @@ class _Weighing:
         scores = importances(self._history.visible(), self._history.facts, self._history.pins)
         for shown in self.shown:
             tokens, item, message = self._window.meter.scaled(shown.raw), shown.item, shown.message
-            excerpt = message.text[:EXCERPT_CHARS]
+            calls = " ".join(f"→ {call.name} {call.arguments[:EXCERPT_CHARS]}" for call in message.tool_calls)
+            excerpt = (message.text or calls)[:EXCERPT_CHARS]
             if isinstance(item, Summary | Marker):
                 hidden = sum(last - first + 1 for first, last in item.ranges)
                 label = "summary" if isinstance(item, Summary) else f"{hidden:,} messages left out"
@@ -216,7 +217,7 @@ def _label(item: _Shown, call: ToolCall | None) -> str:
         return f"you: @{' @'.join(part.path for part in message.attachments)}{short}"
     who = "you" if message.role == "user" else message.role
     if not message.text.strip() and message.tool_calls:
-        return f"{who}: → {', '.join(call.name for call in message.tool_calls)}{short}"
+        return f"{who}: → {', '.join(f'{call.name} {_path(call)}'.rstrip() for call in message.tool_calls)}{short}"
     return f"{who}: {_one_line(message.text)}{short}" if message.text.strip() else f"{who}{short}"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.agent.manual_edits import COLLAPSE
+from nca.context.summary import HEADER
 from nca.context.view import Stub, Summary
 from nca.errors import UsageError
 from nca.messages import Message, ToolCall, Usage
@@ -198,3 +199,20 @@ async def test_the_number_is_the_same_again_where_nothing_was_asked_since_the_co
     conversation = room.open([], facts=ROOMY, session=conversation.session.info.id)
     assert conversation.context.stats().used_tokens == used.used_tokens
     await conversation.close()
+
+
+async def test_a_record_that_came_with_the_messages_stays_as_it_is(read_twice: Conversation) -> None:
+    """As an import has one: it is merged by the next compaction, and a person cannot shorten it."""
+    record = Message("user", f"{HEADER}\n\n{TALK}", is_synthetic=True)
+    with read_twice.store.create(directory=str(read_twice.directory), model="m") as session:
+        session.log.append([record, Message("user", "Go on."), Message("assistant", TALK)])
+    reopened = Conversation.open(
+        read_twice.loaded,
+        store=read_twice.store,
+        model=read_twice.model,
+        directory=read_twice.directory,
+        session=session.info.id,
+    )
+    with pytest.raises(UsageError, match="is a record of earlier messages"):
+        reopened.context.collapse([1])
+    assert [bool(item.frees) for item in reopened.context.items()] == [False, False, True]

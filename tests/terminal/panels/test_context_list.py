@@ -49,6 +49,8 @@ async def test_each_item_frees_what_the_list_says(stage: Stage) -> None:
     items = context.items()
     assert [item.id for item in items] == ["1", "2", "3", "4", "5", "6"]
     assert sum(item.tokens for item in items) <= context.stats().used_tokens
+    call = items[1]
+    assert (call.label, call.excerpt) == ("assistant: → read_file long.txt", '→ read_file {"path": "long.txt"}')
     freeing = [item for item in items if item.frees]
     assert {"1", "3", "4"} <= {item.id for item in freeing}
     for item in freeing:
