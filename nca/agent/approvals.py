@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
+from nca.agent.hooks import Ruling
 from nca.agent.permission_rules import SavedRules
 from nca.agent.sandbox_notices import SandboxNotices
 from nca.agent.state import SessionState
@@ -29,6 +30,7 @@ from nca.tools.toolbox import Toolbox
 DENIED = "[not run: the person said no{word}]"
 RULE = "[not run: a rule of the person's denies it ({rule})]"
 OWN_FILES = "[not run: {path} is nca's own; settings are for the person to change]"
+BY_HOOK = "[not run: a hook refused it: {reason}]"
 STOPPED = "[not run: the person stopped the turn]"
 _PATH_ARGUMENTS = ("path", "file_path", "directory")
 
@@ -113,17 +115,21 @@ class Approvals:
     def mode(self) -> str:
         return self._state.settings.agent.permission
 
-    async def check(self, call: ToolCall, toolbox: Toolbox) -> Verdict:
-        """Decide one call. A call of an unknown tool is allowed: running it tells the model which tools there are."""
+    async def check(self, call: ToolCall, toolbox: Toolbox, ruling: Ruling | None = None) -> Verdict:
+        """Decide one call. A call of an unknown tool is allowed: running it tells the model which tools there are.
+
+        ruling  of the person's hooks: to ask, or to allow what would be asked; it allows nothing that is denied
+        """
+        by_hook = ruling.decision if ruling is not None else ""
         needed = toolbox.needs(call)
         if needed is None:
             return Allowed()
         if call.name in self._state.settings.tools.off:
-            return _refused(f"{call.name} is switched off (tools.off)", "switched off")
+            return refused(f"{call.name} is switched off (tools.off)", "switched off")
         if decide(self.mode, needed) == "deny":
-            return _refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
+            return refused(refusal(self.mode, needed, "deny"), f"not allowed in mode {self.mode}")
         deny = [rule for rule in self._state.settings.permissions.deny if rule.tool in ("*", call.name)]
-        if needed == "read" and not deny:
+        if needed == "read" and not deny and by_hook != "ask":
             return Allowed()
         try:
             approval = await asyncio.to_thread(toolbox.approval, call)
@@ -131,12 +137,18 @@ class Approvals:
             if needed == "read":
                 approval = Approval()
             else:
-                return _refused(error.for_model(), str(error))
+                return refused(error.for_model(), str(error))
         if found := matching(deny, call.name, self._subjects(call, approval, toolbox), self._directory):
-            return _refused(RULE.format(rule=found), f"not allowed by your rule {found}")
+            return refused(RULE.format(rule=found), f"not allowed by your rule {found}")
         if needed != "read" and approval.path and _is_own(Path(approval.path)):
-            return _refused(OWN_FILES.format(path=approval.path))
+            return refused(OWN_FILES.format(path=approval.path))
         is_unclear = any(rule.subject for rule in deny) and not (approval.path or approval.subject)
+        if ruling is not None and by_hook == "ask":
+            approval = replace(approval, warning=" ".join(filter(None, (approval.warning, ruling.reason))))
+            async with self._one_at_a_time:
+                return await self._ask(call, needed, approval, toolbox.describe(call))
+        if by_hook == "allow" and not is_unclear:
+            return Allowed()
         return await self._by_mode(call, needed, approval, toolbox.describe(call), is_unclear=is_unclear)
 
     async def _by_mode(
@@ -180,12 +192,12 @@ class Approvals:
         if answer.choice == "unanswered":
             self.unanswered.append(asked)
             self._emit(ApprovalGiven(call.id, call.name, "unanswered"))
-            return _refused(refusal(self.mode, needed, "ask"))
+            return refused(refusal(self.mode, needed, "ask"))
         is_denied = answer.choice == "deny" or (answer.choice != "once" and not subject)
         self._emit(ApprovalGiven(call.id, call.name, "denied" if is_denied else answer.choice, answer.word))  # type: ignore[arg-type]
         if is_denied:
             word = f": {answer.word}" if answer.word else ""
-            return _refused(DENIED.format(word=word), f"not allowed{word}")
+            return refused(DENIED.format(word=word), f"not allowed{word}")
         if answer.choice != "once":
             self._remember(self._rule(call, approval), for_good=answer.choice == "always")
         return Allowed()
@@ -250,5 +262,6 @@ def _forms(path: Path) -> tuple[str, str]:
     return os.path.normpath(path), os.path.realpath(path)
 
 
-def _refused(text: str, summary: str = "not allowed") -> Refused:
+def refused(text: str, summary: str = "not allowed") -> Refused:
+    """The verdict with the text for the model, and a few words for a person."""
     return Refused(ToolOutcome(text, is_error=True, summary=summary))

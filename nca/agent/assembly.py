@@ -12,6 +12,7 @@ from nca.agent.background import Background
 from nca.agent.beside import Beside
 from nca.agent.context import Context
 from nca.agent.fallbacks import Fallbacks, ModelOpener
+from nca.agent.hooks import Hooks
 from nca.agent.instructions import ProjectPrompts
 from nca.agent.memory import Memory
 from nca.agent.nested_instructions import NestedInstructions
@@ -93,10 +94,11 @@ def assemble(
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
-    compactor = Background(window, models, emit, memory, is_on=prepares)
     redactor = Redactor(known_secrets(os.environ))
+    hooks = Hooks(window, directory, emit, redactor)
+    compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks)
     servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit, files.recorder)
-    user_input = UserInput(window, directory, redactor, emit, files_read, servers, person)
+    user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)
     parts = Parts(
         directory=directory,
         window=window,
@@ -109,6 +111,7 @@ def assemble(
         archive=archive,
         outputs=outputs,
         nested=NestedInstructions(directory),
+        hooks=hooks,
         files=files,
         user_input=user_input,
         emit=emit,

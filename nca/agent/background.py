@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from nca.agent.compactor import CompactionOutcome, Compactor, Trigger
 from nca.agent.fallbacks import Fallbacks
+from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
 from nca.agent.preview import Preview
 from nca.agent.window import Window
@@ -29,10 +30,17 @@ class Background(Compactor):
     """A compactor that also prepares, one compaction at a time. Each one that begins ends with exactly one event."""
 
     def __init__(
-        self, window: Window, models: Fallbacks, emit: Listener, memory: Memory | None, *, is_on: bool
+        self,
+        window: Window,
+        models: Fallbacks,
+        emit: Listener,
+        memory: Memory | None,
+        *,
+        is_on: bool,
+        hooks: Hooks | None = None,
     ) -> None:
         """is_on: False never prepares anything."""
-        super().__init__(window, models, emit, memory)
+        super().__init__(window, models, emit, memory, hooks)
         self.is_on = is_on
         self._task: asyncio.Task[tuple[Proposal, float]] | None = None
         self._planned_on: tuple[object, ...] = ()
@@ -91,6 +99,10 @@ class Background(Compactor):
             proposal = self._as_it_is_now(proposal)
         if proposal.compacted and not is_worth_it(proposal.tokens_saved, self.window.budget):
             # Most of the window may not be touched yet. The compaction threshold decides later.
+            self.say_skipped("idle", "")
+            self.window.rearm()
+            return
+        if proposal.compacted and await self.forbidden("idle"):
             self.say_skipped("idle", "")
             self.window.rearm()
             return

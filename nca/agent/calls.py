@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from nca.agent.approvals import STOPPED, Approvals, Refused
+from nca.agent.approvals import BY_HOOK, STOPPED, Approvals, Refused, refused
+from nca.agent.hooks import Hooks
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
@@ -43,6 +44,7 @@ class Calls:
         emit: Listener,
         outputs: Path | None,
         nested: NestedInstructions,
+        hooks: Hooks,
         within: str = "",
     ) -> None:
         """within: a prefix for the calls' ids in events, so that a subtask's ids differ from the conversation's."""
@@ -54,6 +56,7 @@ class Calls:
         self._emit = emit
         self._outputs = outputs
         self._nested = nested
+        self.hooks = hooks
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._begun: set[str] = set()
         self.repeats = Repeats()
@@ -89,17 +92,23 @@ class Calls:
 
     async def _outcome(self, call: ToolCall) -> tuple[ToolOutcome, float]:
         async with self._places:
+            ruling = await self.hooks.before_tool(call, self._toolbox)
+            call = ruling.call
             shown = msgspec.structs.replace(call, id=self._within + call.id)
             self._emit(ToolStarted(shown.id, call.name, call.arguments, self._toolbox.describe(call)))
-            verdict = await self._approvals.check(shown, self._toolbox)
+            if ruling.decision == "deny":
+                return refused(BY_HOOK.format(reason=ruling.reason), "a hook refused it").outcome, 0.0
+            verdict = await self._approvals.check(shown, self._toolbox, ruling)
             # The time a person took to answer is not the tool's.
             started = time.monotonic()
             if isinstance(verdict, Refused):
-                outcome = verdict.outcome
-            else:
-                self._begun.add(call.id)
-                outcome = await self._toolbox.run(call)
-            return await asyncio.to_thread(self._cleaned, outcome), time.monotonic() - started
+                return await asyncio.to_thread(self._cleaned, verdict.outcome), time.monotonic() - started
+            self._begun.add(call.id)
+            outcome = await asyncio.to_thread(self._cleaned, await self._toolbox.run(call))
+            seconds = time.monotonic() - started
+            said = await self.hooks.after_tool(call, self._toolbox, outcome, seconds)
+            text = "\n".join(filter(None, (outcome.text, ruling.context, said)))
+            return replace(outcome, text=text), seconds
 
     def _cleaned(self, outcome: ToolOutcome) -> ToolOutcome:
         """Redact keys, before the log, the output files and the model see them."""

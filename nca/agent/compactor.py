@@ -8,6 +8,7 @@ from typing import Any
 
 from nca.agent.context_notices import context_warning, does_not_fit
 from nca.agent.fallbacks import Fallbacks
+from nca.agent.hooks import Hooks
 from nca.agent.memory import Memory
 from nca.agent.preview import Preview
 from nca.agent.summarizer import Summarizer
@@ -55,13 +56,17 @@ class Compactor:
 
     models  the one that answers, or the one that the settings name, is asked for summaries
     memory  keeps the summaries of trimmed turns, once their compaction is on disk; None: nobody keeps them
+    hooks   may forbid a compaction; None: nobody is asked
     """
 
-    def __init__(self, window: Window, models: Fallbacks, emit: Listener, memory: Memory | None) -> None:
+    def __init__(
+        self, window: Window, models: Fallbacks, emit: Listener, memory: Memory | None, hooks: Hooks | None = None
+    ) -> None:
         self.window = window
         self.summarizer = Summarizer(window, models)
         self._emit = emit
         self._memory = memory
+        self._hooks = hooks
 
     def after_turn(self, *, is_preparing: bool = False) -> None:
         """Show the notice that is due. `is_preparing`: a compaction is being prepared in the background."""
@@ -145,6 +150,9 @@ class Compactor:
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens)
             self.window.rearm()
             return self._close(proposal, trigger, "preview", time.monotonic() - started)
+        if reason := await self.forbidden(trigger, focus):
+            used = self.window.measure().used_tokens
+            return CompactionOutcome(False, used, used, message=reason)
         self.say_starting(trigger)
         try:
             proposal = await self.plan(trigger, focus=focus, target_tokens=target_tokens, only=only)
@@ -152,6 +160,15 @@ class Compactor:
         except BaseException as error:
             self.say_failed(trigger, str(error) if isinstance(error, NcaError) else "interrupted")
             raise
+
+    async def forbidden(self, trigger: Trigger, focus: str = "") -> str:
+        """Why a hook of the person's forbids a compaction, which they are told too; "" if it may begin."""
+        said = await self._hooks.before_compaction(trigger, focus) if self._hooks is not None else ""
+        if not said:
+            return ""
+        reason = f"A hook stopped the compaction: {said}"
+        self._emit(Notice(reason))
+        return reason
 
     async def plan(
         self, trigger: Trigger, *, focus: str = "", target_tokens: int = 0, only: Range | None = None

@@ -70,6 +70,9 @@ class Conversation:
         self.context, self.memory, self.servers = parts.context, parts.memory, parts.servers
         self.rewinds, self.beside = parts.rewinds, parts.beside
         self.approvals, self.spending, self.toolbox = self._parts.approvals, self._parts.spending, self._parts.toolbox
+        self._hooks = self._parts.hooks
+        if self._hooks.are_any:
+            listeners.subscribe(self._hooks.hear)
         self.files, self._has_own_tools = self._parts.files, toolbox is None
 
     @classmethod
@@ -153,6 +156,7 @@ class Conversation:
             await self._background.swap_in()
             named = text if is_own else ""
             await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
+            await self._user_input.admit(text)
             self._user_input.enter(text, attachments, is_own=is_own)
             if self._has_own_tools:
                 self.files.recorder.start(looks=True)
@@ -250,6 +254,7 @@ class Conversation:
                     self.memory.note_session()
                 except ConfigError as error:
                     self._emit(Notice(str(error)))
+            await self._hooks.close()
         finally:
             await self._parts.models.close(keeps_first=keeps_model)
             session_id, is_empty = self.session.info.id, self._window.history.head == 0

@@ -10,6 +10,7 @@ from nca.agent.archive import Archive
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
+from nca.agent.hooks import Hooks
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.spending import Spending
 from nca.agent.turn import Turn
@@ -36,6 +37,7 @@ class Parts:
     archive: Archive
     outputs: Path | None
     nested: NestedInstructions
+    hooks: Hooks
     files: FileHistory
     user_input: UserInput | NoInput
     emit: Listener
@@ -43,6 +45,14 @@ class Parts:
     def turn(self, within: str = "") -> Turn:
         """A turn that has yet to run. `within` begins the ids of its calls in events."""
         calls = Calls(
-            self.window, self.toolbox, self.approvals, self.redactor, self.emit, self.outputs, self.nested, within
+            self.window,
+            self.toolbox,
+            self.approvals,
+            self.redactor,
+            self.emit,
+            self.outputs,
+            self.nested,
+            self.hooks,
+            within,
         )
         return Turn(self.window, self.compactor, self.models, self.spending, calls, self.user_input, self.emit)

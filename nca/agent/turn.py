@@ -84,6 +84,8 @@ class Turn:
             reply = await self._step()
             calls = reply.message.tool_calls
             if not calls:
+                if self.steps < limit and await self.user_input.goes_on(self.text):
+                    continue
                 return self._finished("answered", started)
             if reply.finish_reason == "length":
                 self._close_calls(CUT_CALL)
@@ -93,12 +95,13 @@ class Turn:
                 continue_turn = False
             else:
                 await self.calls.run(calls)
+                self.calls.hooks.check()
                 if self.calls.repeats.is_stuck:
                     return self._finished("stuck", started)
                 continue_turn = True
             if not continue_turn:
                 return self._finished("max_steps", started)
-            self.user_input.enter_typed_ahead()
+            await self.user_input.enter_typed_ahead()
 
     def interrupt(self, started: float) -> TurnFinished:
         """Keep the partial answer, marked as interrupted, and give every open call a result."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from nca.agent.approvals import Person
+from nca.agent.hooks import Hooks
 from nca.agent.manual_edits import SECOND_TRY, without_newest
 from nca.agent.mentions import cut_notices, mentioned, with_attachments
 from nca.agent.window import Window
@@ -26,8 +27,12 @@ from nca.tools.mcp.servers import Servers
 class NoInput:
     """Nobody types ahead."""
 
-    def enter_typed_ahead(self) -> None:
+    async def enter_typed_ahead(self) -> None:
         """Nothing to append."""
+
+    async def goes_on(self, answer: str) -> bool:
+        """The answer ends the turn."""
+        return False
 
 
 class UserInput:
@@ -45,6 +50,7 @@ class UserInput:
         files_read: FilesRead,
         servers: Servers,
         person: Person,
+        hooks: Hooks,
     ) -> None:
         self._window = window
         self._directory = directory
@@ -54,6 +60,7 @@ class UserInput:
         self._shared: list[tuple[str, str]] = []
         self._servers = servers
         self._person = person
+        self._hooks = hooks
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -74,6 +81,11 @@ class UserInput:
     def take_back(self) -> None:
         """The newest message failed, and the person has its text again: what is sent next takes its place."""
         self._taken_back = self._window.history.newest_user or 0
+
+    async def admit(self, text: str) -> None:
+        """Ask the hooks about a message; what they add is attached to it. Raises UsageError if one stops it."""
+        if said := await self._hooks.before_prompt(text):
+            self.share("a hook", said)
 
     def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
         """Append a turn's message, unless a failed turn left the same one unanswered.
@@ -116,13 +128,26 @@ class UserInput:
             window.put_in_force(without_newest(window, history.head), SECOND_TRY)
         return True
 
-    def enter_typed_ahead(self) -> None:
+    async def goes_on(self, answer: str) -> bool:
+        """Whether a hook has the model go on instead of ending its turn; then its words are appended."""
+        if said := await self._hooks.before_stop(answer):
+            self._window.append(Message("user", f"[a hook says: {said}]", is_synthetic=True))
+        return bool(said)
+
+    async def enter_typed_ahead(self) -> None:
         """Append what the person typed while the turn runs, as one message, if anything.
 
         A file that cannot be attached is reported, and the text is appended without it.
         """
+        if said := await self._hooks.begun():
+            self._window.append(Message("user", f"[a hook says: {said}]", is_synthetic=True))
         text = "\n\n".join(one for one in self._person.typed_ahead() if one.strip())
         if not text:
+            return
+        try:
+            await self.admit(text)
+        except UsageError as error:
+            self._emit(Notice(str(error)))
             return
         try:
             named = mentioned(text, self._directory, self._servers.names)

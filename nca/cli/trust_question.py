@@ -34,7 +34,7 @@ def trusts(*, by_flag: bool, asks: bool) -> TrustCheck:
 def _ask(what: TrustRequest) -> bool:
     from nca.terminal.render.sanitize import one_line
 
-    print(f"This project's settings ({one_line(str(what.directory), 4_000)}/.nca/config.toml) can act on your behalf:")
+    print(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:")
     for name, raw in what.settings:
         written = one_line(f"{name} = {raw!r}", len(repr(raw)) + len(name) + 3)
         more = f" … and {len(written) - _SHOWN_CHARS:,} more characters" if len(written) > _SHOWN_CHARS else ""

@@ -12,11 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from nca.config.claude_hooks import claude_hooks
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
 from nca.config.names import canonical, is_section
 from nca.config.overrides import Layer, Override, SettingValue, apply_overrides, fixed_place, prefix
-from nca.config.paths import project_config_file, user_config_file
+from nca.config.paths import project_config_file, user_config_file, user_home
 from nca.config.project_files import read_project
 from nca.config.schema import KEYS, NAMED
 from nca.config.trust import TrustCheck, TrustStore, trust_request
@@ -90,6 +91,9 @@ def load(
             draft.add_file(file)
         draft.add(_environment(env, draft.notes), Layer.ENVIRONMENT)
         draft.add([_flag(name, raw) for name, raw in flags.items() if raw is not None], Layer.FLAG)
+        if draft.base["agent.claude_hooks"].value:
+            for document in claude_hooks(user_home(env), draft.notes):
+                draft.add_file(_File(document, Layer.USER, True))
         return draft
 
     start = dict(defaults().base)

@@ -26,7 +26,7 @@ def user_config_file(env: Mapping[str, str]) -> Path:
         import platformdirs
 
         return platformdirs.user_config_path("nca", appauthor=False) / FILE_NAME
-    return _home(env) / ".config" / "nca" / FILE_NAME
+    return user_home(env) / ".config" / "nca" / FILE_NAME
 
 
 def data_dir(env: Mapping[str, str]) -> Path:
@@ -39,7 +39,7 @@ def data_dir(env: Mapping[str, str]) -> Path:
         import platformdirs
 
         return platformdirs.user_data_path("nca", appauthor=False)
-    return _home(env) / ".local" / "share" / "nca"
+    return user_home(env) / ".local" / "share" / "nca"
 
 
 def project_config_file(directory: Path) -> Path:
@@ -55,7 +55,7 @@ def _nca_home(env: Mapping[str, str]) -> Path | None:
         raise ConfigError("NCA_HOME is not a path.")
     path = Path(text)
     if text.startswith("~"):
-        path = _home(env).joinpath(*path.parts[1:]) if path.parts[0] == "~" else path.expanduser()
+        path = user_home(env).joinpath(*path.parts[1:]) if path.parts[0] == "~" else path.expanduser()
     return path.absolute()
 
 
@@ -64,7 +64,8 @@ def _absolute(text: str) -> Path | None:
     return Path(text) if text and Path(text).is_absolute() else None
 
 
-def _home(env: Mapping[str, str]) -> Path:
+def user_home(env: Mapping[str, str]) -> Path:
+    """The user's home directory. Raises ConfigError if there is none."""
     if base := _absolute(env.get("HOME", "")):
         return base
     try:

@@ -1,6 +1,7 @@
-"""The files in which a project may have settings: `.mcp.json`, as other agents read it, and `.nca/config.toml`.
+"""The files of a project's settings: `.mcp.json`, `.claude/settings.json` and `.nca/config.toml`.
 
-`.mcp.json` names MCP servers only. It was written for other programs: what nca cannot use of it is a note, no error.
+The first names MCP servers only, the second hooks. They were written for other programs: what nca cannot use of
+them is a note, no error.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from nca.config.claude_hooks import claude_hooks
 from nca.config.document import Document, read_bytes, read_document, shown_name, shown_path
 from nca.config.paths import project_config_file
 from nca.config.servers import NAME, named_servers
@@ -23,7 +25,8 @@ _FIELDS = ("command", "args", "env", "cwd", "url", "headers")
 def read_project(directory: Path) -> tuple[list[Document], list[str]]:
     """The documents of a project, the later ones more important, and notes. Raises ConfigError for nca's own file."""
     notes: list[str] = []
-    found = [_servers(directory / MCP_FILE, notes), read_document(project_config_file(directory))]
+    own = read_document(project_config_file(directory))
+    found = [_servers(directory / MCP_FILE, notes), *claude_hooks(directory, notes), own]
     return [document for document in found if document is not None], notes
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from nca.compat import names as compat
 from nca.config.fields import setting, table
+from nca.config.hooks import Hook, hook_tables
 from nca.config.stage_names import stage_names
 from nca.config.tables import Injection, Section, tables
 from nca.config.tool_settings import McpSettings, PermissionSettings, RewindSettings, ToolSettings
@@ -230,6 +231,7 @@ class AgentSettings:
         user_only=True,
     )
     system_prompt: str = setting("", text(), "Replaces nca's own system prompt.")
+    claude_hooks: bool = setting(False, boolean(), "Also run the hooks of ~/.claude/settings.json.", user_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +303,12 @@ class Settings:
         "none",
         choice("none", *PROFILES),
         "Use the numbers, stages and texts of another program as defaults.",
+    )
+    hooks: tuple[Hook, ...] = setting(
+        (),
+        hook_tables(),
+        "Programs of yours that run at certain moments, as Claude Code's hooks do (docs/hooks.md).",
+        needs_trust=True,
     )
     model: ModelSettings = table(ModelSettings, "The model")
     context: ContextSettings = table(ContextSettings, "The context window and compaction")

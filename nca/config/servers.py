@@ -106,7 +106,7 @@ def named_servers() -> ValueType:
             raise ValueError("not valid")
         return tuple(_read(name, raw) for name, raw in value.items())
 
-    return ValueType("tables by name, in a file", read, row=McpServer, merge=merged)
+    return ValueType("tables by name, in a file", read, row=McpServer, merge=merged, is_named=True)
 
 
 def merged(current: tuple[McpServer, ...], new: tuple[McpServer, ...]) -> tuple[McpServer, ...]:

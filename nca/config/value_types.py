@@ -42,7 +42,8 @@ class ValueType:
     choices  offered by completion
     confine  raises InvalidValue for a value that a project's own file may not set
     row      the dataclass of one table, for a list of tables or tables by name
-    merge    joins the values of two layers, for tables by name; None: the later layer replaces the earlier
+    merge    joins the values of two layers; None: the later layer replaces the earlier
+    is_named whether the setting holds tables by name: `[key.NAME]`
     """
 
     valid: str
@@ -51,11 +52,7 @@ class ValueType:
     confine: Callable[[Any], None] | None = None
     row: Any = None
     merge: Callable[[Any, Any], Any] | None = None
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the setting holds tables by name: `[key.NAME]`."""
-        return self.merge is not None
+    is_named: bool = False
 
 
 def _refuse() -> ValueError:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nca.agent.approvals import Nobody
 from nca.agent.conversation import Conversation
+from nca.agent.hooks import Hooks
 from nca.agent.rewinding import Point, Rewinds
 from nca.agent.user_input import UserInput
 from nca.config.loaded import defaults
@@ -62,7 +63,8 @@ class Talk:
         self.context = context_of(self.window, self.compactor)
         unused: Any = None
         self.files = self.files_of(Path("/nowhere"))
-        user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody())
+        hooks = Hooks(self.window, Path("/nowhere"), print, Redactor())
+        user_input = UserInput(self.window, unused, Redactor(), print, FilesRead(), unused, Nobody(), hooks)
         self.rewinds = Rewinds(self.window, self.compactor, user_input, self.files)
 
     def files_of(self, root: Path) -> FileHistory:

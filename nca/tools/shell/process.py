@@ -1,4 +1,4 @@
-"""Run a program to its end, in its own process group, without input and within a time limit.
+"""Run a program to its end, in its own process group and within a time limit.
 
 The program gets a session of its own: it receives no signal meant for nca, has no terminal to write to or to read a
 password from, and one signal to its group ends it and all that it started. A process that moved to yet another session
@@ -82,11 +82,6 @@ class _Output(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.ended.set()
 
-    async def drained(self, seconds: float) -> None:
-        """Wait for the end of the output, but not longer than `seconds`."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.ended.wait(), seconds)
-
 
 async def run_process(
     start: Callable[[int], Start],
@@ -94,27 +89,32 @@ async def run_process(
     timeout_seconds: float,
     captured: OutputCapture,
     on_output: OnOutput | None = None,
+    errors: OutputCapture | None = None,
+    sent: BinaryIO | None = None,
 ) -> Ended:
     """Run the program. Its output and errors go to `captured`, and decoded to `on_output`, as they come.
 
-    start  is called with the number of a descriptor to which the program may write a note
+    start   is called with the number of a descriptor to which the program may write a note
+    errors  takes the errors instead of `captured`
+    sent    a file that the program reads as its input; None: it has no input
 
     Raises OSError or ValueError if it cannot be started. If cancelled, it ends the group first.
     """
     with contextlib.ExitStack() as stack:
-        reader, writer = _pipe(stack)
         note_reader, note_writer = _pipe(stack)
         os.set_blocking(note_reader.fileno(), False)
         # Connected before the program starts: from then on nothing may wait without attending to it.
-        loop = asyncio.get_running_loop()
-        transport, output = await loop.connect_read_pipe(lambda: _Output(captured, on_output), reader)
-        stack.callback(transport.close)
+        output, writer = await _connected(stack, captured, on_output)
+        outputs, error_writer = [output], writer
+        if errors is not None:
+            error_output, error_writer = await _connected(stack, errors, None)
+            outputs.append(error_output)
         wanted = start(note_writer.fileno())
         process = await asyncio.create_subprocess_exec(
             *wanted.argv,
-            stdin=DEVNULL,
+            stdin=DEVNULL if sent is None else sent,
             stdout=writer,
-            stderr=writer,
+            stderr=error_writer,
             cwd=wanted.directory,
             env=dict(wanted.environment),
             start_new_session=True,
@@ -122,12 +122,24 @@ async def run_process(
         )
         process_groups.began(process.pid)
         stack.callback(process_groups.ended, process.pid)
-        # Only the program holds this end now; otherwise the output would never end.
+        # Only the program holds these ends now; otherwise the output would never end.
         writer.close()
-        return await _attend(process, timeout_seconds, output, note_reader)
+        error_writer.close()
+        return await _attend(process, timeout_seconds, outputs, note_reader)
 
 
-async def _attend(process: Process, timeout_seconds: float, output: _Output, note: BinaryIO) -> Ended:
+async def _connected(
+    stack: contextlib.ExitStack, captured: OutputCapture, on_output: OnOutput | None
+) -> tuple[_Output, BinaryIO]:
+    """A pipe that is read from now on, and its other end for a program."""
+    reader, writer = _pipe(stack)
+    connect = asyncio.get_running_loop().connect_read_pipe
+    transport, output = await connect(lambda: _Output(captured, on_output), reader)
+    stack.callback(transport.close)
+    return output, writer
+
+
+async def _attend(process: Process, timeout_seconds: float, outputs: Sequence[_Output], note: BinaryIO) -> Ended:
     is_timeout = False
     grace = INTERRUPT_GRACE_SECONDS
     try:
@@ -137,14 +149,23 @@ async def _attend(process: Process, timeout_seconds: float, output: _Output, not
         except TimeoutError:
             is_timeout, grace = True, GRACE_SECONDS
         else:
-            await output.drained(DRAIN_SECONDS)
+            await _drained(outputs, DRAIN_SECONDS)
         left_running = not is_timeout and process_groups.is_alive(process.pid)
     finally:
         # However this ends, even by an interrupt, nothing of the group is left behind.
         await _end_group(process, grace)
-    await output.drained(INTERRUPT_GRACE_SECONDS)
+    await _drained(outputs, INTERRUPT_GRACE_SECONDS)
     code = -signal.SIGKILL if process.returncode is None else process.returncode
-    return Ended(code, is_timeout, left_running, not output.ended.is_set(), note.read(_NOTE_BYTES) or b"")
+    is_detached = not all(output.ended.is_set() for output in outputs)
+    return Ended(code, is_timeout, left_running, is_detached, note.read(_NOTE_BYTES) or b"")
+
+
+async def _drained(outputs: Sequence[_Output], seconds: float) -> None:
+    """Wait for the end of all output, but not longer than `seconds`."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            for output in outputs:
+                await output.ended.wait()
 
 
 async def _end_group(process: Process, grace: float) -> None:

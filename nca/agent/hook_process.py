@@ -1,0 +1,141 @@
+"""Run one hook and read its answer. Whatever the program does, there is an answer, and it decides nothing by accident.
+
+Exit code 0: what it printed is the answer, as JSON or, for some events, as text. 2: it blocks, and its errors are the
+reason. Anything else, a timeout and what cannot be read are problems, which block nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from nca.config.hooks import Hook
+from nca.config.schema import AdmissionSettings
+from nca.messages import clean_text
+from nca.tools.programs import find_shell
+from nca.tools.shell.output_capture import OutputCapture
+from nca.tools.shell.process import Start, run_process
+
+BLOCKS = 2
+"""The exit code with which a hook blocks."""
+TEXT_CHARS = 10_000
+"""Longer texts are cut: they enter the context (the limit is Claude Code's)."""
+_OUTPUT = AdmissionSettings(max_bytes=262_144, max_lines=100_000)
+_TEXT_IS_CONTEXT = ("UserPromptSubmit", "SessionStart")
+
+
+Decision = Literal["", "allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a hook answered.
+
+    decision  deny: what it ran before must not happen, or was wrong; allow, ask: how to approve a call
+    reason    of the decision
+    context   for the model
+    updated   the input of the call instead, by Claude's names
+    message   for the person
+    ends_turn the turn must not go on
+    problem   why there is no answer, or ""
+    """
+
+    decision: Decision = ""
+    reason: str = ""
+    context: str = ""
+    updated: Mapping[str, Any] | None = None
+    message: str = ""
+    ends_turn: bool = False
+    problem: str = ""
+
+
+async def run_hook(
+    hook: Hook, sent: Mapping[str, Any], directory: Path, environment: Mapping[str, str], redact: Callable[[str], str]
+) -> Answer:
+    """Run the program in `directory` with `sent` as JSON on its input. Raises nothing but CancelledError."""
+    output, errors = OutputCapture(_OUTPUT, None), OutputCapture(_OUTPUT, None)
+    try:
+        argv = _argv(hook, directory, environment)
+        with tempfile.TemporaryFile() as file:
+            # A file, not a pipe: a hook need not read it.
+            file.write(json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace"))
+            file.seek(0)
+            ended = await run_process(
+                lambda _: Start(argv, directory, environment),
+                timeout_seconds=hook.limit_seconds,
+                captured=output,
+                errors=errors,
+                sent=file,
+            )
+        printed, complaint = await asyncio.to_thread(
+            lambda: (output.finish(redact).text.strip(), errors.finish(redact).text.strip())
+        )
+    except (OSError, ValueError) as error:
+        return Answer(problem=f"it cannot be started ({getattr(error, 'strerror', None) or error})")
+    if ended.is_timeout:
+        return Answer(problem=f"it was stopped after {hook.limit_seconds:g} seconds")
+    return read_answer(hook.event, ended.exit_code, redact(printed), redact(complaint))
+
+
+def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Answer:
+    """The answer of a program that ended with this code and these outputs."""
+    if exit_code == BLOCKS:
+        return Answer("deny", _cut(complaint) or "no reason given")
+    if exit_code:
+        first = complaint.partition("\n")[0]
+        return Answer(problem=f"it ended with exit code {exit_code}" + (f": {_cut(first)}" if first else ""))
+    if not printed.startswith("{"):
+        return Answer(context=_cut(printed) if event in _TEXT_IS_CONTEXT else "")
+    try:
+        data = json.loads(printed)
+    except (ValueError, RecursionError):
+        return Answer(problem="what it printed is not valid JSON")
+    return _read(event, data)
+
+
+def _read(event: str, data: Mapping[str, Any]) -> Answer:
+    specific = data.get("hookSpecificOutput")
+    specific = specific if isinstance(specific, dict) else {}
+    decision: Decision = ""
+    reason = ""
+    if event == "PreToolUse" and (said := specific.get("permissionDecision")) in ("allow", "ask", "deny"):
+        decision, reason = said, _text(specific.get("permissionDecisionReason"))
+    if data.get("decision") == "block":
+        decision, reason = "deny", _text(data.get("reason"))
+    ends_turn = data.get("continue") is False
+    if ends_turn:
+        decision, reason = "deny", _text(data.get("stopReason")) or reason
+    updated = specific.get("updatedInput")
+    return Answer(
+        decision,
+        reason or ("no reason given" if decision == "deny" else ""),
+        _text(specific.get("additionalContext")),
+        updated if event == "PreToolUse" and isinstance(updated, dict) else None,
+        _text(data.get("systemMessage")),
+        ends_turn,
+    )
+
+
+def _text(value: Any) -> str:
+    return _cut(value.strip()) if isinstance(value, str) else ""
+
+
+def _cut(text: str) -> str:
+    text = clean_text(text)
+    return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}\n[cut: {len(text):,} characters]"
+
+
+def _argv(hook: Hook, directory: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Raises ValueError if there is no shell here."""
+    if hook.args:
+        return (os.path.expanduser(hook.command), *hook.args)  # noqa: PTH111  Path raises for an unknown user
+    shell = find_shell(environment["PATH"], outside=directory)
+    if shell is None:
+        raise ValueError("there is no shell here")
+    return (str(shell), "-c", hook.command)

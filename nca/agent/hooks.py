@@ -1,0 +1,265 @@
+"""Run the person's hooks at the seams of a conversation, and say what they decide.
+
+Events, input and answers are Claude Code's (docs/hooks.md). What a hook decides is for the seam to carry out; a hook
+that fails decides nothing, and the person is told once. Without hooks in the settings nothing here does anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from nca.agent.compaction_diff import compaction_diff
+from nca.agent.window import Window
+from nca.context.view import Summary
+from nca.errors import UsageError
+from nca.events import ApprovalAsked, ContextCompaction, Event, Listener, Notice
+from nca.messages import ToolCall
+from nca.redact import Redactor
+from nca.tools.shell.environment import command_environment
+from nca.tools.tool import ToolOutcome
+from nca.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from nca.agent.hook_process import Answer
+    from nca.config.hooks import Hook
+
+MOST_STOPS = 8
+"""How often in one turn a hook may ask the model to go on (Claude Code's limit)."""
+NO_TRANSCRIPT = os.devnull
+"""nca keeps no transcript file. Scripts open the path that they are given, so it must be one that can be read."""
+_MODES = {"ask": "default", "accept-edits": "acceptEdits", "plan": "plan", "auto": "bypassPermissions"}
+_RANK = ("", "allow", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the hooks say about a call: `call` is to be run instead of the one that the model made."""
+
+    call: ToolCall
+    decision: Literal["", "allow", "ask", "deny"] = ""
+    reason: str = ""
+    context: str = ""
+
+
+class Hooks:
+    """The hooks of one conversation and its subtasks."""
+
+    def __init__(self, window: Window, directory: Path, emit: Listener, redactor: Redactor) -> None:
+        self._window, self._directory = window, directory
+        self._emit, self._redactor = emit, redactor
+        self._begins_as = "resume" if window.history.head else "startup"
+        self._has_begun = False
+        self._stops = 0
+        self._ended_by = ""
+        self._told: set[Hook] = set()
+        self._running: set[asyncio.Task[Any]] = set()
+
+    @property
+    def are_any(self) -> bool:
+        return bool(self._window.settings.hooks)
+
+    async def before_prompt(self, text: str) -> str:
+        """Begin the session if it has not begun, and ask about the person's message. What to add to it.
+
+        Raises UsageError if a hook stops the message.
+        """
+        if not self.are_any:
+            return ""
+        self._stops, self._ended_by = 0, ""
+        begun = await self.begun()
+        answer = await self._ask("UserPromptSubmit", (), prompt=text)
+        if answer is not None and answer.decision == "deny":
+            raise UsageError(f"A hook stopped the message: {answer.reason}", advice="Nothing was sent.")
+        return "\n".join(filter(None, (begun, answer.context if answer else "")))
+
+    async def begun(self) -> str:
+        """What hooks add when the session begins, or goes on after a compaction; "" if that was said."""
+        source, self._begins_as = self._begins_as, ""
+        if not source or not self.are_any:
+            return ""
+        self._has_begun = True
+        answer = await self._ask("SessionStart", (source,), source=source, model=self._window.facts.name)
+        return answer.context if answer else ""
+
+    async def before_tool(self, call: ToolCall, toolbox: Toolbox) -> Ruling:
+        """What is to be done about a call. A change of its input counts only if the call may go on."""
+        if not self.are_any:
+            return Ruling(call)
+        answer = await self._ask_about("PreToolUse", call, toolbox.arguments(call))
+        if answer is None:
+            return Ruling(call)
+        context = answer.context
+        if answer.updated is not None and answer.decision != "deny":
+            from nca.agent.hook_tools import own_arguments
+
+            arguments = own_arguments(call.name, answer.updated, toolbox.arguments(call), self._directory)
+            written = json.dumps(arguments, ensure_ascii=False)
+            call = msgspec.structs.replace(call, arguments=written)
+            context = "\n".join(filter(None, (f"[a hook changed the arguments to {written}]", context)))
+        return Ruling(call, answer.decision, answer.reason, context)
+
+    async def after_tool(self, call: ToolCall, toolbox: Toolbox, outcome: ToolOutcome, seconds: float) -> str:
+        """What hooks add to the result of a call for the model."""
+        if not self.are_any:
+            return ""
+        from nca.agent.hook_tools import claude_input, claude_response
+
+        arguments = toolbox.arguments(call)
+        extra: dict[str, Any] = {"duration_ms": int(seconds * 1000)}
+        if outcome.is_error:
+            event, extra["error"] = "PostToolUseFailure", outcome.text
+        else:
+            shown = claude_input(call.name, arguments, self._directory)
+            event, extra["tool_response"] = "PostToolUse", claude_response(call.name, outcome, shown)
+        answer = await self._ask_about(event, call, arguments, **extra)
+        if answer is None:
+            return ""
+        said = f"[a hook says: {answer.reason}]" if answer.decision == "deny" else ""
+        return "\n".join(filter(None, (said, answer.context)))
+
+    async def before_compaction(self, trigger: str, focus: str) -> str:
+        """Why a hook forbids a compaction; "" if none does."""
+        by = "manual" if trigger == "manual" else "auto"
+        measured = self._window.measure() if self.are_any else None
+        if measured is None:
+            return ""
+        sizes = {"used_tokens": measured.used_tokens, "budget_tokens": measured.budget.budget_tokens}
+        answer = await self._ask("PreCompact", (by,), trigger=by, custom_instructions=focus, **sizes)
+        return answer.reason if answer is not None and answer.decision == "deny" else ""
+
+    async def before_stop(self, answered: str) -> str:
+        """What the model is told instead of ending its turn; "" if the turn may end."""
+        if not self.are_any or self._stops >= MOST_STOPS:
+            return ""
+        active = self._stops > 0
+        answer = await self._ask("Stop", (), stop_hook_active=active, last_assistant_message=answered)
+        if answer is None or answer.decision != "deny" or answer.ends_turn:
+            return ""
+        self._stops += 1
+        return answer.reason
+
+    def check(self) -> None:
+        """Raises UsageError if a hook has ended the turn."""
+        if self._ended_by:
+            raise UsageError(f"A hook ended the turn: {self._ended_by}")
+
+    def hear(self, event: Event) -> None:
+        """Tell hooks, without waiting for them, what has happened."""
+        match event:
+            case ApprovalAsked(name=name):
+                from nca.agent.hook_tools import claude_name
+
+                message, kind = f"nca needs your permission to use {claude_name(name)}", "permission_prompt"
+                self._start(self._ask("Notification", (kind,), message=message, title="nca", notification_type=kind))
+            case ContextCompaction(phase="completed", trigger=trigger):
+                self._begins_as = "compact" if self._has_begun else self._begins_as
+                if self._of("PostCompact", None):
+                    by = "manual" if trigger == "manual" else "auto"
+                    self._start(self._ask("PostCompact", (by,), trigger=by, **self._last_compaction()))
+            case _:
+                pass
+
+    async def close(self) -> None:
+        """End the session: wait for what still runs, within the time of its last hooks."""
+        if self._has_begun:
+            self._has_begun = False
+            await self._ask("SessionEnd", ("other",), reason="other")
+        tasks = tuple(self._running)
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _last_compaction(self) -> dict[str, Any]:
+        """What it made, kept and took: facts by kind, tokens by kind of message, and the messages it hid."""
+        record = self._window.session.views.compactions()[-1]
+        diff = compaction_diff(self._window, record)
+        facts = {kind: {"kept": kept, "gone": stated - kept} for kind, (kept, stated) in record.kept.items()}
+        tokens = {kind: {"before": diff.before[kind], "after": diff.after[kind]} for kind in diff.before}
+        return {
+            "compact_summary": "\n\n".join(item.text for item in diff.made if isinstance(item, Summary)),
+            "tokens_before": record.tokens_before,
+            "tokens_after": record.tokens_after,
+            "stages": list(record.stages),
+            "facts": facts,
+            "tokens": tokens,
+            "hidden_messages": [list(span) for span in diff.hidden],
+        }
+
+    async def _ask_about(self, event: str, call: ToolCall, arguments: dict[str, Any], **extra: Any) -> Answer | None:
+        from nca.agent.hook_tools import claude_input, claude_name
+
+        name, shown = claude_name(call.name), claude_input(call.name, arguments, self._directory)
+        return await self._ask(event, (name, call.name), tool_name=name, tool_input=shown, tool_use_id=call.id, **extra)
+
+    async def _ask(self, event: str, names: Sequence[str], **fields: Any) -> Answer | None:
+        """Run the event's hooks together; None if there are none. `names`: what a matcher may match."""
+        hooks = self._of(event, names)
+        if not hooks:
+            return None
+        from nca.agent.hook_process import run_hook
+
+        settings = self._window.settings
+        sent = {
+            "session_id": self._window.session.info.id,
+            "transcript_path": NO_TRANSCRIPT,
+            "cwd": str(self._directory),
+            "permission_mode": _MODES[settings.agent.permission],
+            "hook_event_name": event,
+            **fields,
+        }
+        place = {"CLAUDE_PROJECT_DIR": str(self._directory)}
+        environment = command_environment(os.environ, settings.tools.environment) | place
+        runs = [
+            self._run(hook, run_hook(hook, sent, self._directory, environment, self._redactor.text)) for hook in hooks
+        ]
+        waited = [run for hook, run in zip(hooks, runs, strict=True) if not hook.background]
+        for hook, run in zip(hooks, runs, strict=True):
+            if hook.background:
+                self._start(run)
+        answers = await asyncio.gather(*waited)
+        return _joined(answers) if answers else None
+
+    async def _run(self, hook: Hook, run: Awaitable[Answer]) -> Answer:
+        answer = await run
+        if answer.problem and hook not in self._told:
+            self._told.add(hook)
+            self._emit(Notice(f"The hook {hook} did not work: {answer.problem}."))
+        if answer.message:
+            self._emit(Notice(answer.message))
+        if answer.ends_turn and not hook.background:
+            self._ended_by = answer.reason
+        return answer
+
+    def _of(self, event: str, names: Sequence[str] | None) -> list[Hook]:
+        found = (hook for hook in self._window.settings.hooks if hook.event == event)
+        return [hook for hook in found if not names or hook.matches(names)]
+
+    def _start(self, run: Awaitable[Any]) -> None:
+        task = asyncio.ensure_future(run)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    """The strictest decision with its reasons; everything that is added; the last change of the input."""
+    from nca.agent.hook_process import Answer
+
+    strictest = max((answer.decision for answer in answers), key=_RANK.index)
+    updated = [answer.updated for answer in answers if answer.updated is not None]
+    return Answer(
+        strictest,
+        "\n".join(answer.reason for answer in answers if answer.decision == strictest and answer.reason),
+        "\n".join(answer.context for answer in answers if answer.context),
+        updated[-1] if updated else None,
+        ends_turn=any(answer.ends_turn for answer in answers),
+    )

@@ -1,0 +1,69 @@
+"""The hooks in Claude Code's settings files, `.claude/settings.json` and `.claude/settings.local.json`, as documents.
+
+The files were written for another program: what nca cannot use of them is a note, no error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nca.config.document import Document, read_bytes, shown_name, shown_path
+from nca.config.hooks import EVENTS, Hook
+from nca.config.tables import read_row
+from nca.config.value_types import InvalidValue
+from nca.errors import ConfigError
+
+FILES = (".claude/settings.json", ".claude/settings.local.json")
+
+
+def claude_hooks(folder: Path, notes: list[str]) -> Iterator[Document]:
+    """One document for each file with hooks, below a project or the user's home. Adds to `notes` what was left out."""
+    for path in (folder / name for name in FILES):
+        try:
+            raw = read_bytes(path)
+            data = json.loads(raw.decode("utf-8-sig")) if raw is not None else {}
+        except (ConfigError, ValueError, RecursionError) as error:
+            why = str(error) if isinstance(error, ConfigError) else "it is no JSON."
+            notes.append(f"{shown_path(path)}: its hooks were ignored: {why}")
+            continue
+        events = data.get("hooks") if isinstance(data, dict) else None
+        if isinstance(events, dict) and (tables := list(_tables(events, path, notes))):
+            yield Document(path, "", {"hooks": tables})
+
+
+def _tables(events: dict[str, Any], path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
+    """Each hook that nca can run as a table of `[[hooks]]`."""
+    for event, groups in events.items():
+        if event not in EVENTS:
+            notes.append(f"{shown_path(path)}: hooks for {shown_name(event)} do not run; nca has no such event.")
+            continue
+        for group in groups if isinstance(groups, list) else ():
+            entries = group.get("hooks") if isinstance(group, dict) else None
+            for entry in entries if isinstance(entries, list) else ():
+                try:
+                    yield _table(event, group.get("matcher") or "", entry)
+                except ValueError as error:
+                    notes.append(f"{shown_path(path)}: a hook for {event} does not run: {error}.")
+
+
+def _table(event: str, matcher: Any, entry: Any) -> dict[str, Any]:
+    """Raises ValueError, with the reason, for a hook that nca cannot run."""
+    if not isinstance(entry, dict) or entry.get("type", "command") != "command":
+        raise ValueError("only hooks of type command do")
+    if entry.get("if"):
+        raise ValueError("nca does not read its condition (`if`)")
+    table = {
+        "event": event,
+        "matcher": matcher,
+        "command": entry.get("command", ""),
+        "args": entry.get("args") or [],
+        "timeout_seconds": entry.get("timeout") or 0,
+        "background": entry.get("async") is True,
+    }
+    try:
+        return read_row(Hook, table, "").plain()
+    except InvalidValue as invalid:
+        raise ValueError(str(invalid).strip(" :.")) from None

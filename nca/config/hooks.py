@@ -1,0 +1,101 @@
+"""Settings of hooks: `[[hooks]]`, programs of the person's that nca runs at certain moments.
+
+Their events, matchers and answers are Claude Code's, so that its scripts run unchanged. A project's file may define
+hooks only if the user trusts exactly these (nca.config.trust); they run beside the user's own and never replace them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nca.config import value_types as types
+from nca.config.fields import setting
+from nca.config.tables import Row, tables
+from nca.config.value_types import ValueType
+
+EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PostCompact",
+    "Notification",
+    "Stop",
+    "SessionEnd",
+)
+_TIMEOUT_SECONDS = 600.0
+_TIMEOUTS = {"UserPromptSubmit": 30.0, "SessionEnd": 5.0}
+"""Where a person waits for the prompt."""
+_NAMES = re.compile(r"[\w ,|-]+")
+
+
+def event_name() -> ValueType:
+    def read(value: Any) -> str:
+        found = {event.lower(): event for event in EVENTS}.get(value.strip().lower() if isinstance(value, str) else "")
+        if found is None:
+            raise ValueError("not valid")
+        return found
+
+    return ValueType("one of " + ", ".join(EVENTS), read, choices=EVENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Hook(Row):
+    """One program and the moment at which it runs."""
+
+    EXAMPLE: ClassVar[tuple[str, ...]] = (
+        'event = "PreToolUse"',
+        'matcher = "Bash|Write"',
+        'command = "~/bin/check-call.py"',
+    )
+
+    event: str = setting("", event_name(), "When it runs.")
+    matcher: str = setting(
+        "", types.text(), "The tools it runs for, by Claude's names or nca's: names with | between, or a pattern."
+    )
+    command: str = setting("", types.text(), "What runs, as it would be typed into a shell.")
+    args: tuple[str, ...] = setting((), types.texts(), "With these, the command is a program and no shell is used.")
+    timeout_seconds: float = setting(
+        0.0, types.number(0, 86400), "Timeout. 0: 600; 30 for UserPromptSubmit, 5 for SessionEnd.", unit="seconds"
+    )
+    background: bool = setting(False, types.boolean(), "Do not wait for it. What it answers is ignored.")
+
+    def __post_init__(self) -> None:
+        if not self.event:
+            raise ValueError("event is missing")
+        if not self.command.strip():
+            raise ValueError("command is missing")
+        try:
+            re.compile(self.matcher if self.matcher != "*" else "")
+        except re.error as error:
+            raise ValueError(f"matcher is not a valid pattern ({error})") from None
+
+    def __str__(self) -> str:
+        return f"{' '.join(filter(None, (self.event, self.matcher)))}: {' '.join((self.command, *self.args))}"
+
+    @property
+    def limit_seconds(self) -> float:
+        return self.timeout_seconds or _TIMEOUTS.get(self.event, _TIMEOUT_SECONDS)
+
+    def matches(self, names: Collection[str]) -> bool:
+        """Whether it runs for what has these names. Anything but names and separators is a pattern, found anywhere."""
+        if self.matcher.strip() in ("", "*"):
+            return True
+        if _NAMES.fullmatch(self.matcher):
+            return not set(names).isdisjoint(part.strip() for part in re.split(r"[|,]", self.matcher))
+        return any(re.search(self.matcher, name) for name in names)
+
+
+def hook_tables() -> ValueType:
+    """A list of hooks; those of a later layer are added."""
+    base = tables(Hook)
+
+    def merge(current: tuple[Hook, ...], new: tuple[Hook, ...]) -> tuple[Hook, ...]:
+        return tuple(dict.fromkeys((*current, *new)))
+
+    return ValueType(base.valid, base.read, row=Hook, merge=merge)
