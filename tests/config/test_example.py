@@ -49,8 +49,8 @@ def test_every_default_reads_back_when_its_line_is_uncommented(tmp_path: Path) -
 
 def test_the_example_of_each_list_reads_back_too(tmp_path: Path) -> None:
     text = re.sub(
-        r"(?m)^#     (\[\[.*|\[mcp.*|(?:label|text|priority|every_turns|tool|subject|directory|command|args|event|matcher)"
-        r" = .*)$",
+        r"(?m)^#     (\[\[.*|\[mcp.*|(?:label|text|priority|every_turns|tool|subject|directory|command|args"
+        r"|event|matcher) = .*)$",
         r"\1",
         render_example(),
     )
