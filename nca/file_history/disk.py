@@ -22,9 +22,20 @@ def look(root: Path, path: str, most_bytes: int) -> tuple[FileState, bytes]:
     where = PurePosixPath(path)
     try:
         with open_folder(str(root), where.parent.parts) as folder:
-            return look_in(folder, where.name, most_bytes)
+            return (ABSENT, b"") if _is_in_other_case(folder, where.name) else look_in(folder, where.name, most_bytes)
     except OSError as error:
         return _failed(error), b""
+
+
+def _is_in_other_case(folder: Folder, name: str) -> bool:
+    """Whether a file system that ignores case finds an entry by this name, but the entry is spelt differently."""
+    try:
+        if folder.stat(name).st_ino != folder.stat(name.swapcase()).st_ino:
+            return False
+    except OSError:
+        return False
+    with folder.entries() as entries:
+        return all(entry.name != name for entry in entries)
 
 
 def look_in(folder: Folder, name: str, most_bytes: int) -> tuple[FileState, bytes]:

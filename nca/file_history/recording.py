@@ -97,13 +97,21 @@ class Recording(Recorder):
     @asynccontextmanager
     async def command(self, tool: str) -> AsyncIterator[Command]:
         begun, command = _Begun(), Command()
-        with begun.held:
-            await asyncio.to_thread(self._unless_failed, lambda: self._begin_command(tool, begun), None)
-            try:
-                yield command
-            finally:
-                ending = asyncio.to_thread(self._unless_failed, lambda: self._end_command(begun, command), None)
-                await asyncio.shield(ending)
+
+        def begin() -> None:
+            self._unless_failed(lambda: self._begin_command(tool, begun), None)
+
+        def end() -> None:
+            with begun.held:
+                self._unless_failed(lambda: self._end_command(begun, command), None)
+
+        # An interrupt stops neither, because no thread can be stopped; what began is ended.
+        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+        try:
+            await asyncio.shield(beginning)
+            yield command
+        finally:
+            await asyncio.shield(_after(beginning, end))
 
     def recover(self) -> None:
         """Finish what a crash or a kill cut off, in any session of this workspace. Raises StoreError."""
@@ -189,12 +197,12 @@ class Recording(Recorder):
             self._is_said = True
 
     def _look_first(self) -> None:
+        self.recover()
         self._look()
         self._scope.collect()
 
     def _look(self) -> None:
         """Compare the workspace with how it was last seen."""
-        self.recover()
         with self._looking:
             self._update(self._cause())
 
@@ -240,3 +248,8 @@ class Recording(Recorder):
             self._has_failed = True
             self._scope.notices.append(f"Changes of files are not recorded from here on: {error.message}.")
             return otherwise
+
+
+async def _after(first: asyncio.Future[None], step: Callable[[], None]) -> None:
+    await first
+    await asyncio.to_thread(step)

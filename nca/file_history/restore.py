@@ -114,7 +114,7 @@ def _write(place: _Place, one: Change, read: Read) -> None:
         if one.after.kind == "link":
             os.symlink(content, temporary, dir_fd=here)
         else:
-            _write_file(place.folder, temporary, content, one.after.mode)
+            _write_file(place, temporary, content, one.after.mode)
         # Right before it is replaced.
         _check(place.state(), one)
         os.replace(temporary, place.name, src_dir_fd=here, dst_dir_fd=here)
@@ -125,10 +125,14 @@ def _write(place: _Place, one: Change, read: Read) -> None:
     place.folder.sync()
 
 
-def _write_file(folder: Folder, name: str, content: bytes, mode: int) -> None:
-    with os.fdopen(folder.create(name, PRIVATE), "wb") as file:
+def _write_file(place: _Place, temporary: str, content: bytes, mode: int) -> None:
+    with os.fdopen(place.folder.create(temporary, PRIVATE), "wb") as file:
         file.write(content)
         file.flush()
+        # Only an administrator may give files away.
+        with suppress(FileNotFoundError, PermissionError):
+            replaced = place.folder.stat(place.name)
+            os.fchown(file.fileno(), replaced.st_uid, replaced.st_gid)
         os.fchmod(file.fileno(), mode)
         os.fsync(file.fileno())
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Collection, Container
@@ -133,6 +132,6 @@ def refusal(root: Path) -> str:
     home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111  Path raises if there is none
     if home.is_relative_to(root):
         return "it is the home directory, or holds it"
-    if root in {Path(os.path.realpath(one)) for one in (tempfile.gettempdir(), "/tmp", "/var/tmp")}:  # noqa: S108
+    if root in {Path(os.path.realpath(one)) for one in (os.environ.get("TMPDIR", "/tmp"), "/tmp", "/var/tmp")}:  # noqa: S108
         return "it is the folder for temporary files"
     return ""

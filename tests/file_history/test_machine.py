@@ -20,13 +20,14 @@ from nca.file_history.history import FileHistory
 from nca.sessions.store import Store
 from tests.file_history.world import COMMANDS, FOLDERS, NAMES, World, can_write, line, make_tree, shell, snapshot, write
 
+MEMORY = "/dev/shm"
 _NAME = st.sampled_from(NAMES)
 
 
 class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY if os.access(MEMORY, os.W_OK) else None))
         self.world = World(self.folder / "work")
         self.world.root.mkdir()
         make_tree(self.world.root)

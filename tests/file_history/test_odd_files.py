@@ -93,6 +93,21 @@ async def test_hard_links_are_not_parted(room: Room) -> None:
     assert "hard links" in plan.left[0].reason
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only an administrator may give files away")
+async def test_a_file_keeps_its_owner(room: Room) -> None:
+    (room.root / "a").write_text("1")
+    os.chown(room.root / "a", NOBODY, NOBODY)
+    await room.command("echo 2 > a")
+    room.history.apply(room.history.plan(1))
+    assert ((room.root / "a").read_text(), (room.root / "a").stat().st_uid) == ("1", NOBODY)
+
+
+async def test_a_link_that_differs_in_case_only_is_another_file(room: Room) -> None:
+    await room.command("echo 1 > name; ln name NAME; mv name Name")
+    room.history.apply(room.history.plan(1), take=["NAME", "Name"])
+    assert room.texts() == {}
+
+
 @pytest.mark.parametrize("has_moved_before", [False, True])
 async def test_nothing_is_written_through_a_link(room: Room, tmp_path: Path, has_moved_before: bool) -> None:
     outside = tmp_path / "outside"

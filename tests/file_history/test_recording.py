@@ -83,6 +83,19 @@ async def test_a_cancelled_command_is_recorded(room: Room) -> None:
     assert paths(room.history.plan(0).deleted) == ["a"]
 
 
+async def test_a_command_that_is_cancelled_before_it_begins_leaves_nothing_open(room: Room) -> None:
+    room.edit("a", "1")
+    for turns in range(4):
+        task = asyncio.create_task(room.command("echo 1 > b"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert room.history.recorder._running == []
+    assert paths(room.history.apply(room.history.plan(1)).deleted) == ["a"]
+
+
 async def test_a_settled_file_that_changes_unseen_by_size_and_time_is_seen(room: Room) -> None:
     path = room.root / "a"
     path.write_text("1")
