@@ -27,8 +27,12 @@ def load_preview(database: Database, session: int) -> SessionPreview:
 
 
 def _last_text(database: Database, session: int, role: str) -> str:
+    """Of the newest messages; what the view in force puts aside is passed over."""
     rows = database.rows(
-        "SELECT seq, body FROM messages WHERE session = ? AND role = ? ORDER BY seq DESC LIMIT ?",
+        "SELECT seq, body FROM messages WHERE session = ?1 AND role = ?2 AND NOT EXISTS ("
+        "SELECT 1 FROM sessions s JOIN views v ON v.session = s.number AND v.number = s.head_view,"
+        " json_each(iif(json_valid(v.body), v.body, '{}'), '$.aside') WHERE s.number = ?1"
+        " AND seq BETWEEN value ->> 0 AND value ->> 1) ORDER BY seq DESC LIMIT ?3",
         (session, role, _LOOKED_THROUGH),
     )
     for seq, body in rows:

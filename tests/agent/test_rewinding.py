@@ -233,6 +233,11 @@ async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
     assert not await rewinds.go_forward()
     await back(conversation, newest)
     await conversation.send("Another second")
+    preview = room.store.preview(conversation.session.info.id)
+    assert (preview.asked, preview.answered) == ("Another second", "Three.")
+    await back(conversation)
+    assert room.store.preview(conversation.session.info.id).answered == "One."
+    await conversation.rewinds.go_forward()
     assert sent_by(conversation)[1:] == ["First", "One.", "Another second"]
     # The other branch is reachable: each message of it, and its end.
     points = [(point.text, point.is_left, bool(point.rewind)) for point in rewinds.points()]

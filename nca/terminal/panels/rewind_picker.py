@@ -14,7 +14,8 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 
 _KEYS = ("↑↓ choose · Enter goes back to before it · Esc cancels", "↑↓ · Enter · Esc")
 _TEXT_CHARS = 400
-_AT_ONCE = 50
+_AT_ONCE, _SEARCHED = 50, 1_000
+"""Messages that are read at once, and that are looked through for what is typed."""
 _NARROW = 60
 LEFT_MARK = "↩"
 """Before what is on another branch."""
@@ -65,7 +66,7 @@ class RewindPicker(ListPanel[Point]):
 
     def typed(self, text: str) -> None:
         self._selected = 0
-        self._filter()
+        self._read(_SEARCHED - len(self._points))
         self._count()
 
     @property
