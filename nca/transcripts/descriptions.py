@@ -46,16 +46,22 @@ def message_notes(
     found += ["interrupted"] if message.is_interrupted else []
     found += ["added by nca"] if message.is_synthetic else []
     found += ["pinned"] if entry.seq in pins else []
-    match (replaced or {}).get(entry.seq, ""):
-        case None:
-            found.append("no part of the conversation: rewound, or asked with /btw")
-        case Stub():
-            found.append("the model sees a placeholder")
-        case Summary(id=number):
-            found.append(f"the model sees summary {number} instead")
-        case Marker(id=number):
-            found.append(f"hidden from the model by marker {number}")
+    if replaced and entry.seq in replaced:
+        found.append(replaced_line(replaced[entry.seq]))
     return found
+
+
+def replaced_line(item: Stub | Summary | Marker | None) -> str:
+    """What became of messages that the model no longer sees in full. None: they are aside."""
+    match item:
+        case None:
+            return "no part of the conversation: rewound, or asked with /btw"
+        case Stub():
+            return "the model sees a placeholder"
+        case Summary(id=number):
+            return f"the model sees summary {number} instead"
+        case Marker(id=number):
+            return f"hidden from the model by marker {number}"
 
 
 def compaction_line(record: CompactionRecord) -> str:

@@ -6,9 +6,12 @@ here could still not run anything.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+from pathlib import Path, PurePath
+from typing import Literal
 
 from nca.context.view import Stub, Summary
 from nca.messages import AttachmentPart, Entry, Message, TextPart
@@ -18,17 +21,23 @@ from nca.transcripts.compactions import compaction_positions, new_summaries, rep
 from nca.transcripts.descriptions import (
     compaction_line,
     message_notes,
+    range_text,
+    replaced_line,
     session_facts,
     session_title,
     summary_line,
     utc_time,
 )
 from nca.transcripts.escaping import html_escaped
+from nca.transcripts.html_text import code, plain, prose
 from nca.transcripts.timeline import timeline
 from nca.wire import content_text, part_text
 
 _FOLDED_CHARS = 2_000
 """Longer tool results are folded."""
+
+_SHOWN = "shown"
+"""Stands for the messages that nothing replaces."""
 
 _HEAD = """<!doctype html>
 <html lang="en">
@@ -46,7 +55,7 @@ _HEAD = """<!doctype html>
 
 
 def to_html(copy: SessionCopy) -> str:
-    """The page: facts, a chart of the context, the log with its compactions, and the usage of each request."""
+    """The page: facts, a chart of the context with its compactions, the log, and the usage of each request."""
     return "\n".join(_page(copy)) + "\n"
 
 
@@ -58,77 +67,128 @@ def _page(copy: SessionCopy) -> Iterator[str]:
     for name, value in session_facts(copy).items():
         yield f"<dt>{name}</dt><dd>{html_escaped(value)}</dd>"
     yield "</dl>"
-    chart = timeline(copy)
-    if chart:
+    compactions = compaction_positions(copy)
+    if chart := timeline(copy):
         yield f"<figure>{chart}</figure>"
+    if compactions:
+        yield "<ul>"
+        for _, record in compactions:
+            number = f"c{record.view_after}"
+            yield f'<li><a href="#{number}">{number}</a> {html_escaped(compaction_line(record))}</li>'
+        yield "</ul>"
     yield "<main>"
-    yield from _log(copy)
+    yield from _Log(copy, compactions).drawn()
     yield "</main>"
     if copy.usage:
         yield from _usage(copy)
     yield "</body>\n</html>"
 
 
-def _log(copy: SessionCopy) -> Iterator[str]:
-    replaced = replacements(copy)
-    places = {summary: place for place, summary in enumerate(map(_key, copy.summaries), 1)}
-    compacted: dict[int, list[CompactionRecord]] = defaultdict(list)
-    for seq, record in compaction_positions(copy):
-        compacted[seq].append(record)
-    shown: set[str] = set()
-    for entry in copy.entries:
-        item = replaced.get(entry.seq)
-        yield from _message(entry, message_notes(entry, copy.pins, replaced), is_hidden=item is not None)
-        if isinstance(item, Stub):
-            yield _folded(f"What the model sees of message {entry.seq}", item.text)
-        elif isinstance(item, Summary):
-            yield f'<a href="#s{places[_key(item)]}">{html_escaped(summary_line(item))}</a>'
-        yield "</article>"
-        for record in compacted[entry.seq]:
-            yield from _compaction(copy, record, places, shown)
+class _Log:
+    """The messages in order, with the compactions between them. What the model no longer sees is folded."""
+
+    def __init__(self, copy: SessionCopy, compactions: Iterable[tuple[int, CompactionRecord]]) -> None:
+        self._copy = copy
+        self._replaced = replacements(copy)
+        self._places = {summary: place for place, summary in enumerate(map(_key, copy.summaries), 1)}
+        self._shown: set[str] = set()
+        self._compacted: dict[int, list[CompactionRecord]] = defaultdict(list)
+        for seq, record in compactions:
+            self._compacted[seq].append(record)
+
+    def drawn(self) -> Iterator[str]:
+        for item, run in groupby(self._copy.entries, lambda entry: self._replaced.get(entry.seq, _SHOWN)):
+            entries = list(run)
+            if isinstance(item, (str, Stub)):
+                yield from self._messages(entries)
+                continue
+            messages = range_text(((entries[0].seq, entries[-1].seq),)).capitalize()
+            yield f'<details class="folded"><summary>{html_escaped(f"{messages} · {replaced_line(item)}")}</summary>'
+            if isinstance(item, Summary):
+                yield self._summary(item, "open")
+            elif item is not None and item.text:
+                yield plain(item.text)
+            yield from self._messages(entries)
+            yield "</details>"
+
+    def _messages(self, entries: Iterable[Entry]) -> Iterator[str]:
+        for entry in entries:
+            item = self._replaced.get(entry.seq)
+            yield from _message(entry, self._copy.pins, item if isinstance(item, Stub) else None)
+            for record in self._compacted[entry.seq]:
+                yield f'<section id="c{record.view_after}">'
+                yield f"<h2>Compaction {html_escaped(record.id)} · {utc_time(record.at)}</h2>"
+                yield f"<p>{html_escaped(compaction_line(record))}</p>"
+                for summary in new_summaries(self._copy, record):
+                    yield self._summary(summary)
+                yield "</section>"
+
+    def _summary(self, summary: Summary, state: Literal["", "open"] = "") -> str:
+        """The summary; a link to it where the page has it already: one in force stands with what it replaces."""
+        key = _key(summary)
+        line = html_escaped(summary_line(summary))
+        if key in self._shown:
+            return f'<p><a href="#s{self._places[key]}">{line}</a></p>'
+        self._shown.add(key)
+        links = ", ".join(f'<a href="#m{first}">{first}–{last}</a>' for first, last in summary.ranges)
+        return (
+            f'<details id="s{self._places[key]}" {state}><summary>{line}</summary>'
+            f"<p>covers {links}</p>{prose(summary.text)}</details>"
+        )
 
 
-def _message(entry: Entry, notes: list[str], *, is_hidden: bool) -> Iterator[str]:
-    """An article that is not closed yet."""
+def _message(entry: Entry, pins: Collection[int], stub: Stub | None) -> Iterator[str]:
     role = entry.message.role
+    notes = message_notes(entry, pins, {entry.seq: stub} if stub else None)
     said = f' <span class="notes">{html_escaped(" · ".join(notes))}</span>' if notes else ""
-    yield f'<article id="m{entry.seq}" class="{f"{role} hidden" if is_hidden else role}">'
-    yield f"<h2>{entry.seq} · {role}{said}</h2>"
-    yield from _content(entry.message)
+    heading = f"<h2>{entry.seq} · {role}{said}</h2>"
+    yield f'<article id="m{entry.seq}" class="{role}">'
+    if stub:
+        yield f"<details><summary>{heading}</summary>{plain(stub.text)}"
+        yield from _content(entry.message)
+        yield "</details>"
+    else:
+        yield heading
+        yield from _content(entry.message)
+    yield "</article>"
 
 
 def _content(message: Message) -> Iterator[str]:
+    written = prose if message.role == "assistant" else plain
     if message.reasoning:
-        yield _folded("Reasoning", message.reasoning)
+        yield _folded("Reasoning", prose(message.reasoning))
     if isinstance(message.content, tuple):
         for part in message.content:
             match part:
                 case AttachmentPart(path=path, original_bytes=size):
-                    yield _folded(f"{path} ({size:,} bytes)", part.text)
+                    yield _folded(f"{path} ({size:,} bytes)", code(part.text, _extension(path)))
                 case TextPart(text=text, is_synthetic=True):
-                    yield _folded("Added by nca", text)
+                    yield _folded("Added by nca", plain(text))
                 case _:
-                    yield _pre(part_text(part))
+                    yield written(part_text(part))
     elif text := content_text(message.content):
         is_long = message.role == "tool" and len(text) > _FOLDED_CHARS
-        yield _folded(f"{len(text):,} characters", text) if is_long else _pre(text)
+        yield _folded(f"{len(text):,} characters", plain(text)) if is_long else written(text)
     for call in message.tool_calls:
-        yield f"<p>→ <b>{html_escaped(call.name)}</b></p>{_pre(call.arguments)}"
+        yield f"<p>→ <b>{html_escaped(call.name)}</b></p>{_arguments(call.arguments)}"
 
 
-def _compaction(copy: SessionCopy, record: CompactionRecord, places: dict[str, int], shown: set[str]) -> Iterator[str]:
-    yield f'<section id="c{record.view_after}" class="compaction">'
-    yield f"<h2>Compaction {html_escaped(record.id)} · {utc_time(record.at)}</h2>"
-    yield f"<p>{html_escaped(compaction_line(record))}</p>"
-    for summary in new_summaries(copy, record):
-        key = _key(summary)
-        # An id may occur once on a page. A summary that came back after an undo is already on it.
-        anchor = "" if key in shown else f' id="s{places[key]}"'
-        shown.add(key)
-        links = ", ".join(f'<a href="#m{first}">{first}–{last}</a>' for first, last in summary.ranges)
-        yield f"<details{anchor}><summary>{html_escaped(summary_line(summary))}</summary>"
-        yield f"<p>covers {links}</p>{_pre(summary.text)}</details>"
-    yield "</section>"
+def _arguments(text: str) -> str:
+    """A call's arguments. A value of several lines has a box of its own, as code of the file that the call names."""
+    try:
+        given = json.loads(text)
+        blocks = {name: value for name, value in given.items() if isinstance(value, str) and "\n" in value}
+        rest = json.dumps({name: value for name, value in given.items() if name not in blocks}, ensure_ascii=False)
+    except (ValueError, AttributeError, RecursionError):
+        return plain(text)
+    if not blocks:
+        return code(text, "json")
+    language = _extension(str(given.get("path", "")))
+    return code(rest, "json") + "".join(f"<p>{html_escaped(name)}</p>{code(blocks[name], language)}" for name in blocks)
+
+
+def _extension(path: str) -> str:
+    return PurePath(path).suffix.removeprefix(".")
 
 
 def _usage(copy: SessionCopy) -> Iterator[str]:
@@ -143,13 +203,8 @@ def _usage(copy: SessionCopy) -> Iterator[str]:
     yield "</table></details>"
 
 
-def _folded(label: str, text: str) -> str:
-    return f"<details><summary>{html_escaped(label)}</summary>{_pre(text)}</details>"
-
-
-def _pre(text: str) -> str:
-    # HTML parsers drop a newline right after <pre>.
-    return f"<pre>\n{html_escaped(text)}</pre>"
+def _folded(label: str, content: str) -> str:
+    return f"<details><summary>{html_escaped(label)}</summary>{content}</details>"
 
 
 def _key(summary: Summary) -> str:

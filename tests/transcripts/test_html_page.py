@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.messages import Entry, Message
-from nca.sessions.transfer import new_copy
+from nca.context.view import Stub, Summary, Verbatim
+from nca.messages import Entry, Message, ToolCall
+from nca.sessions.transfer import FIRST_VIEW, ViewCopy, new_copy
+from nca.sessions.views import CompactionRecord, SummaryPlace
 from nca.transcripts.html_page import to_html
 from tests.transcripts.samples import HOSTILE, full
 
 _TAGS = (
     "html head meta title style body h1 h2 dl dt dd figure svg text line polyline polygon rect a g circle main article"
     " span pre details summary p b section table tr th td"
+    # What Markdown may give.
+    " div h3 h4 h5 h6 ul ol li blockquote code em strong s hr br thead tbody"
 )
 _ATTRIBUTES = (
     "lang charset http-equiv content name id class href viewbox role aria-label x y x1 x2 y1 y2 cx cy r points"
-    " text-anchor width height"
+    " text-anchor width height open rel title start style"
 )
 TAGS, ATTRIBUTES = frozenset(_TAGS.split()), frozenset(_ATTRIBUTES.split())
 
@@ -34,6 +41,8 @@ class Reader(HTMLParser):
         self.ids: list[str] = []
         self.links: set[str] = set()
         self.text = ""
+        self.at_first = ""
+        """The text that is there before anything is opened."""
         self.open: list[str] = []
         self.feed(page)
         self.close()
@@ -48,6 +57,8 @@ class Reader(HTMLParser):
                 self.ids.append(value or "")
             if name == "href":
                 self.links.add(value or "")
+            if name == "style":
+                assert value in ("text-align:left", "text-align:center", "text-align:right")
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open, f"</{tag}> ends nothing"
@@ -56,6 +67,9 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        inside = pairwise([*self.open, ""])
+        if all(tag != "details" or below == "summary" for tag, below in inside):
+            self.at_first += data
 
 
 def check(page: str) -> Reader:
@@ -64,7 +78,9 @@ def check(page: str) -> Reader:
     assert reader.open == []
     assert reader.tags <= TAGS
     assert reader.attributes <= ATTRIBUTES
-    assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
+    outside = {link for link in reader.links if link.startswith(("http://", "https://", "mailto:"))}
+    assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links - outside)
+    assert page.count('rel="noreferrer"') >= len(outside)
     assert len(set(reader.ids)) == len(reader.ids)
     assert not set(page) & {chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x202E)}
     assert page.index("Content-Security-Policy") < page.index("<title>")
@@ -93,18 +109,54 @@ def test_compactions_and_what_they_hid_are_visible() -> None:
     reader = check(page)
     for seq in range(1, 10):
         assert f'id="m{seq}"' in page
-    assert "1 · user the model sees summary s1 instead" in reader.text
+    assert "Messages 1–2 · the model sees summary s1 instead" in reader.text
     assert "3 · tool text · error · the model sees a placeholder" in reader.text
-    assert "4 · assistant interrupted · hidden from the model by marker t1" in reader.text
+    assert "Message 4 · hidden from the model by marker t1" in reader.text
     assert "5 · user pinned" in reader.text
     assert 'id="c1"' in page
     assert "900 → 300 tokens, kept 1 of 1 rules, 2 of 3 of your messages · 0.0 s, $0.5000" in reader.text
     assert "· undone" in reader.text
     assert "Summary s1 of messages 1–2, by" in reader.text
-    assert page.count('href="#s1"') == 2
+    assert page.count('href="#s1"') == 1
+    assert page.count('href="#c1"') == 2
     assert '<svg viewBox="0 0 960 280"' in page
     assert page.count('class="mark') == 2
     assert "Usage of each request" in reader.text
+
+
+def test_what_was_compacted_away_is_one_line_until_it_is_opened() -> None:
+    entries = [Entry(seq, Message("user", f"question {seq}")) for seq in range(1, 8)]
+    summary = Summary("s1", ((1, 2), (4, 4)), "# Summed up\n\n- first\n- then")
+    view = ViewCopy(1, 0, (SummaryPlace(1), Verbatim(3, 3), Stub(5, "[cleared]", "prune")), 7, aside=((6, 6),))
+    record = CompactionRecord(trigger="auto", view_before=0, view_after=1, id="c1", at=1.0)
+    copy = msgspec.structs.replace(
+        new_copy(entries, directory="/"),
+        views=(FIRST_VIEW, view),
+        head_view=1,
+        summaries=(summary,),
+        compactions=(record,),
+    )
+    page = to_html(copy)
+    reader = check(page)
+    main = reader.at_first[reader.at_first.index("Messages 1–2 ·") :]
+    assert re.findall(r"question \d", main) == ["question 3", "question 7"]
+    assert "Messages 1–2 · the model sees summary s1 instead" in main
+    assert "Message 4 · the model sees summary s1 instead" in main
+    assert "5 · user the model sees a placeholder" in main
+    assert "Message 6 · no part of the conversation: rewound" in main
+    # The summary is there once, with what it replaces; the compaction and the second stretch lead to it.
+    assert page.count("<h3>Summed up</h3>") == 1
+    assert page.count("<li>first</li>") == 1
+    assert page.count('href="#s1"') == 2
+
+
+def test_what_a_call_wrote_is_code_of_its_file() -> None:
+    arguments = '{"path": "a.py", "content": "def f():\\n    return 1\\n"}'
+    calls = (ToolCall("c", "write_file", arguments), ToolCall("d", "odd", "[1"), ToolCall("e", "odd", "[" * 900))
+    page = to_html(new_copy([Entry(1, Message("assistant", None, calls))], directory="/"))
+    check(page)
+    assert '<span class="keyword">def</span> <span class="function">f</span>' in page
+    assert "<pre>\n[1</pre>" in page
 
 
 def test_no_address_of_the_outside_is_in_it() -> None:
