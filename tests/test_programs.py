@@ -105,12 +105,16 @@ def test_the_mappings_of_neurolink_load(name: str) -> None:
 
 def test_the_environment_of_neurolink_loads(tmp_path: Path) -> None:
     loaded = load(project=None, env={"NCA_HOME": str(tmp_path), **sample("neurolink-environment.json")})
-    assert changed(loaded) == {"session.persist": False, "model.summarizer": "vertex_ai/gemini-2.5-flash"}
+    assert changed(loaded) == {
+        "session.persist": False,
+        "session.max_sessions": 50,
+        "model.summarizer": "vertex_ai/gemini-2.5-flash",
+    }
 
 
 def test_cowagent_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path) -> None:
     loaded = defaults().with_values(sample("cowagent-config.json"), "the call")
-    assert changed(loaded) == {"context.max_tokens": 50_000, "context.max_turns": 20}
+    assert changed(loaded) == {"context.max_tokens": 50_000, "context.max_turns": 20, "agent.max_steps": 15}
     loaded = loaded.with_value("agent_max_context_tokens", "80000", "set in this chat")
     assert loaded.settings.context.max_tokens == 80_000
     assert "agent_max_context_tokens is context.max_tokens in nca." in loaded.notes
