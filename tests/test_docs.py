@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -83,6 +84,8 @@ def test_a_command_in_the_docs_exists(line: str, capsys: pytest.CaptureFixture[s
     if words and words[0] in VERSION_FLAGS:
         return
     path, command = _resolve(words)
+    # What follows `--` is another program's.
+    words = list(takewhile(lambda word: word != "--", words))
     given = {word.split("=")[0] for word in words if word.startswith("-") and word != "-"}
     assert given <= _flags(command)
     assert run([*path, "--help"]) == 0

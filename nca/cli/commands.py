@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from nca.cli import bench, compact, completion, config, doctor, loop, models, run, sessions
+from nca.cli import bench, compact, completion, config, doctor, loop, mcp, models, run, sessions
 
 
 def _group(
@@ -40,4 +40,5 @@ def build() -> TyperGroup:
     app.add_typer(sessions.app, name="sessions")
     app.add_typer(config.app, name="config")
     app.add_typer(models.app, name="models")
+    app.add_typer(mcp.app, name="mcp")
     return get_group(app)

@@ -1,8 +1,10 @@
-"""Save one setting to a file. All other settings in it stay."""
+"""Save one setting to a file. Everything else in it stays, comments too."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,6 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
     name          nca's name, or another program's
     is_users_own  the user's own file: it may contain any setting, and may be a link
 
-    tomli-w drops comments, so a file with comments is first copied (`config.toml.bak`).
     Raises ConfigError for an unknown name, an invalid value, or a file that cannot be read or written. The file is then
     unchanged.
     """
@@ -35,27 +36,55 @@ def save_value(path: Path, name: str, raw: Any, *, is_users_own: bool = False) -
         )
     if KEYS[key].value_type.is_named:
         raise ConfigError(f"{key} is written in the file itself, as [{key}.NAME].")
+    document = read_document(path)
+    if raw is UNSET:
+        change_file(path, document, partial(_drop, key=key), is_users_own=is_users_own)
+    else:
+        value = _checked(document, name, raw, key, is_users_own=is_users_own)
+        change_file(path, document, partial(_put, key=key, value=value, path=path), is_users_own=is_users_own)
+    return key
+
+
+def change_file(
+    path: Path, document: Document | None, change: Callable[[dict[str, Any]], None], *, is_users_own: bool
+) -> None:
+    """Apply `change` to the tables of a settings file, `document` as it was read, and write it.
+
+    A file that would lose a comment is first copied (`config.toml.bak`). Raises ConfigError if it cannot be written.
+    """
+    text = document.text if document is not None else ""
+    data = document.data if document is not None else {}
+    written = _changed(text, data, change)
+    if written == text:
+        return
     if is_users_own:
         path = path.resolve()
-    document = read_document(path)
-    data = document.data if document is not None else {}
-    if raw is UNSET and document is None:
-        return key
-    if raw is UNSET:
-        _drop(data, key)
-    else:
-        _put(data, key, _checked(document, name, raw, key, is_users_own=is_users_own), path)
-    # Only saving needs it.
-    import tomli_w
-
     try:
-        if document is not None and _has_comments(document.text):
+        if any(line[line.find("#") :] not in written for line in text.splitlines() if "#" in line):
             _keep_copy(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, tomli_w.dumps(data).encode(), mode=None)
+        write_atomically(path, written.encode(), mode=None)
     except OSError as error:
         raise ConfigError(f"{shown_path(path)}: cannot be written ({error.strerror}).") from error
-    return key
+
+
+def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]], None]) -> str:
+    """The file's text after the change, in its own style; rewritten without comments where that does not succeed."""
+    # Only saving needs them.
+    import tomllib
+
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    change(data)
+    with contextlib.suppress(TOMLKitError, tomllib.TOMLDecodeError):
+        styled = tomlkit.parse(text)
+        change(styled)
+        # What goes leaves the empty lines around it.
+        written = f"{tomlkit.dumps(styled).rstrip()}\n".lstrip("\n")
+        if tomllib.loads(written) == data:
+            return written
+    return tomlkit.dumps(data)
 
 
 def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:
@@ -70,7 +99,7 @@ def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_use
     return _plain(value)
 
 
-def _drop(data: dict[str, Any], key: str) -> None:
+def _drop(data: dict[str, Any], *, key: str) -> None:
     """Remove a setting, and its table if that is empty then."""
     section, _, last = key.rpartition(".")
     tables = [data]
@@ -104,7 +133,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _put(data: dict[str, Any], key: str, value: Any, path: Path) -> None:
+def _put(data: dict[str, Any], *, key: str, value: Any, path: Path) -> None:
     *sections, last = key.split(".")
     table = data
     for section in sections:
@@ -112,11 +141,6 @@ def _put(data: dict[str, Any], key: str, value: Any, path: Path) -> None:
         if not isinstance(table, dict):
             raise ConfigError(f"{shown_path(path)}: {shown_name(section)} is not a table there; the file was left.")
     table[last] = value
-
-
-def _has_comments(text: str) -> bool:
-    """Whether the file may have comments. A `#` inside a string only causes an unnecessary copy."""
-    return any(line.lstrip().startswith("#") or " #" in line or "\t#" in line for line in text.splitlines())
 
 
 def _keep_copy(path: Path) -> None:

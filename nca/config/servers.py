@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from nca.config import value_types as types
+from nca.config.document import shown_name
 from nca.config.fields import setting
 from nca.config.tables import Row, read_row
 from nca.config.value_types import InvalidValue, ValueType
@@ -116,8 +117,7 @@ def merged(current: tuple[McpServer, ...], new: tuple[McpServer, ...]) -> tuple[
 
 def _read(name: str, raw: Any) -> McpServer:
     if not NAME.fullmatch(name):
-        shown = ascii(name)[1:33]
-        raise InvalidValue(f" {shown}: a server's name is 1 to 32 letters, digits, _ and -.", name)
+        raise InvalidValue(f" {shown_name(name)}: a server's name is 1 to 32 letters, digits, _ and -.", name)
     server = read_row(McpServer, raw, name)
     return McpServer(**{item.name: getattr(server, item.name) for item in fields(McpServer)} | {"name": name})
 

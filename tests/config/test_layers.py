@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli_w
+import tomlkit
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -326,7 +326,7 @@ _tables = st.recursive(
 def test_any_tree_even_damaged_gives_settings_or_a_config_error(
     places: Places, tree: dict[str, Any], at: int, damage: bytes
 ) -> None:
-    raw = tomli_w.dumps(tree).encode("utf-8", "replace")
+    raw = tomlkit.dumps(tree).encode("utf-8", "replace")
     places.project_file.write_bytes(raw)
     _loads_or_refuses(places)
     cut = at % (len(raw) + 1)

@@ -43,19 +43,28 @@ def test_other_keys_stay_even_unknown_ones(file: Path) -> None:
     }
 
 
-def test_comments_are_kept_in_a_copy_once(file: Path) -> None:
+def test_comments_and_the_order_stay(file: Path) -> None:
     file.parent.mkdir()
-    commented = "# mine\n[agent]\nmax_steps = 3 # few\n"
+    commented = "# mine\n[agent]\nmax_steps = 3 # few\n\n# below\n[terminal]\nplain = true\n"
     file.write_text(commented)
     save_value(file, "agent.max_steps", 4)
-    save_value(file, "agent.max_steps", 5)
+    save_value(file, "agent.system_prompt", "x")
+    save_value(file, "agent.system_prompt", UNSET)
+    assert file.read_text() == commented.replace("3", "4")
+    assert [one.name for one in file.parent.iterdir()] == ["config.toml"]
+
+
+def test_a_comment_that_goes_with_its_setting_is_kept_in_a_copy_once(file: Path) -> None:
+    file.parent.mkdir()
+    commented = "[agent]\nmax_steps = 3 # few\n"
+    file.write_text(commented)
+    save_value(file, "agent.max_steps", UNSET)
     assert (file.parent / "config.toml.bak").read_text() == commented
-    file.write_text("# again\n")
-    save_value(file, "agent.max_steps", 6)
-    file.write_text("# again\n")
-    save_value(file, "agent.max_steps", 6)
+    for _ in range(2):
+        file.write_text("[agent]\nmax_steps = 6 # again\n")
+        save_value(file, "agent.max_steps", UNSET)
     assert (file.parent / "config.toml.bak").read_text() == commented
-    assert (file.parent / "config.toml.bak2").read_text() == "# again\n"
+    assert (file.parent / "config.toml.bak2").read_text() == "[agent]\nmax_steps = 6 # again\n"
     assert not (file.parent / "config.toml.bak3").exists()
 
 

@@ -20,7 +20,7 @@ CTRL_U = "\x15"
 
 async def test_without_servers_it_says_how_to_make_one(tmp_path: Path) -> None:
     with a_stage(tmp_path) as stage:
-        assert "[mcp.servers.NAME]" in await stage.command("/mcp")
+        assert "nca mcp add NAME" in await stage.command("/mcp")
         with pytest.raises(UsageError, match="There is no MCP server 'x'"):
             await stage.command("/mcp restart x")
 

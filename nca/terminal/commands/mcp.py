@@ -48,7 +48,7 @@ class McpCommand(Command):
 
 def _show_all(app: App, connections: tuple[Connection, ...]) -> None:
     if not connections:
-        app.output.show("No MCP servers. Add one as [mcp.servers.NAME] in your config.toml; see docs/mcp.md.")
+        app.output.show("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
         return
     table = new_table(has_header=True)
     for title in ("server", "state", "", "started with"):

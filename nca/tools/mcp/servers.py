@@ -114,7 +114,7 @@ class Servers:
         for one in self.connections:
             if one.server.name == name:
                 return one
-        known = ", ".join(self.names) or "none; add one as [mcp.servers.NAME] in config.toml"
+        known = ", ".join(self.names) or "none; to add one: nca mcp add NAME -- COMMAND"
         raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"There are: {known}.")
 
     async def prompt(self, server: str, name: str, words: str) -> str:

@@ -1,0 +1,165 @@
+"""`nca mcp`: list, add and remove MCP servers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nca.terminal.render.sanitize import one_line
+
+if TYPE_CHECKING:
+    from nca.config.servers import McpServer
+    from nca.tools.mcp.connection import Connection
+
+_SHOWN_CHARS = 200
+
+app = typer.Typer(name="mcp", help="List, add and remove MCP servers.", no_args_is_help=True)
+
+
+@app.command(name="list")
+def list_(
+    check: Annotated[bool, typer.Option("--check", help="Connect to each server and list its tools.")] = False,
+) -> None:
+    """Show every MCP server, and which file defines it. Values of variables and headers are not shown."""
+    import asyncio
+
+    from nca.cli.startup import load_settings
+    from nca.config.server_files import defining_files
+
+    loaded = load_settings({}, None)
+    for note in loaded.notes:
+        typer.echo(note, err=True)
+    servers = loaded.settings.mcp.servers
+    files = defining_files(Path.cwd(), os.environ)
+    if not servers:
+        typer.echo("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
+    for server in servers:
+        typer.echo(f"{server.name}{'' if server.enabled else ' (off)'}: {_described(server)}")
+        typer.echo(f"  in {one_line(str(files[server.name][-1]))}")
+    if check and not asyncio.run(_all_ready([server for server in servers if server.enabled])):
+        raise typer.Exit(1)
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Its name: 1 to 32 letters, digits, _ and -.")],
+    command: Annotated[list[str] | None, typer.Argument(help="The program and its arguments, after --.")] = None,
+    url: Annotated[str, typer.Option(help="The address of an HTTP server, instead of a program.")] = "",
+    env: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable for the program.")] = None,
+    header: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header of every request.")] = None,
+    token_variable: Annotated[str, typer.Option(help="Your variable whose value is sent as bearer token.")] = "",
+    user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects (default).")] = False,
+    project: Annotated[bool, typer.Option("--project", help="Save it in the project's .nca/config.toml.")] = False,
+) -> None:
+    """Add an MCP server: nca mcp add NAME -- COMMAND ARGS, or nca mcp add NAME --url URL.
+
+    A value may name one of your variables instead of holding a secret: --header 'X-Key=${MY_KEY}'.
+    """
+    from nca.cli.startup import load_settings
+    from nca.config.paths import project_config_file, user_config_file
+    from nca.config.server_files import add_server, defining_files
+    from nca.errors import UsageError
+
+    if user and project:
+        raise UsageError("--user and --project exclude each other.")
+    if url and env:
+        raise UsageError("--env is for a program; an HTTP server takes --header and --token-variable.")
+    if command and (header or token_variable):
+        raise UsageError("--header and --token-variable are for an HTTP server; a program takes --env.")
+    program, *arguments = command or [""]
+    fields = {
+        "command": program,
+        "args": arguments,
+        "env": _pairs("--env", env or ()),
+        "url": url,
+        "headers": _pairs("--header", header or ()),
+        "token_variable": token_variable,
+    }
+    file = project_config_file(Path.cwd()) if project else user_config_file(os.environ)
+    with _keeping_trust(file):
+        add_server(file, name, {key: value for key, value in fields.items() if value}, is_users_own=not project)
+    typer.echo(f"Saved the MCP server {name} in {one_line(str(file))}. To try it: nca mcp list --check")
+    counts = defining_files(Path.cwd(), os.environ)[name][-1]
+    if counts != file.absolute():
+        typer.echo(f"It has no effect here: {one_line(str(counts))} defines {name} too.", err=True)
+        return
+    loaded = load_settings({}, None)
+    if not any(one.name == name for one in loaded.settings.mcp.servers):
+        for note in loaded.notes:
+            typer.echo(note, err=True)
+
+
+@app.command()
+def remove(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
+    """Remove an MCP server from the settings file that defines it."""
+    from nca.config.paths import user_config_file
+    from nca.config.server_files import file_to_change, remove_server
+
+    file = file_to_change(name, Path.cwd(), os.environ)
+    with _keeping_trust(file):
+        remove_server(file, name, is_users_own=file == user_config_file(os.environ).absolute())
+    typer.echo(f"Removed the MCP server {name} from {one_line(str(file))}.")
+
+
+def _keeping_trust(file: Path) -> contextlib.AbstractContextManager[None]:
+    from nca.config.paths import user_config_file
+    from nca.config.trust import TrustStore
+
+    is_users_own = file.absolute() == user_config_file(os.environ).absolute()
+    return contextlib.nullcontext() if is_users_own else TrustStore(os.environ).saving(Path.cwd())
+
+
+def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE, any number of times. Raises UsageError without showing the value."""
+    from nca.errors import UsageError
+
+    pairs: dict[str, str] = {}
+    for number, one in enumerate(given, 1):
+        name, equals, value = one.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{option} number {number} is not NAME=VALUE.")
+        pairs[name.strip()] = value
+    return pairs
+
+
+def _described(server: McpServer) -> str:
+    """The command line or the address, and the names of what else is sent."""
+    from nca.redact import Redactor
+
+    named = {"env": server.env, "headers": server.headers}
+    parts = [Redactor().text(str(server))]
+    parts += [f"{what}: {', '.join(key for key, _ in pairs)}" for what, pairs in named.items() if pairs]
+    if server.token_variable:
+        parts.append(f"token from {server.token_variable}")
+    return one_line("; ".join(parts), _SHOWN_CHARS)
+
+
+async def _all_ready(servers: Sequence[McpServer]) -> bool:
+    """Connect to all servers at once, print what each offers, and end them."""
+    import asyncio
+
+    from nca.tools.mcp.connection import Connection
+
+    connections = [Connection(server, Path.cwd(), lambda: False) for server in servers]
+    try:
+        for one in connections:
+            one.start()
+        for one in connections:
+            await one.settled()
+            _print_state(one)
+        return all(one.state == "ready" for one in connections)
+    finally:
+        await asyncio.gather(*(one.stop() for one in connections), return_exceptions=True)
+
+
+def _print_state(one: Connection) -> None:
+    if one.state != "ready":
+        typer.echo(f"{one.server.name}: failed: {one_line(one.reason, _SHOWN_CHARS)}")
+        return
+    names = ", ".join(one_line(offer.name, 80) for offer in one.listing.offers)
+    typer.echo(f"{one.server.name}: ready; tools: {names or 'none'}")
