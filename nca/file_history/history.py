@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,6 +119,8 @@ class FileHistory:
                 contents[now.sha256] = content
             else:
                 left.append(_left(one, "changed meanwhile, and not by this session"))
+        with suppress(OSError):  # each step then says why it fails
+            self._scope.root.mkdir(parents=True, exist_ok=True)
         outcome_id, begun = self._scope.record.begin_rewind(steps, contents, chat)
         try:
             before(outcome_id)

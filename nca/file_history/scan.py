@@ -69,6 +69,8 @@ def scan(
         folder = waiting.pop()
         try:
             waiting += _look_into(root, folder, known, result, limits.max_file_bytes)
+        except FileNotFoundError:
+            continue  # a command may even have removed the root
         except OSError:
             if not folder:
                 raise

@@ -58,8 +58,11 @@ class Scope:
 
     @property
     def may_have_unfinished(self) -> bool:
-        """Whether an earlier process may have left something unfinished that this one may finish."""
-        return self.is_on_disk and self.is_recorded and not self._store.is_read_only
+        """Whether an earlier process may have left something unfinished that this one may finish.
+
+        Without the workspace, as on a drive that is not mounted, nothing can be finished.
+        """
+        return self.is_on_disk and self.is_recorded and not self._store.is_read_only and self.root.is_dir()
 
     @property
     def is_on_disk(self) -> bool:

@@ -84,6 +84,16 @@ async def test_a_folder_stays_covered_or_not_while_a_command_runs(room: Room) ->
     assert (paths(plan.restored), paths(plan.deleted), plan.left) == (["src/old"], ["src/CACHEDIR.TAG"], ())
 
 
+async def test_a_workspace_that_a_command_removed_comes_back(room: Room) -> None:
+    (room.root / "d").mkdir()
+    (room.root / "d/a").write_text("1")
+    before = snapshot(room.root)
+    await room.command(f"rm -r {room.root}")
+    assert not room.root.exists()
+    room.history.apply(room.history.plan(1))
+    assert snapshot(room.root) == before
+
+
 async def test_hard_links_are_not_parted(room: Room) -> None:
     (room.root / "a").write_text("1")
     os.link(room.root / "a", room.root / "b")
