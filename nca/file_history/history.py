@@ -103,20 +103,22 @@ class FileHistory:
                     "Files of this folder are being changed just now, by a command or by another nca.",
                     advice="Nothing was changed; try again when that has ended.",
                 )
-            return self._apply(plan, take, chat, before)
+            return self._apply(plan, frozenset(take), chat, before)
 
     def _apply(
         self, plan: RewindPlan, take: Collection[str], chat: str, before: Callable[[int], None]
     ) -> RewindOutcome:
         most = self._scope.limits().max_file_bytes
-        wanted = [*plan.restored, *plan.deleted, *plan.folders, *(one for one in plan.left if one.path in take)]
+        taken = [one for one in plan.left if one.path in take]
         left = [one for one in plan.left if one.path not in take]
+        files = [*plan.restored, *plan.deleted, *taken]
         steps, contents = [], {}
-        for one in wanted:
+        for one in (*files, *plan.folders):
             now, content = look(self._scope.root, one.path, most)
             if now.is_same(one.before):
                 steps.append(Change(one.path, REWIND, now, one.after, seq=self._scope.head()))
-                contents[now.sha256] = content
+                if one.path in take:  # all else is stored already
+                    contents[now.sha256] = content
             else:
                 left.append(_left(one, "changed meanwhile, and not by this session"))
         with suppress(OSError):  # each step then says why it fails
@@ -129,8 +131,8 @@ class FileHistory:
             raise
         reasons = finish_rewind(self._scope, begun)
         done = {one.path for one in begun} - reasons.keys()
-        made = sorted((one for one in wanted if one.path in done and one not in plan.folders), key=_path)
-        left += [_left(one, reasons[one.path]) for one in wanted if one.path in reasons and one not in plan.folders]
+        made = sorted((one for one in files if one.path in done), key=_path)
+        left += [_left(one, reasons[one.path]) for one in files if one.path in reasons]
         return RewindOutcome(
             outcome_id,
             restored=tuple(one for one in made if one.after.kind != "absent"),

@@ -28,7 +28,7 @@ class RewindPlan:
 
     restored    files that get an earlier content, mode or link target; also those that are gone now
     deleted     files that were not there
-    left        files that someone else changed; `apply` can be told to take the older state of those too
+    left        files that someone else changed, or that have hard links; `apply` can be told to take the older state
     not_stored  files whose content, earlier or present, is not stored: a rewind could not be taken back
     folders     folders that are made again, or removed if nothing is left in them
     """
@@ -60,13 +60,15 @@ def plan_rewind(root: Path, journal: Sequence[Change], read: Read, most_bytes: i
         if now.is_same(target):
             continue
         kind, reason = _verdict(root, now, target, changes)
-
-        def read_here(state: FileState, now: FileState = now, content: bytes = content) -> bytes:
-            return content if state.is_same(now) else read(state)
-
         is_mixed = any(one.is_mixed for one in changes)
-        found.setdefault(kind, []).append(PlannedChange(path, now, target, is_mixed, read_here, reason))
+        reads = read if now.is_same(changes[-1].after) else _reading(now, content, read)
+        found.setdefault(kind, []).append(PlannedChange(path, now, target, is_mixed, reads, reason))
     return RewindPlan(**{kind: tuple(changes) for kind, changes in found.items()})
+
+
+def _reading(now: FileState, content: bytes, read: Read) -> Read:
+    """Reads what is there now too, which is not stored yet."""
+    return lambda state: content if state.is_same(now) else read(state)
 
 
 def _verdict(root: Path, now: FileState, target: FileState, changes: Sequence[Change]) -> tuple[str, str]:

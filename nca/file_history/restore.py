@@ -55,6 +55,9 @@ def carry_out(root: Path, steps: Sequence[Change], read: Read, most_bytes: int) 
         for one in changes:
             if one.path not in left and (reason := _attempt(action, root, one, read, most_bytes)):
                 left[one.path] = reason
+    for above in {PurePosixPath(one.path).parent for one in steps}:
+        with suppress(OSError), open_folder(str(root), above.parts) as folder:
+            folder.sync()
     return left
 
 
@@ -96,13 +99,11 @@ def _remove(place: _Place, one: Change, read: Read) -> None:
         return
     _check(now, one)
     (os.rmdir if now.kind == "folder" else os.unlink)(place.name, dir_fd=place.folder.handle)
-    place.folder.sync()
 
 
 def _make(place: _Place, one: Change, read: Read) -> None:
     if place.state().kind == "absent":
         os.mkdir(place.name, _NEW_FOLDER, dir_fd=place.folder.handle)
-        place.folder.sync()
 
 
 def _write(place: _Place, one: Change, read: Read) -> None:
@@ -122,7 +123,6 @@ def _write(place: _Place, one: Change, read: Read) -> None:
         with suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=here)
         raise
-    place.folder.sync()
 
 
 def _write_file(place: _Place, temporary: str, content: bytes, mode: int) -> None:

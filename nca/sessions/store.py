@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -44,6 +45,7 @@ class Store:
         self._lock = opened.lock
         self._open: dict[str, FileLock | None] = {}
         self._file_records: FileRecords | None = None
+        self._opening_files = threading.Lock()
         self.path = path
         self.is_read_only = is_read_only
         self.notes: tuple[str, ...] = opened.notes
@@ -194,9 +196,10 @@ class Store:
     @property
     def file_records(self) -> FileRecords:
         """What was recorded of files. It is opened when it is first asked for. Raises StoreTooNew, StoreError."""
-        if self._file_records is None:
-            self._file_records = FileRecords(self.path, is_read_only=self.is_read_only)
-        return self._file_records
+        with self._opening_files:
+            if self._file_records is None:
+                self._file_records = FileRecords(self.path, is_read_only=self.is_read_only)
+            return self._file_records
 
     def outputs_folder(self, session_id: str) -> Path | None:
         """The folder of tool outputs that were too large for the context; None for a store in memory."""
