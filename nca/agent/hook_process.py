@@ -27,6 +27,7 @@ BLOCKS = 2
 TEXT_CHARS = 10_000
 """Longer texts are cut: they enter the context (the limit is Claude Code's)."""
 _OUTPUT = AdmissionSettings(max_bytes=262_144, max_lines=100_000)
+_NO_REASON = "no reason given"
 _TEXT_IS_CONTEXT = ("UserPromptSubmit", "SessionStart")
 
 
@@ -86,7 +87,7 @@ async def run_hook(
 def read_answer(event: str, exit_code: int, printed: str, complaint: str) -> Answer:
     """The answer of a program that ended with this code and these outputs."""
     if exit_code == BLOCKS:
-        return Answer("deny", _cut(complaint) or "no reason given")
+        return Answer("deny", _cut(complaint) or _NO_REASON)
     if exit_code:
         first = complaint.partition("\n")[0]
         return Answer(problem=f"it ended with exit code {exit_code}" + (f": {_cut(first)}" if first else ""))
@@ -108,16 +109,20 @@ def _read(event: str, data: Mapping[str, Any]) -> Answer:
         decision, reason = said, _text(specific.get("permissionDecisionReason"))
     if data.get("decision") == "block":
         decision, reason = "deny", _text(data.get("reason"))
+    elif event == "PreToolUse" and not decision and data.get("decision") == "approve":
+        # How older scripts of Claude Code's say it.
+        decision, reason = "allow", _text(data.get("reason"))
     ends_turn = data.get("continue") is False
     if ends_turn:
         decision, reason = "deny", _text(data.get("stopReason")) or reason
+    message = _text(data.get("systemMessage"))
     updated = specific.get("updatedInput")
     return Answer(
         decision,
-        reason or ("no reason given" if decision == "deny" else ""),
+        reason or (message or _NO_REASON if decision == "deny" else ""),
         _text(specific.get("additionalContext")),
         updated if event == "PreToolUse" and isinstance(updated, dict) else None,
-        _text(data.get("systemMessage")),
+        message,
         ends_turn,
     )
 

@@ -29,12 +29,11 @@ from nca.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from nca.agent.hook_process import Answer
+    from nca.agent.hook_transcript import Transcript
     from nca.config.hooks import Hook
 
 MOST_STOPS = 8
 """How often in one turn a hook may ask the model to go on (Claude Code's limit)."""
-NO_TRANSCRIPT = os.devnull
-"""nca keeps no transcript file. Scripts open the path that they are given, so it must be one that can be read."""
 _MODES = {"ask": "default", "accept-edits": "acceptEdits", "plan": "plan", "auto": "bypassPermissions"}
 _RANK = ("", "allow", "ask", "deny")
 
@@ -59,6 +58,7 @@ class Hooks:
         self._has_begun = False
         self._stops = 0
         self._ended_by = ""
+        self._transcript: Transcript | None = None
         self._told: set[Hook] = set()
         self._running: set[asyncio.Task[Any]] = set()
 
@@ -178,6 +178,8 @@ class Hooks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._transcript is not None:
+            self._transcript.close()
 
     def _last_compaction(self) -> dict[str, Any]:
         """What it made, kept and took: facts by kind, tokens by kind of message, and the messages it hid."""
@@ -211,7 +213,7 @@ class Hooks:
         settings = self._window.settings
         sent = {
             "session_id": self._window.session.info.id,
-            "transcript_path": NO_TRANSCRIPT,
+            "transcript_path": self._brought_up(),
             "cwd": str(self._directory),
             "permission_mode": _MODES[settings.agent.permission],
             "hook_event_name": event,
@@ -229,6 +231,15 @@ class Hooks:
         answers = await asyncio.gather(*waited)
         return _joined(answers) if answers else None
 
+    def _brought_up(self) -> str:
+        """The path of the transcript, with every message so far."""
+        if self._transcript is None:
+            from nca.agent.hook_transcript import Transcript
+
+            session, store = self._window.session, self._window.store
+            self._transcript = Transcript(session.info.id, store.outputs_folder(session.info.id))
+        return self._transcript.brought_up(self._window.history)
+
     async def _run(self, hook: Hook, run: Awaitable[Answer]) -> Answer:
         answer = await run
         if answer.problem and hook not in self._told:
@@ -241,8 +252,9 @@ class Hooks:
         return answer
 
     def _of(self, event: str, names: Sequence[str] | None) -> list[Hook]:
+        """The hooks to run; a command that stands there under several matchers only once."""
         found = (hook for hook in self._window.settings.hooks if hook.event == event)
-        return [hook for hook in found if not names or hook.matches(names)]
+        return list({(hook.command, hook.args): hook for hook in found if not names or hook.matches(names)}.values())
 
     def _start(self, run: Awaitable[Any]) -> None:
         task = asyncio.ensure_future(run)

@@ -36,10 +36,10 @@ def claude_hooks(folder: Path, notes: list[str]) -> Iterator[Document]:
 
 def _tables(events: dict[str, Any], path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     """Each hook that nca can run as a table of `[[hooks]]`."""
-    for event, groups in events.items():
-        if event not in EVENTS:
-            notes.append(f"{shown_path(path)}: hooks for {shown_name(event)} do not run; nca has no such event.")
-            continue
+    if unknown := [shown_name(event) for event in events if event not in EVENTS]:
+        notes.append(f"{shown_path(path)}: hooks for {', '.join(unknown)} do not run: nca has no such event.")
+    for event in filter(events.__contains__, EVENTS):
+        groups = events[event]
         for group in groups if isinstance(groups, list) else ():
             entries = group.get("hooks") if isinstance(group, dict) else None
             for entry in entries if isinstance(entries, list) else ():

@@ -281,6 +281,16 @@ def test_a_hook_forbids_a_compaction(room: Room) -> None:
     assert said == "A hook stopped the compaction: not now"
 
 
+def test_a_script_can_read_the_transcript(room: Room) -> None:
+    read = room.script("read.py", f"open({str(room.log)!r}, 'w').write(open(given['transcript_path']).read())")
+    hooks = [{"event": "UserPromptSubmit", "command": "true"}, {"event": "Stop", "command": read}]
+    room.run(hooks, call("shell", command="echo hello"), "Done.")
+    assert [one["type"] for one in room.logged] == ["user", "assistant", "user", "assistant"]
+    assert room.logged[1]["message"]["content"][0]["name"] == "shell"
+    assert room.logged[3]["message"] == {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+    assert not list(room.path.parent.rglob("transcript.jsonl"))
+
+
 BAD = {
     "hangs": "sleep 600",
     "floods": "yes",
@@ -318,7 +328,7 @@ def test_a_hook_gets_no_key(room: Room, monkeypatch: pytest.MonkeyPatch) -> None
 def test_without_hooks_nothing_of_them_is_imported(room: Room) -> None:
     code = (
         "import sys, nca.agent.conversation, nca.config.layers\n"
-        "assert not {'nca.agent.hook_process', 'nca.agent.hook_tools'} & sys.modules.keys()"
+        "assert not [name for name in sys.modules if name.startswith('nca.agent.hook_')]"
     )
 
     async def run() -> int:
