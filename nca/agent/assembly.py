@@ -95,7 +95,7 @@ def assemble(
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)
     redactor = Redactor(known_secrets(os.environ))
-    hooks = Hooks(window, directory, emit, redactor)
+    hooks = Hooks(window, directory, emit, redactor, files.recorder)
     compactor = Background(window, models, emit, memory, is_on=prepares, hooks=hooks)
     servers = Servers(state.settings.mcp, directory, lambda: state.facts.can_see, emit, files.recorder)
     user_input = UserInput(window, directory, redactor, emit, files_read, servers, person, hooks)

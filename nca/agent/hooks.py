@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +19,9 @@ import msgspec
 from nca.agent.compaction_diff import compaction_diff
 from nca.agent.window import Window
 from nca.context.view import Summary
-from nca.errors import UsageError
+from nca.errors import StoreError, UsageError
 from nca.events import ApprovalAsked, ContextCompaction, Event, Listener, Notice
+from nca.file_history.recorder import Recorder
 from nca.messages import ToolCall
 from nca.redact import Redactor
 from nca.tools.shell.environment import command_environment
@@ -51,7 +52,11 @@ class Ruling:
 class Hooks:
     """The hooks of one conversation and its subtasks."""
 
-    def __init__(self, window: Window, directory: Path, emit: Listener, redactor: Redactor) -> None:
+    def __init__(
+        self, window: Window, directory: Path, emit: Listener, redactor: Redactor, recorder: Recorder | None = None
+    ) -> None:
+        """recorder: of the files that a hook changes after an edit, such as one that formats them."""
+        self._recorder = recorder or Recorder()
         self._window, self._directory = window, directory
         self._emit, self._redactor = emit, redactor
         self._begins_as = "resume" if window.history.head else "startup"
@@ -119,7 +124,8 @@ class Hooks:
         else:
             shown = claude_input(call.name, arguments, self._directory)
             event, extra["tool_response"] = "PostToolUse", claude_response(call.name, outcome, shown)
-        answer = await self._ask_about(event, call, arguments, **extra)
+        recorder = self._recorder if toolbox.permission(call.name) == "write" else None
+        answer = await self._ask_about(event, call, arguments, recorder, **extra)
         if answer is None:
             return ""
         said = f"[a hook says: {answer.reason}]" if answer.decision == "deny" else ""
@@ -127,10 +133,9 @@ class Hooks:
 
     async def before_compaction(self, trigger: str, focus: str) -> str:
         """Why a hook forbids a compaction; "" if none does."""
-        by = "manual" if trigger == "manual" else "auto"
-        measured = self._window.measure() if self.are_any else None
-        if measured is None:
+        if not self._of("PreCompact", None):
             return ""
+        by, measured = "manual" if trigger == "manual" else "auto", self._window.measure()
         sizes = {"used_tokens": measured.used_tokens, "budget_tokens": measured.budget.budget_tokens}
         answer = await self._ask("PreCompact", (by,), trigger=by, custom_instructions=focus, **sizes)
         return answer.reason if answer is not None and answer.decision == "deny" else ""
@@ -162,8 +167,7 @@ class Hooks:
             case ContextCompaction(phase="completed", trigger=trigger):
                 self._begins_as = "compact" if self._has_begun else self._begins_as
                 if self._of("PostCompact", None):
-                    by = "manual" if trigger == "manual" else "auto"
-                    self._start(self._ask("PostCompact", (by,), trigger=by, **self._last_compaction()))
+                    self._start(self._after_compaction("manual" if trigger == "manual" else "auto"))
             case _:
                 pass
 
@@ -181,6 +185,14 @@ class Hooks:
         if self._transcript is not None:
             self._transcript.close()
 
+    async def _after_compaction(self, by: str) -> None:
+        try:
+            facts = self._last_compaction()
+        except StoreError as error:
+            self._emit(Notice(f"The hooks for PostCompact did not run: {error.message}"))
+        else:
+            await self._ask("PostCompact", (by,), trigger=by, **facts)
+
     def _last_compaction(self) -> dict[str, Any]:
         """What it made, kept and took: facts by kind, tokens by kind of message, and the messages it hid."""
         record = self._window.session.views.compactions()[-1]
@@ -197,19 +209,23 @@ class Hooks:
             "hidden_messages": [list(span) for span in diff.hidden],
         }
 
-    async def _ask_about(self, event: str, call: ToolCall, arguments: dict[str, Any], **extra: Any) -> Answer | None:
+    async def _ask_about(
+        self, event: str, call: ToolCall, arguments: dict[str, Any], recorder: Recorder | None = None, **extra: Any
+    ) -> Answer | None:
         from nca.agent.hook_tools import claude_input, claude_name
 
         name, shown = claude_name(call.name), claude_input(call.name, arguments, self._directory)
-        return await self._ask(event, (name, call.name), tool_name=name, tool_input=shown, tool_use_id=call.id, **extra)
+        return await self._ask(
+            event, (name, call.name), tool_name=name, tool_input=shown, tool_use_id=call.id, recorder=recorder, **extra
+        )
 
-    async def _ask(self, event: str, names: Sequence[str], **fields: Any) -> Answer | None:
+    async def _ask(
+        self, event: str, names: Sequence[str], *, recorder: Recorder | None = None, **fields: Any
+    ) -> Answer | None:
         """Run the event's hooks together; None if there are none. `names`: what a matcher may match."""
         hooks = self._of(event, names)
         if not hooks:
             return None
-        from nca.agent.hook_process import run_hook
-
         settings = self._window.settings
         sent = {
             "session_id": self._window.session.info.id,
@@ -221,14 +237,12 @@ class Hooks:
         }
         place = {"CLAUDE_PROJECT_DIR": str(self._directory)}
         environment = command_environment(os.environ, settings.tools.environment) | place
-        runs = [
-            self._run(hook, run_hook(hook, sent, self._directory, environment, self._redactor.text)) for hook in hooks
-        ]
-        waited = [run for hook, run in zip(hooks, runs, strict=True) if not hook.background]
-        for hook, run in zip(hooks, runs, strict=True):
+        for hook in hooks:
             if hook.background:
-                self._start(run)
-        answers = await asyncio.gather(*waited)
+                self._start(self._run(hook, sent, environment))
+        waited = [hook for hook in hooks if not hook.background]
+        async with (recorder or Recorder()).command("hook"):
+            answers = await asyncio.gather(*(self._run(hook, sent, environment) for hook in waited))
         return _joined(answers) if answers else None
 
     def _brought_up(self) -> str:
@@ -240,8 +254,11 @@ class Hooks:
             self._transcript = Transcript(session.info.id, store.outputs_folder(session.info.id))
         return self._transcript.brought_up(self._window.history)
 
-    async def _run(self, hook: Hook, run: Awaitable[Answer]) -> Answer:
-        answer = await run
+    async def _run(self, hook: Hook, sent: Mapping[str, Any], environment: Mapping[str, str]) -> Answer:
+        """The hook's answer, of which the person has been told what is for them."""
+        from nca.agent.hook_process import run_hook
+
+        answer = await run_hook(hook, sent, self._directory, environment, self._redactor.text)
         if answer.problem and hook not in self._told:
             self._told.add(hook)
             self._emit(Notice(f"The hook {hook} did not work: {answer.problem}."))

@@ -281,6 +281,48 @@ def test_a_hook_forbids_a_compaction(room: Room) -> None:
     assert said == "A hook stopped the compaction: not now"
 
 
+def test_what_a_hook_formats_goes_back_with_the_turn(room: Room) -> None:
+    formats = room.script("format.py", "open(given['tool_input']['file_path'], 'a').write('formatted')")
+    hooks = [{"event": "PostToolUse", "matcher": "Write", "command": formats}]
+
+    async def run() -> None:
+        conversation = Conversation.open(
+            defaults().with_values({"hooks": hooks}, "the test"),
+            store=room.store,
+            model=ScriptedModel([call("write_file", path="a.txt", content="one\n"), "Done."], facts=FACTS),
+            directory=room.path,
+            person=room.person,
+        )
+        finished = await conversation.send("Write it.")
+        assert finished.files_changed == ("a.txt",)
+        assert (room.path / "a.txt").read_text() == "one\nformatted"
+        point = conversation.rewinds.point(1)
+        outcome = await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "both")
+        assert not (room.path / "a.txt").exists(), outcome
+        await conversation.close()
+
+    asyncio.run(run())
+
+
+def test_a_session_that_goes_on_says_so(room: Room) -> None:
+    async def run(session: str | None) -> str:
+        conversation = Conversation.open(
+            defaults().with_values({"hooks": room.logs("SessionStart")}, "the test"),
+            store=room.store,
+            model=ScriptedModel(["One.", "Two."], facts=FACTS),
+            directory=room.path,
+            session=session,
+        )
+        await conversation.send("First.")
+        await conversation.send("Second.")
+        await conversation.close()
+        return conversation.session.info.id
+
+    first = asyncio.run(run(None))
+    assert asyncio.run(run(first)) == first
+    assert [one["source"] for one in room.logged] == ["startup", "resume"]
+
+
 def test_a_script_can_read_the_transcript(room: Room) -> None:
     read = room.script("read.py", f"open({str(room.log)!r}, 'w').write(open(given['transcript_path']).read())")
     hooks = [{"event": "UserPromptSubmit", "command": "true"}, {"event": "Stop", "command": read}]
