@@ -136,7 +136,7 @@ class Hooks:
         if not self._of("PreCompact", None):
             return ""
         by, measured = "manual" if trigger == "manual" else "auto", self._window.measure()
-        sizes = {"used_tokens": measured.used_tokens, "budget_tokens": measured.budget.budget_tokens}
+        sizes: dict[str, Any] = {"used_tokens": measured.used_tokens, "budget_tokens": measured.budget.budget_tokens}
         answer = await self._ask("PreCompact", (by,), trigger=by, custom_instructions=focus, **sizes)
         return answer.reason if answer is not None and answer.decision == "deny" else ""
 
