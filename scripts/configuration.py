@@ -36,7 +36,8 @@ Later sources win:
 `nca config show` lists every value and its origin, `nca config get KEY` prints one value, `nca config path` prints the
 paths of both files. `nca config set KEY VALUE` writes to the project's file, or to yours with `--user`.
 `nca config init` writes the commented example.
-Saving keeps everything else in the file, comments too; a file that would lose a comment is first copied to `config.toml.bak`.
+Saving keeps everything else in the file, comments too; a file that would lose a comment is first copied to
+`config.toml.bak`.
 
 An unknown key or an invalid value is refused in one line with the file, the line, the key and what is valid (exit code
 2). The file stays as it was. Files are UTF-8 and at most 1 MiB.
