@@ -159,7 +159,12 @@ class Rewinds:
         if plan.is_empty:
             self._show(chat, 0)
             return RewindOutcome(0, (), (), (), ())
-        return await asyncio.to_thread(self._files.apply, plan, take, chat=chat, before=show_there)
+        work = asyncio.ensure_future(asyncio.to_thread(self._files.apply, plan, take, chat=chat, before=show_there))
+        # Half a rewind is none: who stops it now comes too late.
+        while not work.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({work})
+        return work.result()
 
     def _show(self, chat: str, files: int) -> None:
         """Put the view of a rewind in force: what was stored with that of the files."""

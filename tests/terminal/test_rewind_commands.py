@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,8 +139,10 @@ async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_
     assert "↩ the end of what was left: Answer 1." in texts[1]
     assert "↩ First" in texts[2]
     end = next(point for point in rewinds.points() if point.rewind)
-    chosen = stage.with_reader(ScriptedReader(["b"], [end]))
+    person = ScriptedReader(["b"], [end])
+    chosen = stage.with_reader(person)
     assert "the end of the branch with “Answer 1.”: 2 restored, 1 deleted" in await chosen.command("/rewind")
+    assert person.questions[0].startswith("Go back to the end of the branch with “Answer 1.”? Files: 2 restored")
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert next(stage.conversation.context.backwards()).message.text == "Answer 1."
 
@@ -193,3 +196,16 @@ async def test_a_long_diff_is_cut_and_shown_whole_where_it_is_asked_for(tmp_path
         assert "-line 299" in said
         assert "2 deleted" in said
         assert len(person.questions) == 2
+
+
+async def test_a_rewind_that_is_stopped_is_whole(stage: Stage, tmp_path: Path) -> None:
+    await stage.conversation.send("First")
+    rewinds = stage.conversation.rewinds
+    point = rewinds.newest
+    assert point is not None
+    going = asyncio.ensure_future(rewinds.go_back(point, await rewinds.plan(point), "both"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        going.cancel()
+    assert len((await going).deleted) == 2
+    assert (files(tmp_path), list(stage.conversation.context.backwards())) == ({}, [])

@@ -74,9 +74,8 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
                 return
             take = {one.path for one in plan.left} if answer == "o" else ()
     outcome = await rewinds.go_back(point, plan, cast(What, what), take)
-    where = f"the end of the branch with {excerpt(point)}" if point.rewind else f"before {excerpt(point)}"
     said = "The files are what they were" if what == "files" else "Went back to"
-    say_done(app, f"{said} {where}", outcome)
+    say_done(app, f"{said} {_where(point)}", outcome)
     if what != "files" and not point.rewind:
         app.put_in_prompt(point.text)
 
@@ -86,6 +85,10 @@ def say_done(app: App, said: str, outcome: RewindOutcome, then: str = "/redo goe
     app.output.notice(f"{said}{f': {done}' if done else ''}. {then}")
     for line in left_lines(outcome):
         app.output.warn(line)
+
+
+def _where(point: Point) -> str:
+    return f"the end of the branch with {excerpt(point)}" if point.rewind else f"before {excerpt(point)}"
 
 
 async def _chosen(app: App) -> Point | None:
@@ -132,7 +135,7 @@ async def _what(app: App, point: Point, plan: RewindPlan) -> str:
         for line in left_lines(plan):
             app.output.warn(line)
         rest = () if are_all else (("d", "whole diff"),)
-        question = f"Go back to before {excerpt(point)}? Files: {summary(plan)}. {_NOT_FILES}"
+        question = f"Go back to {_where(point)}? Files: {summary(plan)}. {_NOT_FILES}"
         answer = await app.reader.choose(
             question, (("b", "chat and files"), ("c", "chat only"), ("f", "files only"), *rest)
         )
