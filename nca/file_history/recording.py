@@ -70,8 +70,8 @@ class Recording(Recorder):
 
     @property
     def _covers_commands(self) -> bool:
-        """Whether the person wants it; memory is no place for a whole workspace."""
-        return self._scope.is_on_disk and self._scope.limits().max_files > 0
+        """Whether the person wants it, and there is a place for a whole workspace: neither memory nor the workspace."""
+        return self._scope.is_on_disk and self._scope.hidden != "." and self._scope.limits().max_files > 0
 
     def close(self) -> None:
         """Stop what runs in the background."""

@@ -223,3 +223,21 @@ async def test_a_small_window_has_no_task(room: Rooms) -> None:
     await small.send("Hello")
     assert isinstance(small.model, ScriptedModel)
     assert "task" not in names(small.model.requests[0])
+
+
+async def test_what_a_task_changes_is_taken_back_with_the_conversation_s_own(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "notes.txt").touch()
+    room = Rooms(tmp_path / "home")
+    room.path = tmp_path
+    inner = [
+        call("write_file", '{"path": "d/made.txt", "content": "1"}'),
+        call("shell", '{"command": "rm notes.txt; echo 2 > made"}'),
+        "Done.",
+    ]
+    conversation = room.start([call("task", TASK), "Good."], inner, settings={"agent.permission": "auto"})
+    await conversation.send("Change it.")
+    assert not (tmp_path / "notes.txt").exists()
+    assert [one.path for one in conversation.files.changed_since(1)] == ["d/made.txt", "made", "notes.txt"]
+    conversation.files.apply(conversation.files.plan(1))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["home", "notes.txt"]

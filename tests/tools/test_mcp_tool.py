@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.servers import McpServer
+from nca.sessions.store import Store
 from nca.tools.mcp.tool import (
     MAX_DESCRIPTION_CHARS,
     MAX_SCHEMA_CHARS,
@@ -21,6 +23,7 @@ from nca.tools.mcp.tool import (
 )
 from nca.tools.tool import ToolOutcome
 from nca.tools.toolbox import Toolbox
+from tests.file_history.room import Room
 
 SERVER = McpServer(name="s", command="program")
 JSON = st.recursive(
@@ -94,3 +97,17 @@ def test_no_name_of_a_tool_looks_like_its_arguments() -> None:
     asked = a_tool('read\n{\n "path": "safe"\n}').approval({"path": "secret"})
     assert asked.command.split("\n")[1:] == ["{", ' "path": "secret"', "}"]
     assert asked.command.startswith(f"{SERVER.name}: read⟨U+000A⟩")
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+async def test_what_a_tool_changes_is_recorded_unless_it_claims_to_only_read(
+    tmp_path: Path, is_read_only: bool
+) -> None:
+    async def write(name: str, arguments: dict[str, Any]) -> ToolOutcome:
+        (tmp_path / "work/a").write_text("1")
+        return ToolOutcome(name)
+
+    with Store.open(tmp_path / "home/sessions.db") as store:
+        history = Room(tmp_path / "work", store).history
+        await McpTool(SERVER, Offer("t", "", {}, is_read_only), write, history.recorder).run({})
+        assert [one.path for one in history.changed_since(0)] == ([] if is_read_only else ["a"])
