@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LONGEST_LINE_CHARS = 200
 SMALL_BUDGET_TOKENS = 8_000
 """Below this, all definitions (about 1,000 tokens in every request) would take more than an eighth of the budget."""
-LEAST_BUDGET_TOKENS = {"glob": 4_000, "todo": 4_000} | dict.fromkeys(
+LEAST_BUDGET_TOKENS = {"glob": 5_000, "todo": 5_000} | dict.fromkeys(
     ("list_directory", "fetch_url", "task"), SMALL_BUDGET_TOKENS
 )
 """Tools that others can replace, or that are of no use in a short context: the least budget for each."""

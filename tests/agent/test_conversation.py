@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,8 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
 async def test_a_refused_request_that_is_sent_again_is_said(room: Room) -> None:
     too_large = ProviderError("too long", failure=ProviderFailure("compact", is_overflow=True))
     too_long = ProviderError("too many", failure=ProviderFailure("lower_max_tokens", is_overflow=False))
-    conversation = room.open([*[LONG_ANSWER] * 6, too_large, too_long, "Done."])
+    facts = replace(SMALL, window_tokens=4_400)
+    conversation = room.open([*[LONG_ANSWER] * 6, too_large, too_long, "Done."], facts=facts)
     for number in range(6):
         await conversation.send(f"Question {number}")
     assert (await conversation.send("One more")).reason == "answered"

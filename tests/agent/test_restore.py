@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from nca.context.validate import CHECKS, validate_request
@@ -11,12 +12,13 @@ from tests.agent.test_conversation import SMALL, Room, call
 async def test_only_words_of_the_newest_turns_are_shown(tmp_path: Path) -> None:
     room = Room(tmp_path)
     replies = [reply for n in range(6) for reply in (call("list_directory", "{}", f"c{n}"), f"Answer {n}.")]
-    conversation = room.open(list(replies), facts=SMALL)
+    facts = replace(SMALL, window_tokens=4_400)
+    conversation = room.open(list(replies), facts=facts)
     for number in range(6):
         await conversation.send(f"Question {number}")
     whole, session = conversation.context.effective_history(), conversation.session.info.id
     await conversation.close()
-    again = room.open(["Yes."], session=session, settings={"session.restore": "text"})
+    again = room.open(["Yes."], facts=facts, session=session, settings={"session.restore": "text"})
     shown = again.context.effective_history()
     text = str(shown)
     assert all(f"Question {n}" in text and f"Answer {n}." in text for n in (3, 4, 5))

@@ -110,7 +110,7 @@ async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_pat
 
     class Always(Nobody):
         async def ask(self, asked: ApprovalAsked) -> Answer:
-            return Answer("session" if asked.command == "sed -n 1,5p a.txt" else "unanswered")
+            return Answer("session" if asked.command == "sed -n s/a/b/p a.txt" else "unanswered")
 
     (tmp_path / "sub").mkdir()
     runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings)
@@ -123,9 +123,9 @@ async def test_always_is_a_rule_for_exactly_this_command_and_this_folder(tmp_pat
             call = ToolCall("1", "shell", json.dumps({"command": command}))
             return await approvals.check(call, tools) == Allowed()
 
-        assert await allowed("sed -n 1,5p a.txt")
-        assert await allowed("sed -n 1,5p  a.txt 2>&1 | head -3")
+        assert await allowed("sed -n s/a/b/p a.txt")
+        assert await allowed("sed -n s/a/b/p  a.txt 2>&1 | head -3")
         assert not await allowed("sed -n '1e touch X'")
-        assert not await allowed("sed -n 1,5p a.txt -i")
+        assert not await allowed("sed -n s/a/b/p a.txt -i")
         runner.directory = tmp_path / "sub"
-        assert not await allowed("sed -n 1,5p  a.txt")
+        assert not await allowed("sed -n s/a/b/p  a.txt")

@@ -26,7 +26,7 @@ from tests.agent.parts import compactor_of, window_of
 from tests.context.samples import talk
 
 LARGE = ModelFacts("scripted/large", "scripted", 64_000)
-SMALL = ModelFacts("scripted/small", "scripted", 6_000)
+SMALL = ModelFacts("scripted/small", "scripted", 6_150)
 TURNS = 30
 ANSWER = "So it is, with a number of details. " * 40
 

@@ -108,7 +108,7 @@ def test_a_small_window_is_offered_the_tools_that_others_cannot_stand_in_for(tmp
     box = default_toolbox(tmp_path)
     small = [one["function"]["name"] for one in box.definitions(SMALL_BUDGET_TOKENS - 1)]
     assert small == ["read_file", "edit_file", "write_file", "grep", "glob", "todo"]
-    assert [one["function"]["name"] for one in box.definitions(3_999)] == small[:4]
+    assert [one["function"]["name"] for one in box.definitions(4_999)] == small[:4]
     assert box.definitions(SMALL_BUDGET_TOKENS) == box.definitions()
     # A program's own tools are never left out.
     assert Toolbox([Raises(ValueError())]).definitions(1_000)
