@@ -130,8 +130,11 @@ class Rewinds:
             return ""
         try:
             number, chat = self._files.last_rewind()
-            if not chat or number <= self._stored.newest_files:
-                return ""
+        except StoreError:
+            return ""  # the recorder says what is wrong with the record
+        if not chat or number <= self._stored.newest_files:
+            return ""
+        try:
             self._show(chat, number)
         except StoreError as error:
             return f"A rewind that was cut off cannot be finished: {error.message}."
