@@ -11,7 +11,6 @@ import random
 import shutil
 import signal
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,7 +30,6 @@ USUAL_KILLS = 100
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
 KILLS_IN_A_HOME = 10
 STEPS_IN_A_RUN = 5
-ROOM_BYTES = 256 * 1024 * 1024
 WHOLE_RUNS = 5
 """So many go to their end: how long a run takes."""
 PAUSE_SECONDS = 0.0001
@@ -42,17 +40,6 @@ pytestmark = pytest.mark.timeout(0 if KILLS > USUAL_KILLS else 900)
 def zygote() -> Iterator[Herd]:
     with herd() as started:
         yield started
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """In memory where the system has that: a kill says nothing about what a disk keeps, and waits for none."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < ROOM_BYTES:
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as path:
-        yield Path(path)
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-USUAL_KILLS = 60
+USUAL_KILLS = 50
 KILLS = int(os.environ.get("NCA_SOAK_KILLS") or USUAL_KILLS)
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(0 if KILLS > USUAL_KILLS else 300)
 
 
-def test_everything_can_be_taken_back_after_any_kill(tmp_path: Path) -> None:
+def test_everything_can_be_taken_back_after_any_kill(folder: Path) -> None:
     seed = os.environ.get("NCA_SOAK_SEED") or str(time.time_ns() % 10**9)
-    command = [sys.executable, "-m", "tests.soak.rewinds", str(KILLS), seed, str(tmp_path)]
+    command = [sys.executable, "-m", "tests.soak.rewinds", str(KILLS), seed, str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), f"seed {seed}: {done.stdout}{done.stderr}"
