@@ -1,4 +1,4 @@
-"""`nca mcp`: list, add and remove MCP servers."""
+"""`nca mcp`: list, add and remove MCP servers; log in at them and out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 200
 
-app = typer.Typer(name="mcp", help="List, add and remove MCP servers.", no_args_is_help=True)
+app = typer.Typer(name="mcp", help="List, add and remove MCP servers; log in at them.", no_args_is_help=True)
 
 
 @app.command(name="list")
@@ -106,6 +106,42 @@ def remove(name: Annotated[str, typer.Argument(help="The server's name.")]) -> N
     typer.echo(f"Removed the MCP server {name} from {one_line(str(file))}.")
 
 
+@app.command()
+def login(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
+    """Log in at an HTTP server, with the browser."""
+    import asyncio
+
+    from nca.tools.mcp.login import log_in
+
+    def show(address: str) -> None:
+        typer.echo("Log in with this page; a browser opens it where there is one. Ctrl-C stops waiting.")
+        typer.echo(one_line(address, len(address)))
+
+    wanted = asyncio.run(log_in(_server(name), show))
+    typer.echo(f"Logged in at {name}." if wanted else f"{name} needs no login.")
+
+
+@app.command()
+def logout(name: Annotated[str, typer.Argument(help="The server's name.")]) -> None:
+    """Forget the login at an HTTP server."""
+    from nca.tools.mcp.logins import Logins
+    from nca.tools.mcp.variables import expanded
+
+    was_there = Logins(os.environ).remove(expanded(_server(name)).url)
+    typer.echo(f"Logged out of {name}." if was_there else f"There is no login at {name}.")
+
+
+def _server(name: str) -> McpServer:
+    """A server that nca would use here. Raises UsageError."""
+    from nca.cli.startup import load_settings
+    from nca.errors import UsageError
+
+    servers = {one.name: one for one in load_settings({}, None).settings.mcp.servers}
+    if name not in servers:
+        raise UsageError(f"There is no MCP server {name[:40]!r}.", advice=f"There are: {', '.join(servers) or 'none'}.")
+    return servers[name]
+
+
 def _keeping_trust(file: Path) -> contextlib.AbstractContextManager[None]:
     from nca.config.paths import user_config_file
     from nca.config.trust import TrustStore
@@ -159,7 +195,8 @@ async def _all_ready(servers: Sequence[McpServer]) -> bool:
 
 def _print_state(one: Connection) -> None:
     if one.state != "ready":
-        typer.echo(f"{one.server.name}: failed: {one_line(one.reason, _SHOWN_CHARS)}")
+        said = f"needs a login: nca mcp login {one.server.name}" if one.needs_login else f"failed: {one.reason}"
+        typer.echo(f"{one.server.name}: {one_line(said, _SHOWN_CHARS)}")
         return
     names = ", ".join(one_line(offer.name, 80) for offer in one.listing.offers)
     typer.echo(f"{one.server.name}: ready; tools: {names or 'none'}")

@@ -76,6 +76,11 @@ class McpServer(Row):
         return " ".join((self.command, *self.args)) if self.command else self.url
 
     @property
+    def has_own_token(self) -> bool:
+        """Whether the settings say how it knows the person, so that there is nothing to log in to."""
+        return bool(self.token_variable) or any(name.lower() == "authorization" for name, _ in self.headers)
+
+    @property
     def digest(self) -> str:
         """A hash of the definition: a rule that allows its tools does not apply to another server of the same name."""
         import hashlib

@@ -124,7 +124,17 @@ FORMS = [
         "copy %",
     ),
     *("context %", "context show %", "context search %", "context pin %", "context undo %", "permissions %"),
-    *("permissions allow %", "mcp %", "mcp restart %", "help %", "sessions %", "resume %", "memory %", "tools %"),
+    *(
+        "permissions allow %",
+        "mcp %",
+        "mcp restart %",
+        "mcp login %",
+        "help %",
+        "sessions %",
+        "resume %",
+        "memory %",
+        "tools %",
+    ),
     *("cost %", "model %", "rename %", "export %/%", "rewind %", "rewind 1 %", "changes %"),
 ]
 

@@ -55,8 +55,9 @@ async def test_its_words_are_completed(tmp_path: Path) -> None:
     with a_stage(tmp_path, mcp__servers=(a_server(),)) as stage:
         command = find_command("mcp")
         assert command is not None
-        assert [one.text for one in command.complete(stage.app, "")] == ["restart", "test"]
-        assert [one.text for one in command.complete(stage.app, "restart t")] == ["test"]
+        assert [one.text for one in command.complete(stage.app, "")] == ["login", "restart", "test"]
+        for action in ("login", "restart"):
+            assert [one.text for one in command.complete(stage.app, f"{action} t")] == ["test"]
 
 
 def test_what_a_prompt_of_a_server_names_does_not_come_along(tmp_path: Path) -> None:

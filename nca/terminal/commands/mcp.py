@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from rich.text import Text
 
+from nca.config.servers import McpServer
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.humanize import counted
@@ -15,35 +16,50 @@ from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 
 _ERROR_LINES = 5
+_ACTIONS = {"login": "log in at a server", "restart": "restart a server"}
 _STYLES = {"ready": "accent", "failed": "failure"}
 
 
 class McpCommand(Command):
     name = "mcp"
-    usage = "/mcp\n/mcp NAME\n/mcp restart NAME"
-    about = "MCP servers and their state; NAME shows what one offers, restart restarts it"
+    usage = "/mcp\n/mcp NAME\n/mcp login NAME\n/mcp restart NAME"
+    about = "MCP servers and their state; NAME shows what one offers"
 
     async def run(self, app: App, argument: str) -> None:
         servers = app.conversation.servers
         word, _, name = argument.partition(" ")
         if not argument:
             _show_all(app, servers.connections)
-        elif word == "restart" and name.strip():
-            if app.conversation.session.is_read_only:
-                raise UsageError("This session is read-only; no server is started.")
-            _show_one(app, await servers.restart(name.strip()), servers.left_out)
-        elif word == "restart":
-            raise UsageError("/mcp restart needs a server's name.", advice="/mcp shows them.")
-        else:
+        elif word not in _ACTIONS:
             _show_one(app, servers.find(argument), servers.left_out)
+        elif not name.strip():
+            raise UsageError(f"/mcp {word} needs a server's name.", advice="/mcp shows them.")
+        elif app.conversation.session.is_read_only:
+            raise UsageError("This session is read-only; no server is started.")
+        else:
+            if word == "login":
+                await _log_in(app, servers.find(name.strip()).server)
+            _show_one(app, await servers.restart(name.strip()), servers.left_out)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         names = app.conversation.servers.names
         word, blank, rest = argument.partition(" ")
         if not blank:
-            words = [("restart", "restart a server"), *((name, "what it offers") for name in names)]
+            words = [*_ACTIONS.items(), *((name, "what it offers") for name in names)]
             return beginning_with(word, words)
-        return beginning_with(rest, ((name, "") for name in names)) if word == "restart" else ()
+        return beginning_with(rest, ((name, "") for name in names)) if word in _ACTIONS else ()
+
+
+async def _log_in(app: App, server: McpServer) -> None:
+    # The SDK's types come with it.
+    from nca.tools.mcp.login import log_in
+
+    def show(address: str) -> None:
+        app.output.show("Log in with this page; a browser opens it where there is one. Ctrl-C stops waiting.")
+        app.output.show(Text(one_line(address, len(address))))
+
+    if not await log_in(server, show):
+        app.output.show(Text(f"{server.name} needs no login."))
 
 
 def _show_all(app: App, connections: tuple[Connection, ...]) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nca.config.servers import McpServer
 from nca.messages import clean_text
 from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
+from nca.tools.mcp.logins import Logins
 from nca.tools.mcp.results import described, outcome_of, text_of_resource
 from nca.tools.mcp.stdio import ServerProcess
 from nca.tools.mcp.variables import expanded
@@ -33,16 +34,23 @@ _STOP_SECONDS = 3.0
 _RENEW_PAUSE_SECONDS = 1.0
 """Pause between two reads of the lists, for a server that reports changes all the time."""
 _REASON_CHARS = 200
+UNAUTHORIZED = 401
+"""The HTTP status of a server that wants a login."""
 
 
 class Connection:
-    """`reason` says in one line why the server failed. `listing` is what it offers, as last read."""
+    """`reason` says in one line why the server failed, `needs_login` whether a login would help.
+
+    `listing` is what it offers, as last read.
+    """
 
     def __init__(self, server: McpServer, directory: Path, can_see: Callable[[], bool]) -> None:
         self.server = server
         self.state: State = "off"
         self.reason = ""
+        self.needs_login = False
         self.listing = Listing()
+        self._status = 0
         self._directory = directory
         self._can_see = can_see
         self._task: asyncio.Task[None] | None = None
@@ -79,6 +87,7 @@ class Connection:
             task.cancel()
             await asyncio.gather(task, *self._asking, return_exceptions=True)
         self.state, self.reason, self.listing = "off", "", Listing()
+        self.needs_login, self._status = False, 0
         self._stale.clear()
         self._stop, self._settled = asyncio.Event(), asyncio.Event()
 
@@ -118,7 +127,8 @@ class Connection:
         name, seconds = self.server.name, self.server.timeout_seconds
         if self._client is None or self.state != "ready":
             why = self.reason or self.state
-            raise ToolError(f"the MCP server {name} is not running ({why}); the person can: /mcp restart {name}")
+            advice = "" if self.needs_login else f"; the person can: /mcp restart {name}"
+            raise ToolError(f"the MCP server {name} is not running ({why}){advice}")
         try:
             return await self._in_time(question(self._client), seconds)
         except TimeoutError:
@@ -126,9 +136,9 @@ class Connection:
         except Exception as error:
             # The SDK raises its own errors and those of pydantic, anyio and HTTP. All of them mean that no answer came.
             ended = self._process.reason if self._process is not None else ""
-            if ended:
-                self._fail(ended)
-            raise ToolError(f"the MCP server {name}: {ended or one_reason(error)}") from error
+            if ended or self._status == UNAUTHORIZED:
+                self._fail(ended or one_reason(error))
+            raise ToolError(f"the MCP server {name}: {ended or self.reason or one_reason(error)}") from error
 
     async def _in_time(self, asking: Coroutine[Any, Any, Any], seconds: float) -> Any:
         """Raises TimeoutError, or what the request raises.
@@ -171,7 +181,7 @@ class Connection:
     async def _connected(self) -> None:
         """Hold the connection from start to end."""
         # The imports take half a second; on a thread, so that typing does not stall.
-        client_class = await asyncio.to_thread(_load_sdk)
+        client_class = await asyncio.to_thread(load_sdk)
         async with asyncio.timeout(self.server.timeout_seconds) as limit:
             async with client_class(self._transport(), cache=None, message_handler=self._hear) as client:
                 self.listing = await read_lists(client, ALL_KINDS, Listing())
@@ -221,9 +231,13 @@ class Connection:
         server = expanded(self.server)
         self._process = None
         if server.url:
+            from nca.tools.mcp.oauth import stored_login
             from nca.tools.mcp.web import connect_web
 
-            return connect_web(server.url, self._headers(server), server.timeout_seconds)
+            auth = None if server.has_own_token else stored_login(server.url, Logins(os.environ))
+            return connect_web(
+                server.url, self._headers(server), server.timeout_seconds, auth=auth, on_answer=self._note_status
+            )
         environment = {**command_environment(os.environ, server.environment), **dict(server.env)}
         program = which(server.command, path=environment.get("PATH")) or server.command
         directory = self._directory / Path(server.cwd).expanduser()
@@ -239,11 +253,16 @@ class Connection:
             headers["Authorization"] = f"Bearer {token}"
         return headers
 
+    def _note_status(self, status: int) -> None:
+        self._status = status
+
     def _fail(self, reason: str) -> None:
-        self.state, self.reason = "failed", reason
+        self.needs_login = self._status == UNAUTHORIZED and not self.server.has_own_token
+        login = f"it needs a login: /mcp login {self.server.name}"
+        self.state, self.reason = "failed", login if self.needs_login else reason
 
 
-def _load_sdk() -> Any:
+def load_sdk() -> Any:
     from mcp.client.client import Client
 
     # Without a handler, Python writes the SDK's warnings to the terminal.

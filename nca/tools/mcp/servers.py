@@ -188,7 +188,9 @@ class Servers:
             name = one.server.name
             if one.state == "failed" and one.reason and f"{name} {one.reason}" not in self._notified:
                 self._notified |= {name, f"{name} {one.reason}"}
-                self._emit(Notice(f"The MCP server {name} failed: {one.reason}. /mcp shows more."))
+                failed = f"failed: {one.reason}. /mcp shows more."
+                said = f"needs a login: /mcp login {name}" if one.needs_login else failed
+                self._emit(Notice(f"The MCP server {name} {said}"))
             elif one.state == "starting" and name not in self._notified:
                 self._notified.add(name)
                 self._emit(Notice(f"The MCP server {name} is still starting; its tools come with a later message."))

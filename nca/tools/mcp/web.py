@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from nca.tools.mcp.stdio import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client._transport import TransportStreams
 
 
 @asynccontextmanager
-async def connect_web(url: str, headers: Mapping[str, str], timeout_seconds: float) -> AsyncIterator[TransportStreams]:
-    """Connect and yield the message streams. Redirects to another origin are not followed, so no header leaks."""
+async def connect_web(
+    url: str,
+    headers: Mapping[str, str],
+    timeout_seconds: float,
+    *,
+    auth: httpx2.Auth | None = None,
+    on_answer: Callable[[int], None] = lambda _: None,
+) -> AsyncIterator[TransportStreams]:
+    """Connect and yield the message streams. Redirects to another origin are not followed, so no header leaks.
+
+    on_answer  gets the HTTP status of each answer of the server
+    """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -36,12 +47,16 @@ async def connect_web(url: str, headers: Mapping[str, str], timeout_seconds: flo
             await self._inner.aclose()
 
     async def bound(response: Any) -> None:
+        if response.request.url == url:
+            on_answer(response.status_code)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = Bounded(response.stream)
 
     timeout = httpx2.Timeout(timeout_seconds, read=None)
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, event_hooks={"response": [bound]}) as client,
+        httpx2.AsyncClient(
+            headers=dict(headers), timeout=timeout, auth=auth, event_hooks={"response": [bound]}
+        ) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
     ):
         yield streams

@@ -1,0 +1,102 @@
+"""OAuth for MCP servers: the SDK's provider with what is stored, and with a person who logs in.
+
+The SDK restores neither when a token expires nor where the authorization server is, so a stored token would count as
+valid for ever and would be refreshed at the wrong address (modelcontextprotocol/python-sdk #1318, #3250). Both are
+stored and given back to it. It does not recover from a registration that has expired (#3256), so each login registers
+anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from nca.tools.mcp.logins import Login, Logins
+
+if TYPE_CHECKING:
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.client.auth.oauth2 import OAuthContext
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+
+_CLIENT_NAME = "nca"
+
+
+class _Storage:
+    """The SDK's TokenStorage: reads one login, and writes it whenever there are new tokens."""
+
+    context: OAuthContext
+
+    def __init__(self, url: str, logins: Logins, login: Login | None) -> None:
+        from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+
+        self._url = url
+        self._logins = logins
+        self._tokens = OAuthToken.model_validate(login.tokens) if login else None
+        self._client = OAuthClientInformationFull.model_validate(login.client) if login else None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self._tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._tokens = tokens
+        metadata = self.context.oauth_metadata
+        self._logins.save(
+            self._url,
+            Login(
+                tokens=_plain(tokens),
+                client=_plain(self._client) if self._client else {},
+                metadata=_plain(metadata) if metadata else {},
+                expires_at=self.context.token_expiry_time,
+            ),
+        )
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Written with the tokens that follow; a registration alone is of no use."""
+        self._client = client_info
+
+
+def stored_login(url: str, logins: Logins) -> OAuthClientProvider | None:
+    """Sends and refreshes the stored tokens, and never asks a person. None if there is no login that can be used."""
+    login = logins.find(url)
+    if login is None:
+        return None
+    from mcp.shared.auth import OAuthMetadata
+
+    try:
+        provider = _provider(_Storage(url, logins, login), url, str(login.client["redirect_uris"][0]))
+        if login.metadata:
+            provider.context.oauth_metadata = OAuthMetadata.model_validate(login.metadata)
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    provider.context.token_expiry_time = login.expires_at
+    return provider
+
+
+def new_login(
+    url: str,
+    logins: Logins,
+    redirect_uri: str,
+    ask: Callable[[str], Awaitable[None]],
+    answer: Callable[[], Awaitable[AuthorizationCodeResult]],
+) -> OAuthClientProvider:
+    """Registers nca, shows the person the page to log in with `ask`, and waits for `answer`."""
+    return _provider(_Storage(url, logins, None), url, redirect_uri, ask, answer)
+
+
+def _provider(storage: _Storage, url: str, redirect_uri: str, *handlers: Any) -> OAuthClientProvider:
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import OAuthClientMetadata
+    from pydantic import AnyUrl
+
+    metadata = OAuthClientMetadata(client_name=_CLIENT_NAME, redirect_uris=[AnyUrl(redirect_uri)])
+    provider = OAuthClientProvider(url, metadata, storage, *handlers)
+    storage.context = provider.context
+    return provider
+
+
+def _plain(model: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = model.model_dump(mode="json", exclude_none=True)
+    return plain
