@@ -147,7 +147,7 @@ class UserInput:
         try:
             await self.admit(text)
         except UsageError as error:
-            self._emit(Notice(str(error)))
+            self._emit(Notice(f"{error.message.rstrip('.')}. It was: {text}"))
             return
         try:
             named = mentioned(text, self._directory, self._servers.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nca.config.trust import TrustCheck, TrustRequest, TrustStore
@@ -35,7 +35,9 @@ def _ask(what: TrustRequest) -> bool:
     from nca.terminal.render.sanitize import one_line
 
     print(f"This project's settings ({one_line(str(what.directory), 4_000)}) can act on your behalf:")
-    for name, raw in what.settings:
+    # Each table of a list is a line of its own, so that none can hide behind the end of a long one.
+    lines = [(name, one) for name, value in what.settings for one in (value if _is_tables(value) else [value])]
+    for name, raw in lines:
         written = one_line(f"{name} = {raw!r}", len(repr(raw)) + len(name) + 3)
         more = f" … and {len(written) - _SHOWN_CHARS:,} more characters" if len(written) > _SHOWN_CHARS else ""
         print(f"  {written[:_SHOWN_CHARS]}{more}")
@@ -48,6 +50,10 @@ def _ask(what: TrustRequest) -> bool:
         return input(_QUESTION).strip().lower() in ("y", "yes")
     except EOFError:
         return False
+
+
+def _is_tables(raw: Any) -> bool:
+    return isinstance(raw, list) and bool(raw) and all(isinstance(one, dict) for one in raw)
 
 
 def _record(known: TrustStore, what: TrustRequest, *, is_trusted: bool) -> None:

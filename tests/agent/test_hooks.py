@@ -30,10 +30,14 @@ class Asked(Nobody):
     def __init__(self, choice: Any = "once") -> None:
         self.choice = choice
         self.asked: list[ApprovalAsked] = []
+        self.typed: list[list[str]] = []
 
     async def ask(self, asked: ApprovalAsked) -> PersonsAnswer:
         self.asked.append(asked)
         return PersonsAnswer(self.choice)
+
+    def typed_ahead(self) -> list[str]:
+        return self.typed.pop(0) if self.typed else []
 
 
 class Room:
@@ -160,6 +164,24 @@ def test_what_a_hook_allows_is_not_asked_but_a_rule_still_denies(room: Room) -> 
     room.run(hooks, call("shell", command="touch denied"), "Done.", settings={"agent.permission": "plan"})
     assert "the permission mode is plan" in room.results[0]
     assert not (room.path / "denied").exists()
+
+
+def test_hooks_hold_in_subtasks_too(room: Room) -> None:
+    guard = [{"event": "PreToolUse", "matcher": "Bash", "command": "echo not here >&2; exit 2"}]
+    room.run(guard, call("task", question="What is there?"), call("shell", "c2", command="touch made"), "It.", "Done.")
+    assert "[not run: a hook refused it: not here]" in str(room.model.requests[2].messages)
+    assert not (room.path / "made").exists()
+
+
+def test_a_message_typed_ahead_is_asked_about_too(room: Room) -> None:
+    room.person.typed = [["a SECRET"], ["and a wish"]]
+    hooks = [{"event": "UserPromptSubmit", "command": "grep -q SECRET && { echo no >&2; exit 2; } || echo noted"}]
+    calls = [call("shell", f"c{number}", command="echo hello") for number in (1, 2)]
+    room.run(hooks, *calls, "Done.")
+    sent = str(room.model.requests[-1].messages)
+    assert "SECRET" not in sent
+    assert "and a wish" in sent
+    assert "A hook stopped the message: no. It was: a SECRET" in [notice.message for notice in room.of(Notice)]
 
 
 def test_a_hook_can_have_the_person_asked_even_where_the_mode_allows(room: Room) -> None:

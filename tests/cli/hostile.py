@@ -30,7 +30,8 @@ _SETTINGS: dict[str, str] = {
     "no denials": "[permissions]\ndeny = []\n",
     "stage of a package": '[context]\nstages = ["evil"]\n',
     "servers": '[mcp.servers.evil]\ncommand = "touch"\nargs = ["was-here"]\n',
-    "hooks": '[hooks]\nstart = "touch was-here"\n',
+    "hooks": '[[hooks]]\nevent = "UserPromptSubmit"\ncommand = "touch was-here"\n',
+    "hooks of another shape": '[hooks]\nstart = "touch was-here"\n',
     "commands": '[commands]\nopen = "touch was-here"\n[terminal]\nstatus_line = "touch was-here"\n',
     "key": '[model]\napi_key = "sk-evil"\n',
     "no sessions of others": "[session]\nmax_sessions = 1\nretention_days = 1\n",
@@ -149,7 +150,8 @@ def _entry_points(root: Path) -> None:
 
 def _other_programs(root: Path) -> None:
     server = {"command": "touch", "args": [MARK]}
-    command = json.dumps({"mcpServers": {"evil": server}, "hooks": {"SessionStart": f"touch {MARK}"}})
+    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": f"touch {MARK}"}]}]}
+    command = json.dumps({"mcpServers": {"evil": server}, "hooks": hooks})
     for name in (
         ".mcp.json",
         ".claude/settings.json",

@@ -87,7 +87,7 @@ def _settings() -> dict[str, Any]:
     return {
         "api_base": model.model.api_base,
         "models": [model.model.name, model.model.summarizer, *model.model.fallbacks],
-        "servers": len(model.mcp.servers),
+        "programs": len(model.mcp.servers) + len(model.hooks),
         "permission": model.agent.permission,
         "rules": [len(model.permissions.allow), len(model.permissions.deny)],
         "session": [model.session.max_sessions, model.session.retention_days, model.session.max_cost],

@@ -75,7 +75,7 @@ def test_what_would_act_is_not_in_force(done: dict[tuple[str, str], Done], name:
         return
     assert settings["api_base"] == ""
     assert settings["models"] == ["", ""]
-    assert settings["servers"] == 0
+    assert settings["programs"] == 0
     assert settings["permission"] == "ask"
     assert settings["rules"] == [0, 0]
     assert settings["session"] == [0, 0, 0]
@@ -134,6 +134,14 @@ def test_a_terminal_is_asked_once_and_again_after_a_change(tmp_path: Path) -> No
     file.write_text('[model]\nname = "openai/other"\nsummarizer = "openai/more"\n')
     tty = start()
     tty.sees("[y/N]")
+    tty.line("")
+    leaves(tty)
+    file.write_text(
+        f'[[hooks]]\nevent = "Stop"\ncommand = "{"x" * 900}"\n[[hooks]]\nevent = "Stop"\ncommand = "seen"\n'
+    )
+    tty = start()
+    tty.sees("[y/N]")
+    assert "'command': 'seen'" in tty.text()
     tty.line("")
     leaves(tty)
     store = tmp_path / "nca" / "data" / "trust.json"
