@@ -44,13 +44,16 @@ DESCRIPTION_CHARS = (1_024, 400, 200, 80)
 _MORE_SKILLS = "- [{count} more are not listed]"
 
 
-def system_prompt(settings: Settings, directory: Path, *parts: str) -> str:
+def system_prompt(settings: Settings, directory: Path, *parts: str, is_small: bool = False) -> str:
     """The text is the same for a whole session, so that a provider's cache of it stays valid.
 
+    is_small: the short text, for a small model.
     parts: the project's instructions and the list of skills; they come before the person's sections.
     Raises ConfigError for a section whose file cannot be used.
     """
-    text = settings.agent.system_prompt or _own().format(directory=directory, surroundings=surroundings(directory))
+    text = settings.agent.system_prompt or _own(is_small=is_small).format(
+        directory=directory, surroundings=surroundings(directory)
+    )
     rendered = render_sections(settings.context.section, directory)
     return clean_text("\n\n".join(part for part in (text.strip(), *parts, rendered) if part))
 
@@ -111,10 +114,10 @@ def _built(settings: Settings, facts: ModelFacts, directory: Path, *, has_skills
     budget = Budget.in_window(window, settings)
     project = project_instructions(directory, budget.budget_tokens)
     skills, problems = list[SkillFile](), list[str]()
-    if has_skills and facts.can_use_tools:
+    if has_skills and facts.can_use_tools and not facts.is_small:
         skills, problems = find_skills(places(directory, user_config_file(os.environ).parent, FOLDER))
     listed, notices = skill_list(skills, min(MAX_SKILL_TOKENS, budget.budget_tokens // SKILL_SHARE))
-    text = system_prompt(settings, directory, project.text, listed)
+    text = system_prompt(settings, directory, project.text, listed, is_small=facts.is_small)
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"{len(problems) - MAX_PROBLEMS} more skills were left out."]
     return SystemPrompt(text, tuple(skills), (*project.notices, *notices, *problems), project.text)
@@ -135,7 +138,7 @@ class ProjectPrompts:
         """Raises ConfigError for a section whose file cannot be used."""
         limits = settings.model.context_window or facts.window_tokens, settings.model.max_output_tokens
         texts = settings.context.max_tokens, settings.context.section, settings.agent.system_prompt
-        key = (*limits, *texts, facts.can_use_tools)
+        key = (*limits, *texts, facts.can_use_tools, facts.is_small)
         if key not in self._made:
             self._made[key] = _built(settings, facts, self._directory, has_skills=self._has_skills)
         return self._made[key]
@@ -207,5 +210,6 @@ def _unusable(section: Section, why: str) -> ConfigError:
 
 
 @cache
-def _own() -> str:
-    return files(__package__).joinpath("prompts/system.md").read_text(encoding="utf-8")
+def _own(*, is_small: bool) -> str:
+    name = "small" if is_small else "system"
+    return files(__package__).joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")

@@ -29,6 +29,11 @@ _CHARS_PER_TOKEN = 3
 """An estimate for JSON schemas."""
 
 
+_SIMPLE = frozenset({"read_file", "edit_file", "write_file", "grep", "shell"})
+_NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "todo", "recall", "skill", "task"})
+"""nca's own tools: those that a small model is offered, without flags and lists, and those that it is not."""
+
+
 def own_toolbox(
     state: SessionState,
     directory: Path,
@@ -89,7 +94,21 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
         by_server.setdefault(server_of(tool.name), {})[tool.name] = size
     room = budget.budget_tokens // OUTSIDE_SHARE_OF_BUDGET * _CHARS_PER_TOKEN
     left_out = _without_room(list(by_server.values()), room)
-    return [one for name, one in definitions.items() if name not in left_out and name not in off]
+    left_out |= {*off, *(_NOT_SIMPLE if facts.is_small else ())}
+    chosen = {name: one for name, one in definitions.items() if name not in left_out}
+    return [_simple(one) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
+
+
+def _simple(definition: dict[str, Any]) -> dict[str, Any]:
+    """The definition with the first sentence of its description, and with texts and numbers only."""
+    function = definition["function"]
+    parameters = function["parameters"]
+    kept = {name: one for name, one in parameters["properties"].items() if one.get("type") in ("string", "integer")}
+    about = function["description"].partition(". ")[0].rstrip(".") + "."
+    return {
+        **definition,
+        "function": {**function, "description": about, "parameters": {**parameters, "properties": kept}},
+    }
 
 
 def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:

@@ -32,6 +32,7 @@ class ModelFacts:
     can_see              accepts images; False if unknown, because a refused image ends the turn
     can_reason           can reason before it answers; False only if that is known
     can_summarize        large enough to write summaries
+    is_small             gets short instructions, and few tools in their simplest form
     reuses_prefix        keeps the evaluated prompt, so a summary should be requested after the unchanged turns
     note                 a line for the banner, or ""
     """
@@ -52,6 +53,7 @@ class ModelFacts:
     can_see: bool = False
     can_reason: bool = True
     can_summarize: bool = True
+    is_small: bool = False
     reuses_prefix: bool = False
     note: str = ""
 

@@ -10,16 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.agent.instructions import MAX_FILE_BYTES, render_sections, system_prompt
+from nca.agent.instructions import MAX_FILE_BYTES, ProjectPrompts, render_sections, system_prompt
 from nca.config.loaded import defaults
 from nca.config.schema import ContextSettings, Settings
 from nca.config.tables import Section
 from nca.errors import ConfigError
+from nca.models.catalog import ModelFacts
 
 
 def settings(*sections: Section, prompt: str = "Own.") -> Settings:
     plain = Settings()
     return replace(plain, context=ContextSettings(section=sections), agent=replace(plain.agent, system_prompt=prompt))
+
+
+def test_a_small_model_has_short_instructions(tmp_path: Path) -> None:
+    settings = defaults().settings
+    text = system_prompt(settings, tmp_path, is_small=True)
+    assert str(tmp_path) in text
+    assert "edit_file" in text
+    assert "recall" not in text
+    assert len(text) < len(system_prompt(settings, tmp_path)) * 2 / 3
+    prompts = ProjectPrompts(tmp_path, has_skills=True)
+    large, small = (prompts.of(settings, ModelFacts("m", is_small=is_small)).text for is_small in (False, True))
+    assert (len(small) < len(large), prompts.of(settings, ModelFacts("n")).text) == (True, large)
 
 
 def test_without_sections_it_is_ncas_own_text(tmp_path: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nca.agent.conversation import Conversation
+from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
+from nca.context.budget import Budget
 from nca.errors import ProviderError, ProviderFailure
 from nca.events import Event, ToolFinished
 from nca.messages import Message, ToolCall
@@ -17,6 +20,8 @@ from nca.models.catalog import ModelFacts, describe
 from nca.models.client import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.tool import Tool
+from nca.tools.toolbox import Toolbox, default_toolbox
 from tests.agent.test_conversation import LONG_ANSWER, summary_or
 
 LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000, can_see=True)
@@ -133,3 +138,37 @@ async def test_a_small_window_is_offered_less_also_where_it_is_found_out(room: R
     assert {"glob", "todo", "fetch_url", "shell", "write_file"} <= set(names[0])
     assert set(names[-1]) == {"read_file", "edit_file", "write_file", "grep", "shell", "recall"}
     await conversation.close()
+
+
+SMALL = replace(LARGE, is_small=True)
+BUDGET = Budget.of(16_384)
+
+
+class Own(Tool):
+    name = "own"
+
+    async def call(self, flag: bool, names: list[str]) -> str:
+        """Made by the person. It has more to say."""
+        return ""
+
+
+def test_a_small_model_is_offered_few_tools_in_their_simplest_form(tmp_path: Path) -> None:
+    toolbox = default_toolbox(tmp_path)
+    small = {one["function"]["name"]: one["function"] for one in offered(toolbox, SMALL, BUDGET)}
+    assert list(small) == ["read_file", "edit_file", "write_file", "grep"]
+    edit = small["edit_file"]["parameters"]
+    assert list(edit["properties"]) == edit["required"] == ["path", "old_text", "new_text"]
+    assert list(small["read_file"]["parameters"]["properties"]) == ["path", "offset", "limit"]
+    assert len(json.dumps(list(small.values()))) < 2_000
+
+
+def test_tools_that_are_not_ncas_own_stay_as_they_are() -> None:
+    toolbox = Toolbox([Own()])
+    assert offered(toolbox, SMALL, BUDGET) == offered(toolbox, LARGE, BUDGET) == toolbox.definitions()
+
+
+def test_what_is_off_is_not_offered(tmp_path: Path) -> None:
+    for facts in (LARGE, SMALL):
+        names = [one["function"]["name"] for one in offered(default_toolbox(tmp_path), facts, BUDGET, ["grep"])]
+        assert "read_file" in names
+        assert "grep" not in names

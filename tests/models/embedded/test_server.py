@@ -20,7 +20,7 @@ import pytest
 from nca.errors import ModelUnavailable, ProviderError, UsageError
 from nca.events import RetryScheduled
 from nca.models.embedded import weights
-from nca.models.embedded.known import QWEN, SMOLLM
+from nca.models.embedded.known import QWEN, SMOLLM, KnownModel
 from nca.models.embedded.server import EmbeddedModel, facts_of, open_embedded
 from nca.models.model import Delta, Model, ModelRequest
 
@@ -58,12 +58,20 @@ def kill(model: EmbeddedModel) -> None:
 
 
 def test_facts_say_what_each_can() -> None:
-    qwen, smollm = facts_of(QWEN, 0), facts_of(SMOLLM, 0)
+    qwen, smollm = facts_of(QWEN, 0, available_ram=0), facts_of(SMOLLM, 0)
     assert (qwen.name, qwen.window_tokens, qwen.reuses_prefix) == ("embedded/qwen2.5-coder-1.5b", 8192, True)
     assert (qwen.can_use_tools, qwen.can_summarize) == (True, True)
     assert (smollm.can_use_tools, smollm.can_summarize) == (False, False)
     assert "no tools, no summaries" in smollm.note
     assert smollm.input_cost == 0.0
+
+
+@pytest.mark.parametrize(("model", "window"), [(QWEN, 16_384), (SMOLLM, 8_192)])
+def test_the_window_is_larger_where_memory_allows(model: KnownModel, window: int) -> None:
+    roomy = facts_of(model, 0, available_ram=2 * model.ram_bytes)
+    assert roomy.window_tokens == window
+    assert facts_of(model, 0, available_ram=2 * model.ram_bytes - 1).window_tokens == 8_192
+    assert facts_of(model, 2_048, available_ram=2 * model.ram_bytes).window_tokens == 2_048
 
 
 @pytest.mark.parametrize(("wanted", "window"), [(4_000, 4_000), (1_000_000, 32_768), (10, 512)])

@@ -86,6 +86,9 @@ def test_the_system_prompt_is_first_and_once() -> None:
 def test_the_example_shows_only_tools_that_are_there() -> None:
     assert '{"name": "grep", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS[:1])
     assert "example" not in render([SYSTEM, said("user", "Hi")])
+    assert '{"name": "edit_file", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS)
+    edit = tool("edit_file", "Replace text.", path="The file.", old_text="The text.", new_text="The text instead.")
+    assert '{"name": "edit_file", "arguments"' in render([SYSTEM, said("user", "Hi")], [*TOOLS, edit])
 
 
 def test_calls_and_results_stand_together() -> None:
