@@ -14,7 +14,7 @@ import msgspec
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
 from nca.agent.mcp_updates import join_servers
-from nca.agent.reply_checks import CUT_OFF, VIEW_DAMAGED
+from nca.agent.reply_checks import CUT_OFF, ONLY_SHOWN, VIEW_DAMAGED, is_only_shown
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -188,6 +188,8 @@ class Conversation:
             is_unanswered=is_unanswered,
             files_changed=self.rewinds.files_changed_since(asked),
         )
+        if self.model.facts.is_small and not finished.files_changed and is_only_shown(text, finished.text):
+            self._emit(Notice(ONLY_SHOWN))
         self._emit(finished)
         return finished
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from nca.agent.conversation import Conversation
+from nca.agent.reply_checks import ONLY_SHOWN
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
 from nca.context.budget import Budget
 from nca.errors import ProviderError, ProviderFailure
-from nca.events import Event, ToolFinished
+from nca.events import Event, Notice, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts, describe
 from nca.models.client import ModelRequest
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
-from nca.tools.tool import Tool
+from nca.tools.tool import Permission, ToolOutcome, TypedTool
 from nca.tools.toolbox import Toolbox, default_toolbox
 from tests.agent.test_conversation import LONG_ANSWER, summary_or
 
@@ -144,12 +145,13 @@ SMALL = replace(LARGE, is_small=True)
 BUDGET = Budget.of(16_384)
 
 
-class Own(Tool):
-    name = "own"
+class Own(TypedTool):
+    name: ClassVar[str] = "own"
+    permission: ClassVar[Permission] = "read"
 
-    async def call(self, flag: bool, names: list[str]) -> str:
+    async def call(self, flag: bool, names: list[str]) -> ToolOutcome:
         """Made by the person. It has more to say."""
-        return ""
+        return ToolOutcome("")
 
 
 def test_a_small_model_is_offered_few_tools_in_their_simplest_form(tmp_path: Path) -> None:
@@ -172,3 +174,23 @@ def test_what_is_off_is_not_offered(tmp_path: Path) -> None:
         names = [one["function"]["name"] for one in offered(default_toolbox(tmp_path), facts, BUDGET, ["grep"])]
         assert "read_file" in names
         assert "grep" not in names
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked", "steps", "is_said"),
+    [
+        (SMALL, "Fix a.py.", ["```py\nx = 2\n```"], True),
+        (SMALL, "Fix a.py.", ["I cannot."], False),
+        (SMALL, "What is in a.py?", ["```py\nx = 1\n```"], False),
+        (SMALL, "Write a loop.", ["```py\nx = 1\n```"], False),
+        (SMALL, "Fix b.py.", [call("write_file", path="b.py", content="x = 2\n"), "```py\nx = 2\n```"], False),
+        (LARGE, "Fix a.py.", ["```py\nx = 2\n```"], False),
+    ],
+)
+async def test_a_small_model_that_only_shows_the_code_is_named(
+    room: Room, facts: ModelFacts, asked: str, steps: list[ScriptedReply], is_said: bool
+) -> None:
+    conversation, _ = room.open(steps, facts)
+    await conversation.send(asked)
+    assert (Notice(ONLY_SHOWN) in room.events) is is_said
+    await conversation.close()
