@@ -130,6 +130,7 @@ class FileHistory:
             self._scope.record.drop_rewind(outcome_id)
             raise
         reasons = finish_rewind(self._scope, begun)
+        self.recorder.note([one for one in begun if one.path not in reasons])
         done = {one.path for one in begun} - reasons.keys()
         made = sorted((one for one in files if one.path in done), key=_path)
         left += [_left(one, reasons[one.path]) for one in files if one.path in reasons]

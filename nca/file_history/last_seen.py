@@ -64,9 +64,12 @@ class LastSeen:
             self._take(batch, found, cause)
 
     def note(self, changes: Sequence[Change]) -> None:
-        """Take note of what a tool of this session wrote while a command runs: it is not the command's doing."""
+        """Take note of what has changed already, so that it is no difference."""
         for one in changes:
-            self._known[one.path] = Known(one.after, 0)
+            if one.after.kind == "absent":
+                self._known.pop(one.path, None)
+            else:
+                self._known[one.path] = Known(one.after, 0)
 
     def _differing(self, found: Scan) -> list[str]:
         known = self._known

@@ -165,9 +165,13 @@ class Recording(Recorder):
                 done.append(msgspec.structs.replace(one, after=now) if is_own else one)
         if begun:
             self._scope.record.finish(done, dropped)
-        if self._running and self._last_seen is not None:
+            self.note(done)
+
+    def note(self, changes: Sequence[Change]) -> None:
+        """Take note of what this session changed by itself, where a difference would be taken for a command's doing."""
+        if self._last_seen is not None and (self._running or self._has_background):
             with self._looking:
-                self._last_seen.note(done)
+                self._last_seen.note(changes)
 
     def _begin_command(self, tool: str, begun: _Begun) -> None:
         if not self._covers_commands:

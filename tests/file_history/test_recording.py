@@ -58,6 +58,21 @@ async def test_what_changes_while_a_command_runs_on_may_be_anyone_s(room: Room) 
     assert paths(room.history.apply(plan, take=["found"]).deleted) == ["found", "own"]
 
 
+async def test_edits_and_rewinds_while_a_command_runs_on_are_the_session_s_own(room: Room) -> None:
+    (room.root / "old").write_text("1")
+    await room.command("true", runs_on=True)
+    room.edit("d/new", "1")
+    room.edit("old", "2")
+    await room.command("echo 3 > old")
+    outcome = room.history.apply(room.history.plan(2))
+    assert room.texts() == {"old": "1"}
+    await room.command("true")
+    room.history.apply(room.history.plan_back(outcome.id))
+    await room.command("true")
+    assert room.texts() == {"old": "3\n", "d/new": "1"}
+    assert room.history.plan(2).left == ()
+
+
 async def test_no_rewind_while_a_command_runs(room: Room) -> None:
     await room.command("echo 1 > a")
     plan = room.history.plan(0)
