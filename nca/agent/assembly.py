@@ -26,7 +26,7 @@ from nca.agent.tool_selection import own_toolbox
 from nca.agent.user_input import UserInput
 from nca.agent.window import Window
 from nca.config.loaded import LoadedSettings
-from nca.events import Listener
+from nca.events import Listener, Notice
 from nca.file_history.history import FileHistory
 from nca.models.api_keys import known_secrets
 from nca.models.model import Model
@@ -35,6 +35,7 @@ from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.servers import Servers
+from nca.tools.shell.jobs import Job, Jobs
 from nca.tools.toolbox import Toolbox
 
 
@@ -82,6 +83,11 @@ def assemble(
         head=lambda: state.history.head,
         limits=lambda: state.settings.rewind,
     )
+
+    def say_end(job: Job) -> None:
+        emit(Notice(f"Job {job.number} has ended ({job.state}): {job.name}"))
+
+    jobs = Jobs(say_end)
     tools = toolbox or own_toolbox(
         state,
         directory,
@@ -89,6 +95,7 @@ def assemble(
         outputs=outputs,
         files_read=files_read,
         recorder=files.recorder,
+        jobs=jobs,
         skills=skills,
         subtasks=subtasks,
     )
@@ -113,6 +120,7 @@ def assemble(
         nested=NestedInstructions(directory),
         hooks=hooks,
         files=files,
+        jobs=jobs,
         user_input=user_input,
         emit=emit,
     )

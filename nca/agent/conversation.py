@@ -38,6 +38,7 @@ class Conversation:
     approvals  what tools may do, and who is asked
     memory     notes for later sessions
     servers    the MCP servers
+    jobs       commands in the background
     spending   what the session costs
     files      what the session changed in the directory, and the way back
     """
@@ -73,6 +74,7 @@ class Conversation:
         self._hooks = self._parts.hooks
         if self._hooks.are_any:
             listeners.subscribe(self._hooks.hear)
+        self.jobs = self._parts.jobs
         self.files, self._has_own_tools = self._parts.files, toolbox is None
 
     @classmethod
@@ -157,6 +159,8 @@ class Conversation:
             named = text if is_own else ""
             await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
             await self._user_input.admit(text)
+            for job in self.jobs.take_ended():
+                self._user_input.share(job.name, job.headline())
             self._user_input.enter(text, attachments, is_own=is_own)
             if self._has_own_tools:
                 self.files.recorder.start(looks=True)
@@ -245,6 +249,7 @@ class Conversation:
         A session without messages is deleted.
         """
         await self._background.close()
+        await self.jobs.close()
         await asyncio.to_thread(self.files.recorder.close)
         try:
             await self.servers.close()

@@ -69,7 +69,7 @@ async def run_hook(
             file.seek(0)
             ended = await run_process(
                 lambda _: Start(argv, directory, environment),
-                timeout_seconds=hook.limit_seconds,
+                time_limit=asyncio.timeout(hook.limit_seconds),
                 captured=output,
                 errors=errors,
                 sent=file,

@@ -19,6 +19,7 @@ from nca.agent.window import Window
 from nca.events import Listener
 from nca.file_history.history import FileHistory
 from nca.redact import Redactor
+from nca.tools.shell.jobs import Jobs
 from nca.tools.toolbox import Toolbox
 
 
@@ -39,6 +40,7 @@ class Parts:
     nested: NestedInstructions
     hooks: Hooks
     files: FileHistory
+    jobs: Jobs
     user_input: UserInput | NoInput
     emit: Listener
 

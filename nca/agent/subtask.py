@@ -96,6 +96,7 @@ class _Task:
             outputs=outputs,
             files_read=FilesRead(),
             recorder=parent.files.recorder,
+            jobs=parent.jobs,
             skills=parent.window.prompt.skills,
         )
         toolbox = parent.toolbox.renewed(own, without=NAME)

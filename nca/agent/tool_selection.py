@@ -18,6 +18,7 @@ from nca.models.catalog import ModelFacts
 from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
+from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.runner import CommandRunner
 from nca.tools.skills.tool import SkillFile
 from nca.tools.task import Subtasks
@@ -42,6 +43,7 @@ def own_toolbox(
     outputs: Path | None,
     files_read: FilesRead,
     recorder: Recorder,
+    jobs: Jobs,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
 ) -> Toolbox:
@@ -50,6 +52,7 @@ def own_toolbox(
     outputs     the folder for command output that is too large to show; None: it is not kept
     files_read  the files that the model has read
     recorder    records the files that the tools change
+    jobs        commands in the background
     """
 
     def limits() -> AdmissionSettings:
@@ -72,6 +75,7 @@ def own_toolbox(
                 limits=limits,
                 outputs=lambda: outputs,
             ),
+            jobs=jobs,
             files_read=files_read,
             skills=skills,
             recorder=recorder,

@@ -25,3 +25,8 @@ class Recorder:
     async def command(self, tool: str) -> AsyncIterator[Command]:
         """Around whatever may change any file of the workspace."""
         yield Command()
+
+    @asynccontextmanager
+    async def background(self) -> AsyncIterator[None]:
+        """Around a command that runs beside others."""
+        yield

@@ -58,6 +58,8 @@ class Recording(Recorder):
         self._uncovered = refusal(scope.root)
         """Why what commands change is not recorded, or ""."""
         self._is_said = False
+        self._jobs = 0
+        """Commands that run in the background."""
         self._running: list[Running] = []
         self._threads: list[threading.Thread] = []
 
@@ -110,6 +112,23 @@ class Recording(Recorder):
         try:
             await asyncio.shield(beginning)
             yield command
+        finally:
+            await asyncio.shield(_after(beginning, end))
+
+    @asynccontextmanager
+    async def background(self) -> AsyncIterator[None]:
+        def begin() -> None:
+            self._unless_failed(self._look_beside, None)
+            self._jobs += 1
+
+        def end() -> None:
+            self._unless_failed(self._look_beside, None)
+            self._jobs -= 1
+
+        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
+        try:
+            await asyncio.shield(beginning)
+            yield
         finally:
             await asyncio.shield(_after(beginning, end))
 
@@ -169,7 +188,7 @@ class Recording(Recorder):
 
     def note(self, changes: Sequence[Change]) -> None:
         """Take note of what this session changed by itself, where a difference would be taken for a command's doing."""
-        if self._last_seen is not None and (self._running or self._has_background):
+        if self._last_seen is not None and (self._running or self._may_be_background):
             with self._looking:
                 self._last_seen.note(changes)
 
@@ -205,6 +224,16 @@ class Recording(Recorder):
         self._look()
         self._scope.collect()
 
+    def _look_beside(self) -> None:
+        if self._covers_commands:
+            self.recover()
+            self._look()
+            self._say_uncovered()
+
+    @property
+    def _may_be_background(self) -> bool:
+        return self._has_background or self._jobs > 0
+
     def _look(self) -> None:
         """Compare the workspace with how it was last seen."""
         with self._looking:
@@ -226,16 +255,16 @@ class Recording(Recorder):
 
     def _cause(self) -> Cause | None:
         """Whose doing is what differs now."""
-        record = self._scope.record
+        record, has_jobs = self._scope.record, self._jobs > 0
         if not self._running:
-            return Cause(record, BACKGROUND, self._scope.head(), lambda _: True) if self._has_background else None
+            return Cause(record, BACKGROUND, self._scope.head(), lambda _: True) if self._may_be_background else None
         first = self._running[0]
 
         @cache
         def others() -> tuple[bool, set[str]]:
             return len(record.commands()) > len(self._running), record.changed_by_others(first)
 
-        return Cause(record, first.actor, first.seq, lambda path: others()[0] or path in others()[1])
+        return Cause(record, first.actor, first.seq, lambda path: has_jobs or others()[0] or path in others()[1])
 
     def _in_background(self, step: Callable[[], None]) -> None:
         thread = threading.Thread(target=lambda: self._unless_failed(step, None), daemon=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
     from nca.tools.files.read_files import FilesRead
     from nca.tools.recall import Archive
+    from nca.tools.shell.jobs import Jobs
     from nca.tools.shell.runner import CommandRunner
     from nca.tools.skills.tool import SkillFile
     from nca.tools.task import Subtasks
@@ -31,7 +32,7 @@ _LONGEST_LINE_CHARS = 200
 SMALL_BUDGET_TOKENS = 8_000
 """Below this, all definitions (about 1,000 tokens in every request) would take more than an eighth of the budget."""
 LEAST_BUDGET_TOKENS = {"glob": 5_000, "todo": 5_000} | dict.fromkeys(
-    ("list_directory", "fetch_url", "task"), SMALL_BUDGET_TOKENS
+    ("list_directory", "fetch_url", "job", "task"), SMALL_BUDGET_TOKENS
 )
 """Tools that others can replace, or that are of no use in a short context: the least budget for each."""
 
@@ -146,6 +147,7 @@ class ToolContext:
     readable       folders outside of the project whose files read_file may read
     limits         of one result; read_file ends its pages within them
     runner         runs commands; without it there is no shell
+    jobs           commands in the background
     files_read     the files that the model has read; None: none yet
     skills         the skills that can be read; without any there is no skill tool
     recorder       records what is changed; without it nothing is
@@ -159,6 +161,7 @@ class ToolContext:
     readable: Sequence[Path] = ()
     limits: Callable[[], AdmissionSettings] = AdmissionSettings
     runner: CommandRunner | None = None
+    jobs: Jobs | None = None
     files_read: FilesRead | None = None
     skills: Sequence[SkillFile] = ()
     recorder: Recorder | None = None
@@ -177,7 +180,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     from nca.tools.programs import find_program
     from nca.tools.recall import Recall
     from nca.tools.search.grep_and_glob import Glob, Grep
-    from nca.tools.shell.tool import Shell
+    from nca.tools.shell.jobs import Jobs
+    from nca.tools.shell.tool import JobTool, Shell
     from nca.tools.skills.tool import Skill
     from nca.tools.task import Task
     from nca.tools.todo import Todo
@@ -185,6 +189,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
 
     context = context or ToolContext()
     files_read = context.files_read or FilesRead()
+    jobs = context.jobs or Jobs()
     workspace = Workspace(root, context.protected, context.readable, files_read.attached)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
@@ -193,7 +198,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
         Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),
         Glob(workspace),
         ListDirectory(workspace),
-        Shell(context.runner, context.recorder, files_read) if context.runner is not None else None,
+        Shell(context.runner, context.recorder, files_read, jobs) if context.runner is not None else None,
+        JobTool(jobs) if context.runner is not None else None,
         FetchUrl(context.private_hosts),
         Todo(context.last_todo),
         Recall(archive) if archive is not None else None,

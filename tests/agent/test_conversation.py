@@ -210,7 +210,7 @@ async def test_notices_once_for_each_crossing(room: Room) -> None:
 
 
 async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> None:
-    failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=3_000)
+    failure = ProviderFailure("compact", is_overflow=True, asked_tokens=9_000, limit_tokens=3_200)
     facts = ModelFacts(name="scripted/unknown", provider="scripted", window_tokens=128_000, window_is_assumed=True)
     replies: list[ScriptedReply] = [LONG_ANSWER] * 12
     conversation = room.open(
@@ -220,11 +220,11 @@ async def test_an_overflow_is_recovered_and_its_window_learned(room: Room) -> No
         await conversation.send(f"Question {number}")
     finished = await conversation.send("One more")
     assert finished.reason == "answered"
-    assert conversation.context.stats().window_tokens == 3_000
+    assert conversation.context.stats().window_tokens == 3_200
     assert [event.trigger for event in room.of(ContextCompaction) if event.phase == "completed"] == ["overflow"]
-    assert room.store.learned("scripted/unknown").window_tokens == 3_000
+    assert room.store.learned("scripted/unknown").window_tokens == 3_200
     said = [event.message for event in room.of(Notice) if "its provider says" in event.message]
-    window = "The window of scripted/unknown is 3,000 tokens, its provider says; 128,000 were assumed."
+    window = "The window of scripted/unknown is 3,200 tokens, its provider says; 128,000 were assumed."
     assert said == [f"{window} The request is sent again."]
 
 

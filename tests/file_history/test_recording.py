@@ -73,6 +73,20 @@ async def test_edits_and_rewinds_while_a_command_runs_on_are_the_session_s_own(r
     assert room.history.plan(2).left == ()
 
 
+async def test_what_changes_while_a_job_runs_may_be_anyone_s_and_edits_are_not(room: Room) -> None:
+    (room.root / "old").write_text("1")
+    async with room.history.recorder.background():
+        await room.command("echo 1 > own")
+        (room.root / "found").write_text("1")
+        await asyncio.to_thread(room.edit, "edited", "1")
+        await room.command("true")
+        (room.root / "last").write_text("1")
+    (room.root / "after").write_text("1")
+    await room.command("echo 1 > own_after")
+    plan = room.history.plan(0)
+    assert (paths(plan.left), paths(plan.deleted)) == (["found", "last", "own"], ["edited", "own_after"])
+
+
 async def test_no_rewind_while_a_command_runs(room: Room) -> None:
     await room.command("echo 1 > a")
     plan = room.history.plan(0)

@@ -9,7 +9,6 @@ TYPING = (
     ("Type on", "while it works: it joins"),
     ("Ctrl-C", "stops; twice: leaves"),
     ("Paste", "long ones fold, sent whole"),
-    ("nca -c", "goes on later (--continue)"),
 )
 """What a new person should find by themselves."""
 
@@ -25,10 +24,12 @@ SHORT = {
     "redo": ("Bring it back",),
     "changes": ("What it changed in files",),
     "btw": ("Ask beside the work",),
+    "exit": ("Leave; then nca --continue",),
     "sessions": ("Find an earlier session",),
     "resume": ("Continue one of them",),
     "export": ("Write it to a file",),
     "permissions": ("accept-edits · plan · auto",),
+    "jobs": ("Commands that run on",),
     "mcp": ("MCP servers",),
     "config": ("Every setting",),
     "cost": ("Tokens and money",),
@@ -104,6 +105,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("/permissions plan", "it only reads"),
         ("/permissions accept-edits", "edits without asking"),
     ),
+    "jobs": (("/jobs stop 1", "end a command that runs in the background"),),
     "tools": (("/tools shell", "its permission, tokens and calls"),),
     "memory": (("/memory the tests run with make test", "every later session here knows it"),),
     "sessions": (("/sessions search parser", "the sessions that mention it"),),

@@ -16,7 +16,7 @@ GROUPS = {
     "Back and forth": ("rewind", "undo", "redo", "changes"),
     "Answers and screen": ("btw", "effort", "show", "copy", "editor", "clear", "help", "exit"),
     "Sessions": ("sessions", "resume", "new", "rename", "export"),
-    "Model, tools, settings": ("model", "permissions", "tools", "mcp", "config", "cost"),
+    "Model, tools, settings": ("model", "permissions", "tools", "jobs", "mcp", "config", "cost"),
 }
 """The modules, under the headings of /help and in its order."""
 

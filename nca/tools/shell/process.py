@@ -17,10 +17,9 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from nca import process_groups
-from nca.tools.shell.output_capture import OutputCapture
 
 GRACE_SECONDS = 2.0
 """How long a program has to end by itself after a timeout."""
@@ -37,6 +36,12 @@ logging.getLogger("asyncio").addFilter(lambda record: not str(record.msg).starts
 OnOutput = Callable[[str], None]
 
 
+class Sink(Protocol):
+    """Takes a program's output as it comes, as `OutputCapture` does."""
+
+    def feed(self, data: bytes) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """What to run. `argv[0]` is an absolute path; `environment` is the whole environment of the program."""
@@ -51,7 +56,7 @@ class Ended:
     """How a program ended.
 
     exit_code     negative: the signal that ended it
-    is_timeout    it ran out of time and was stopped
+    is_timeout    it ran out of time, or its time was ended, and it was stopped
     left_running  some of its processes still ran in the background, and were stopped
     is_detached   some of its processes run on in another session
     note          what it wrote to the note descriptor
@@ -67,7 +72,7 @@ class Ended:
 class _Output(asyncio.Protocol):
     """Receives a program's output from the event loop, so that no thread waits for a pipe that nobody closes."""
 
-    def __init__(self, captured: OutputCapture, on_output: OnOutput | None) -> None:
+    def __init__(self, captured: Sink, on_output: OnOutput | None) -> None:
         self._captured = captured
         self._on_output = on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -86,17 +91,18 @@ class _Output(asyncio.Protocol):
 async def run_process(
     start: Callable[[int], Start],
     *,
-    timeout_seconds: float,
-    captured: OutputCapture,
+    time_limit: asyncio.Timeout,
+    captured: Sink,
     on_output: OnOutput | None = None,
-    errors: OutputCapture | None = None,
+    errors: Sink | None = None,
     sent: BinaryIO | None = None,
 ) -> Ended:
     """Run the program. Its output and errors go to `captured`, and decoded to `on_output`, as they come.
 
-    start   is called with the number of a descriptor to which the program may write a note
-    errors  takes the errors instead of `captured`
-    sent    a file that the program reads as its input; None: it has no input
+    start       is called with the number of a descriptor to which the program may write a note
+    time_limit  when to stop the program; it may be rescheduled while the program runs
+    errors      takes the errors instead of `captured`
+    sent        a file that the program reads as its input; None: it has no input
 
     Raises OSError or ValueError if it cannot be started. If cancelled, it ends the group first.
     """
@@ -125,11 +131,11 @@ async def run_process(
         # Only the program holds these ends now; otherwise the output would never end.
         writer.close()
         error_writer.close()
-        return await _attend(process, timeout_seconds, outputs, note_reader)
+        return await _attend(process, time_limit, outputs, note_reader)
 
 
 async def _connected(
-    stack: contextlib.ExitStack, captured: OutputCapture, on_output: OnOutput | None
+    stack: contextlib.ExitStack, captured: Sink, on_output: OnOutput | None
 ) -> tuple[_Output, BinaryIO]:
     """A pipe that is read from now on, and its other end for a program."""
     reader, writer = _pipe(stack)
@@ -139,12 +145,12 @@ async def _connected(
     return output, writer
 
 
-async def _attend(process: Process, timeout_seconds: float, outputs: Sequence[_Output], note: BinaryIO) -> Ended:
+async def _attend(process: Process, time_limit: asyncio.Timeout, outputs: Sequence[_Output], note: BinaryIO) -> Ended:
     is_timeout = False
     grace = INTERRUPT_GRACE_SECONDS
     try:
         try:
-            async with asyncio.timeout(timeout_seconds):
+            async with time_limit:
                 await process.wait()
         except TimeoutError:
             is_timeout, grace = True, GRACE_SECONDS

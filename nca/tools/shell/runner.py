@@ -31,7 +31,10 @@ MOST_COMMAND_BYTES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command. `directory_note` says where the next one runs, if that has changed."""
+    """The result of a command. `directory_note` says where the next one runs, if that has changed.
+
+    `timeout_seconds` is 0 for a command in the background, which has no limit.
+    """
 
     output: Output
     ended: Ended
@@ -46,7 +49,7 @@ class CommandResult:
     def summary(self) -> str:
         lines = self.output.text.count("\n") + bool(self.output.text and not self.output.text.endswith("\n"))
         size = f"{self.output.total_bytes:,} bytes" if self.output.saved else f"{lines:,} lines"
-        return f"{self._ending()[1:-1] or 'done'} · {size}"
+        return f"{ending(self.ended, self.timeout_seconds)[1:-1] or 'done'} · {size}"
 
     @property
     def left_out(self) -> LeftOut | None:
@@ -59,24 +62,13 @@ class CommandResult:
 
     def notes(self) -> list[str]:
         """Notes about the command, one line each."""
-        notes = [self._ending()]
+        notes = [ending(self.ended, self.timeout_seconds)]
         if self.ended.left_running:
             notes.append("[background processes were stopped]")
         if self.ended.is_detached:
             notes.append("[a process that it started runs on in another session]")
         notes += [self.directory_note, self._saved()]
         return [note for note in notes if note]
-
-    def _ending(self) -> str:
-        if self.ended.is_timeout:
-            return f"[stopped: it ran longer than {self.timeout_seconds:g} seconds]"
-        if self.ended.exit_code >= 0:
-            return f"[exit code {self.ended.exit_code}]" if self.ended.exit_code else ""
-        try:
-            name = signal.Signals(-self.ended.exit_code).name
-        except ValueError:
-            name = str(-self.ended.exit_code)
-        return f"[ended by {name}]"
 
     def _saved(self) -> str:
         if self.output.saved is None:
@@ -85,6 +77,19 @@ class CommandResult:
             mebibytes = self.output.saved_bytes // 1_048_576
             return f"[The first {mebibytes} MiB of the output are in {self.output.saved}]"
         return f"[The whole output is in {self.output.saved}]"
+
+
+def ending(ended: Ended, timeout_seconds: float) -> str:
+    """A note that says how a command ended; "" for exit code 0."""
+    if ended.is_timeout:
+        return f"[stopped: it ran longer than {timeout_seconds:g} seconds]" if timeout_seconds else "[stopped]"
+    if ended.exit_code >= 0:
+        return f"[exit code {ended.exit_code}]" if ended.exit_code else ""
+    try:
+        name = signal.Signals(-ended.exit_code).name
+    except ValueError:
+        name = str(-ended.exit_code)
+    return f"[ended by {name}]"
 
 
 class CommandRunner:
@@ -146,9 +151,24 @@ class CommandRunner:
         await asyncio.to_thread(self.check, command)
         settings = self._settings()
         limit = min(timeout_seconds or settings.timeout_seconds, settings.max_timeout_seconds)
-        # The directory may have been removed.
-        directory = self.directory if self.directory.is_dir() else self.root
-        captured = OutputCapture(self._limits(), self._outputs())
+        directory, captured = self.current_directory(), self.capture()
+        start = self.starting(command, directory, argv)
+        try:
+            ended = await run_process(start, time_limit=asyncio.timeout(limit), captured=captured, on_output=on_output)
+            output = await self.finished(captured)
+        except BaseException as error:
+            captured.drop()
+            if isinstance(error, OSError):
+                raise ToolError(f"the command cannot be started: {error.strerror}") from error
+            raise
+        return CommandResult(output, ended, limit, self._go_to(directory, ended.note) if argv is None else "")
+
+    def current_directory(self) -> Path:
+        """Where the next command runs: the project's directory, if the last one's has been removed."""
+        return self.directory if self.directory.is_dir() else self.root
+
+    def starting(self, command: str, directory: Path, argv: tuple[str, ...] | None) -> Callable[[int], Start]:
+        """How `run_process` starts a command; `argv` as for `run`."""
 
         def start(note: int) -> Start:
             script = (self._shell(), "-c", _SCRIPT.format(note=note), "nca", command)
@@ -158,15 +178,14 @@ class CommandRunner:
                 environment["PATH"] = path_outside(environment["PATH"], outside=self.root)
             return Start(self._wrap(argv or script, directory), directory, environment)
 
-        try:
-            ended = await run_process(start, timeout_seconds=limit, captured=captured, on_output=on_output)
-            output = await asyncio.to_thread(captured.finish, Redactor(known_secrets(self._env)).text)
-        except BaseException as error:
-            captured.drop()
-            if isinstance(error, OSError):
-                raise ToolError(f"the command cannot be started: {error.strerror}") from error
-            raise
-        return CommandResult(output, ended, limit, self._go_to(directory, ended.note) if argv is None else "")
+        return start
+
+    def capture(self) -> OutputCapture:
+        return OutputCapture(self._limits(), self._outputs())
+
+    async def finished(self, captured: OutputCapture) -> Output:
+        """What was captured, without keys in its file."""
+        return await asyncio.to_thread(captured.finish, Redactor(known_secrets(self._env)).text)
 
     def _go_to(self, before: Path, note: bytes) -> str:
         """Keep the directory in which the command ended; a note if it has changed."""

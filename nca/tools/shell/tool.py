@@ -1,4 +1,4 @@
-"""The tool that runs commands: shell. It needs approval unless the command provably only reads."""
+"""The tools that run commands: shell, which needs approval unless the command provably only reads; and job."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
 from nca.tools.shell.command_text import mentioned_names, remarks
 from nca.tools.shell.command_words import pipeline
+from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv
 from nca.tools.shell.runner import CommandRunner
@@ -20,6 +21,7 @@ from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTo
 from nca.visible import unambiguous
 
 _SHOWING = frozenset({"cat", "head", "sed", "tail"})
+MOST_WAIT_SECONDS = 600
 _NUMBER = re.compile(r"(?m)^ *\d+\t")
 """What `cat -n` puts before each line."""
 
@@ -31,25 +33,33 @@ class Shell(TypedTool):
     permission: ClassVar[Permission] = "execute"
 
     def __init__(
-        self, runner: CommandRunner, recorder: Recorder | None = None, files_read: FilesRead | None = None
+        self,
+        runner: CommandRunner,
+        recorder: Recorder | None = None,
+        files_read: FilesRead | None = None,
+        jobs: Jobs | None = None,
     ) -> None:
         self._runner = runner
         self._recorder = recorder or Recorder()
         self._files_read = files_read or FilesRead()
+        self._jobs = jobs or Jobs()
         self._workspace = Workspace(runner.root)
 
     async def call(
         self,
         command: Annotated[str, "What to run, as it would be typed into bash."],
         timeout_seconds: Annotated[int, "How long it may run; 0 is the usual limit."] = 0,
+        background: Annotated[bool, "To run on; job shows its output."] = False,
     ) -> ToolOutcome:
-        """Run a command line with bash in the project's directory and get its output and exit code. A change of
-        directory holds for the next command. There is no terminal and no input: use options that need no answer. What
-        is left in the background is stopped when the command ends. Long output is cut in the middle and kept in a file.
-        Prefer the other tools to read, search and edit files."""
+        """Run a command line with bash in the project's directory. A change of directory holds for the next command.
+        There is no terminal and no input. What it leaves running is stopped when it ends. Long output is cut in the
+        middle and kept in a file. Prefer the other tools to read, search and edit files."""
         # For a command that only reads, exactly what was checked is what runs.
         argv = self._read_only_argv(command)
         recorder = self._recorder if argv is None else Recorder()
+        if background:
+            job = await self._jobs.start(self._runner, command, argv=argv, recorder=recorder)
+            return await job.report()
         async with recorder.command(self.name) as recorded:
             result = await self._runner.run(command, argv=argv, timeout_seconds=max(0, timeout_seconds))
             recorded.runs_on = result.ended.is_detached
@@ -58,7 +68,8 @@ class Shell(TypedTool):
         return ToolOutcome(result.report(), result.is_error, result.summary, left_out=result.left_out)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
-        return f"$ {unambiguous(str(arguments.get('command', '')))}"
+        shown = f"$ {unambiguous(str(arguments.get('command', '')))}"
+        return f"{shown} (in the background)" if arguments.get("background") in (True, "true") else shown
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
         """Depends on the current directory, so ask right before the call."""
@@ -66,17 +77,19 @@ class Shell(TypedTool):
         return "read" if isinstance(command, str) and self._read_only_argv(command) is not None else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        command = self._signature.read(arguments)["command"]
+        typed = self._signature.read(arguments)
+        command = typed["command"]
         self._runner.check(command)
         directory: Path = self._runner.directory
         where = "" if directory == self._runner.root else f"It runs in {self._workspace.relative(directory)}."
+        how = "It runs in the background." if typed.get("background") else ""
         names = rule_names(
             command, workspace=self._workspace, directory=directory, environment=self._runner.environment()
         )
         return Approval(
             command=unambiguous(command),
             directory=str(directory),
-            warning=" ".join(filter(None, [where, *remarks(command)])),
+            warning=" ".join(filter(None, [where, how, *remarks(command)])),
             subject=names[0] if names else "",
             names=names,
             parts=mentioned_names(command, directory),
@@ -101,3 +114,29 @@ class Shell(TypedTool):
         return read_only_argv(
             command, workspace=self._workspace, directory=runner.directory, environment=runner.environment()
         )
+
+
+class JobTool(TypedTool):
+    """Shows the output of what `shell` started in the background, and stops it."""
+
+    name: ClassVar[str] = "job"
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def call(
+        self,
+        number: Annotated[int, "As shell said."],
+        wait_seconds: Annotated[int, "Wait so long for its end."] = 0,
+        stop: Annotated[bool, "End it."] = False,
+    ) -> ToolOutcome:
+        """New output of a command in the background."""
+        job = self._jobs.find(number)
+        if stop:
+            await job.stop()
+        await job.wait(min(wait_seconds, MOST_WAIT_SECONDS))
+        return await job.report()
+
+    def summarize(self, arguments: dict[str, Any]) -> str:
+        return f"{'stop ' if arguments.get('stop') in (True, 'true') else ''}job {arguments.get('number', '')}"

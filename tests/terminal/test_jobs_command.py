@@ -1,0 +1,59 @@
+"""/jobs: what the model runs in the background, for the person; and what the model hears of its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from nca.errors import UsageError
+from nca.messages import Message, ToolCall
+from nca.terminal.commands.jobs import COMMAND
+from tests.terminal.stage import a_stage
+from tests.tools.shell.test_runner import running
+
+
+def started(call_id: str, command: str) -> Message:
+    return Message(
+        "assistant", None, (ToolCall(call_id, "shell", json.dumps({"command": command, "background": True})),)
+    )
+
+
+async def test_they_are_listed_shown_and_stopped(tmp_path: Path) -> None:
+    replies = [started("1", "printf 'a\\033[2Jb\\n'; sleep 9881"), "Started.", "I see."]
+    with a_stage(tmp_path, replies, window_tokens=60_000, agent__permission="auto") as stage:
+        assert "No command runs in the background" in await stage.command("/jobs")
+        await stage.conversation.send("Serve it.")
+        while "ab" not in await stage.command("/jobs 1"):
+            await asyncio.sleep(0.02)
+        said = await stage.command("/jobs 1")
+        assert "\x1b" not in said
+        assert "job 1 is running" in said
+        table = await stage.command("/jobs")
+        assert "running" in table
+        assert "sleep 9881" in table
+        assert [one.text for one in COMMAND.complete(stage.app, "stop ")] == ["1"]
+        assert "Job 1 has ended (stopped): $ printf" in await stage.command("/jobs stop 1")
+        assert not running("sleep 9881")
+        with pytest.raises(UsageError, match=r"Job 1 has ended already \(stopped\)"):
+            await stage.command("/jobs stop 1")
+        for wrong in ("2", "stop 2", "x"):
+            with pytest.raises(UsageError, match="There is no job"):
+                await stage.command(f"/jobs {wrong}")
+        with pytest.raises(UsageError, match="takes a number"):
+            await stage.command("/jobs stop")
+        await stage.conversation.send("And?")
+        request = stage.conversation.model.requests[-1]  # type: ignore[attr-defined]
+        assert "[job 1 has ended" in request.messages[-1]["content"]
+        assert "sleep 9881" in request.messages[-1]["content"]
+        assert stage.conversation.jobs.take_ended() == []
+
+
+async def test_they_end_when_the_session_is_closed(tmp_path: Path) -> None:
+    with a_stage(tmp_path, [started("1", "sleep 9882"), "Started."], agent__permission="auto") as stage:
+        await stage.conversation.send("Serve it.")
+        assert running("sleep 9882")
+        await stage.conversation.close()
+        assert not running("sleep 9882")
