@@ -381,6 +381,31 @@ def test_a_hook_that_fails_never_breaks_a_turn(room: Room, kind: str) -> None:
     assert bool(told) is (kind not in ("garbage", "types"))
 
 
+def test_an_interrupt_stops_a_hook_and_the_call(room: Room) -> None:
+    hooks = [{"event": "PreToolUse", "command": f"touch {room.log}; sleep 600"}]
+
+    async def run() -> TurnFinished:
+        conversation = Conversation.open(
+            defaults().with_values({"hooks": hooks}, "the test"),
+            store=room.store,
+            model=ScriptedModel([call("shell", command="touch made")], facts=FACTS),
+            directory=room.path,
+            person=room.person,
+        )
+        turn = asyncio.create_task(conversation.send("Go on."))
+        while not room.log.exists():
+            await asyncio.sleep(0.01)
+        turn.cancel()
+        finished = await turn
+        last = conversation.session.log.entries()[-1].message
+        assert (last.role, last.text) == ("tool", "[not run: the person stopped the turn]")
+        await conversation.close()
+        return finished
+
+    assert asyncio.run(run()).reason == "interrupted"
+    assert not (room.path / "made").exists()
+
+
 def test_a_hook_gets_no_key(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefghijklmnopqrstuvwxyz123456")
     room.run([{"event": "Stop", "command": f"env > {room.log}"}], "Done.")
