@@ -51,6 +51,13 @@ class ToolStarted(_Event, frozen=True):
     """One line to display: the tool's name and its main argument."""
 
 
+class ToolProgress(_Event, frozen=True):
+    """How far a running call is, in one line to display."""
+
+    call_id: str
+    text: str
+
+
 class ToolFinished(_Event, frozen=True):
     call_id: str
     name: str
@@ -186,6 +193,7 @@ Event = (
     | TextDelta
     | ReasoningDelta
     | ToolStarted
+    | ToolProgress
     | ToolFinished
     | ApprovalAsked
     | ApprovalGiven

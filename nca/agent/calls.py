@@ -21,11 +21,11 @@ from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
 from nca.context.admission import LeftOut, admit_output
-from nca.events import Listener, ToolFinished, ToolStarted
+from nca.events import Listener, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, Part, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
 from nca.sessions.passages import RECALL
-from nca.tools.tool import ToolOutcome
+from nca.tools.tool import ToolOutcome, progress_listener
 from nca.tools.toolbox import Toolbox
 
 MOST_AT_ONCE = 4
@@ -104,6 +104,8 @@ class Calls:
             if isinstance(verdict, Refused):
                 return await asyncio.to_thread(self._cleaned, verdict.outcome), time.monotonic() - started
             self._begun.add(call.id)
+            # Each call is a task of its own, and so has a context of its own.
+            progress_listener.set(lambda text: self._emit(ToolProgress(shown.id, self._redactor.text(text))))
             outcome = await asyncio.to_thread(self._cleaned, await self._toolbox.run(call))
             seconds = time.monotonic() - started
             said = await self.hooks.after_tool(call, self._toolbox, outcome, seconds)

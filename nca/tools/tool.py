@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -37,6 +38,10 @@ class ToolOutcome:
     diff: str = ""
     media: tuple[MediaPart, ...] = ()
     left_out: LeftOut | None = None
+
+
+progress_listener: ContextVar[Callable[[str], None]] = ContextVar("progress_listener", default=lambda _: None)
+"""Called by a running tool with one line that says how far it is; set for each call by who runs it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from nca.agent.conversation import Conversation
 from nca.config.loaded import LoadedSettings, defaults
 from nca.config.servers import McpServer
 from nca.context.validate import validate_request
-from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, ToolFinished
+from nca.events import ApprovalAsked, ErrorRaised, Event, Notice, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -72,6 +72,21 @@ def call(name: str, /, **arguments: Any) -> Message:
 
 def results(conversation: Conversation) -> list[str]:
     return [entry.message.text for entry in conversation.context.entries if entry.message.role == "tool"]
+
+
+async def test_how_far_a_call_is_comes_between_its_start_and_its_end(room: Room) -> None:
+    conversation = room.open(call("counts"), "Done.")
+    await conversation.send("Count.")
+    between = [event for event in room.events if isinstance(event, ToolStarted | ToolProgress | ToolFinished)]
+    assert [type(event) for event in between] == [ToolStarted, ToolProgress, ToolProgress, ToolFinished]
+    assert {event.call_id for event in between} == {between[0].call_id}
+    first, second = room.of(ToolProgress)
+    assert first.text == "1"
+    assert second.text.startswith("2/3 two")
+    assert "of three xxx" in second.text
+    assert len(second.text) < 250
+    assert "\n" not in second.text
+    await conversation.close()
 
 
 async def test_a_call_goes_to_the_server_and_its_result_to_the_log(room: Room) -> None:

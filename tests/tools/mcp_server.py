@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mcp.server.mcpserver import Image, MCPServer
+from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp_types import ToolAnnotations
 
 PIXEL = bytes.fromhex(
@@ -43,6 +43,14 @@ async def slow(seconds: float) -> str:
     """Take a while."""
     await asyncio.sleep(seconds)
     return "at last"
+
+
+@server.tool()
+async def counts(context: Context[Any, Any]) -> str:
+    """Say how far it is."""
+    await context.report_progress(1)
+    await context.report_progress(2, 3, "two\x1b[31m\nof three " + "x" * 500)
+    return "counted"
 
 
 @server.tool(structured_output=False)

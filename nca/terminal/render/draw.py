@@ -23,6 +23,7 @@ from nca.events import (
     RequestStarted,
     TextDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
     TurnStarted,
@@ -112,6 +113,9 @@ class Draw:
                 self._end_stream()
                 self._running.begin(event)
                 self._set_status(self._running.line(), goes_on=is_nested(event.call_id))
+            case ToolProgress():
+                self._running.progress(event)
+                self._set_status(self._running.line() or self._status, goes_on=True)
             case ToolFinished():
                 self._on_tool_finished(event)
             case ContextCompaction() if not event_lines.is_silent(event):

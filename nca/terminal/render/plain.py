@@ -22,6 +22,7 @@ from nca.events import (
     ReasoningDelta,
     TextDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
 )
@@ -88,6 +89,8 @@ class PlainDraw:
                 self._write(self._asides, self._reasoning.feed(event.text))
             case ToolStarted():
                 self._running.begin(event)
+            case ToolProgress():
+                self._running.progress(event)
             case ToolFinished():
                 self._end_answer()
                 started = self._running.end(event.call_id)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from nca.events import ToolStarted
-from nca.terminal.render.event_lines import tool_started_line
+from nca.events import ToolProgress, ToolStarted
+from nca.terminal.render.event_lines import TOOL_CHARS, tool_started_line
 from nca.terminal.render.humanize import counted
+from nca.terminal.render.sanitize import one_line
 
 _NESTED = re.compile(r"task-[0-9a-f]+/")
 """The prefix that nca.agent.subtask gives to the calls of a task."""
@@ -22,6 +23,7 @@ class RunningCalls:
 
     def __init__(self) -> None:
         self._lines: dict[str, str] = {}
+        self._progress: dict[str, str] = {}
         self._nested: dict[str, str] = {}
         self._nested_count = 0
         self._last = ""
@@ -35,8 +37,12 @@ class RunningCalls:
         else:
             self._lines[event.call_id] = line
 
+    def progress(self, event: ToolProgress) -> None:
+        self._progress[event.call_id] = one_line(event.text, TOOL_CHARS)
+
     def end(self, call_id: str) -> str:
         """The line of the call that finished; "" if its start was not seen."""
+        self._progress.pop(call_id, None)
         line = self._nested.pop(call_id, "") or self._lines.pop(call_id, "")
         if not self._lines:
             self._nested_count, self._last = 0, ""
@@ -44,12 +50,13 @@ class RunningCalls:
 
     def clear(self) -> None:
         self._lines.clear()
+        self._progress.clear()
         self._nested.clear()
         self._nested_count, self._last = 0, ""
 
     def line(self) -> str:
         """ "" if nothing is running."""
-        lines = list(self._lines.values())
+        lines = [" · ".join(filter(None, (line, self._progress.get(key)))) for key, line in self._lines.items()]
         if not lines:
             return self._last
         shown = lines[0] if len(lines) == 1 else f"{len(lines)} calls: {', '.join(lines)}"

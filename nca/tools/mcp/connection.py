@@ -19,11 +19,11 @@ from nca.config.servers import McpServer
 from nca.messages import clean_text
 from nca.tools.mcp.listing import ALL_KINDS, Listing, ListKind, changed_list, keep_listening, read_lists
 from nca.tools.mcp.logins import Logins
-from nca.tools.mcp.results import described, outcome_of, text_of_resource
+from nca.tools.mcp.results import described, outcome_of, progress_line, text_of_resource
 from nca.tools.mcp.stdio import ServerProcess
 from nca.tools.mcp.variables import expanded
 from nca.tools.shell.environment import command_environment
-from nca.tools.tool import ToolError, ToolOutcome
+from nca.tools.tool import ToolError, ToolOutcome, progress_listener
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -110,7 +110,12 @@ class Connection:
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
         """Call a tool. Raises ToolError in one line, whatever happened to the server."""
-        result = await self._request(lambda client: client.call_tool(tool, arguments))
+        say = progress_listener.get()
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            say(progress_line(progress, total, message))
+
+        result = await self._request(lambda client: client.call_tool(tool, arguments, progress_callback=on_progress))
         return await asyncio.to_thread(outcome_of, result, can_see=self._can_see())
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from nca.messages import MediaPart
+from nca.messages import MediaPart, clean_text
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part
 from nca.tools.tool import ToolOutcome
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 _MOST_IMAGES = 8
+_PROGRESS_CHARS = 200
 
 
 def outcome_of(result: CallToolResult, *, can_see: bool) -> ToolOutcome:
@@ -68,3 +69,10 @@ def _image(encoded: str) -> MediaPart | None:
         return None
     kind = image_kind(raw)
     return image_part(raw, kind) if kind else None
+
+
+def progress_line(progress: float, total: float | None, message: str | None) -> str:
+    """How far a call is, in one line: `3/10 reading`. The server's words are shortened."""
+    count = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
+    words = " ".join(clean_text((message or "")[:_PROGRESS_CHARS]).split())
+    return f"{count} {words}".rstrip()

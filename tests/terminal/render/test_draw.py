@@ -22,6 +22,7 @@ from nca.events import (
     RetryScheduled,
     TextDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
 )
@@ -204,6 +205,20 @@ async def test_a_task_and_parallel_calls_are_one_line_while_they_run() -> None:
         await asyncio.sleep(2 * FRAME_SECONDS)
         assert any("2 calls: task find it, grep other" in line for line in seen.lines())
     assert seen.lines() == []
+
+
+async def test_how_far_a_call_is_stands_behind_it_while_it_runs() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.draw.on_event(ToolStarted("1", "mcp__a__b", "{}", "a: b"))
+        seen.draw.on_event(ToolProgress("1", "2/3 \x1b[31mof\nthem"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("a: b · 2/3 of them…" in line for line in seen.lines())
+        seen.draw.on_event(ToolFinished("1", "mcp__a__b", False, "done", 0.1))
+        seen.draw.on_event(ToolStarted("1", "mcp__a__b", "{}", "a: b"))
+        await asyncio.sleep(2 * FRAME_SECONDS)
+        assert any("a: b…" in line for line in seen.lines())
+    assert seen.lines()[-1] == "• a: b → done"
 
 
 def test_a_long_change_is_cut_and_says_where_the_rest_is() -> None:
