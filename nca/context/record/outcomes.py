@@ -40,6 +40,8 @@ _ERROR_LINE = re.compile(
 )
 _NOT_RUN = "[not run"
 """How a result begins of a call that nca did not make."""
+_STILL_RUNS = re.compile(r"(?:\A|\n)\[job \d+ is running\b[^\n]*\]")
+"""How a result ends that a command in the background has not ended."""
 _REFUSED = re.compile(r"(?i)\A\W*(?:not run\b|denied|refused|the user (?:refused|declined|rejected))")
 _NOT_THERE = re.compile(
     r"(?i)\A\W*(?:no (?:matches|results|files)|nothing found|0 matches|permission denied|.{0,80}no such file"
@@ -77,13 +79,14 @@ class Outcome:
 
     @property
     def was_run(self) -> bool:
-        return not self.result.startswith(_NOT_RUN)
+        """It ran to its end."""
+        return not self.result.startswith(_NOT_RUN) and not _still_runs(self.result)
 
     @cached_property
     def text(self) -> str:
         """One line: "582 passed", "exit 1", "ok"."""
         if not self.was_run:
-            return "not run"
+            return "running" if _still_runs(self.result) else "not run"
         is_plain = not self.is_failure and not self.is_command
         return "ok" if is_plain else _last_word(self.result, is_failure=self.is_failure)
 
@@ -156,8 +159,12 @@ def _kind_of_part(words: list[str]) -> str:
 def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     """What a call came to, by its mark, its exit status or its text."""
     text = result.text
-    is_failure = not text.startswith(_NOT_RUN) and _is_failure(call, result)
+    is_failure = not text.startswith(_NOT_RUN) and not _still_runs(text) and _is_failure(call, result)
     return Outcome(is_failure, call is not None and bool(command_of(call)), text)
+
+
+def _still_runs(text: str) -> bool:
+    return _STILL_RUNS.search(text[-400:]) is not None
 
 
 def is_failed(call: ToolCall | None, result: Message) -> bool:

@@ -344,3 +344,11 @@ def test_what_had_no_room_is_counted_with_the_call_that_lists_it_and_is_not_read
         "- 3 of the steps of this turn: recall expand=57-62",
     ]
     assert read_again(f"{laid_out(HEADER, 'Prose.', nothing.lines)}\n\n{missing}") == ("Prose.", {})
+
+
+def test_a_command_in_the_background_ends_no_failure_before_its_end() -> None:
+    failed = did("shell", "1 failed\n[exit code 1]", is_error=True, command="pytest")
+    started = did("shell", "[no new output]\n[job 1 is running, for 0 s now]", command="pytest")
+    ledger = extract(log(*failed, *started))
+    assert [parted(line)[0] for line in ledger[OUTCOMES]] == [1]
+    assert FAILING in ledger

@@ -90,6 +90,13 @@ def test_the_last_word_of_a_command(text: str, said: str) -> None:
     assert outcome_of(shell("make all"), result(text)).text == said
 
 
+def test_a_command_that_still_runs_has_no_outcome_yet() -> None:
+    running = outcome_of(shell("pytest"), result("E   assert 1\n1 failed\n[job 3 is running, for 0 s now]\n[saved]"))
+    assert (running.text, running.was_run, running.is_failure) == ("running", False, False)
+    for text, said in (("done", "ok"), ("exit code 2", "exit 2")):
+        assert outcome_of(None, result(f"[job 3 has ended after 9 s: {text}]")).text == said
+
+
 def test_error_lines_are_few_and_none_twice() -> None:
     text = "\n".join(["ValueError: a", "ValueError: a", *(f"TypeError: {n}" for n in range(20))])
     lines = error_lines(text)
