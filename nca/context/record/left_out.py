@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from nca.context.record.allocation import Chosen, Kind
 from nca.context.record.ledger import Ledger, texts
@@ -28,10 +29,11 @@ def left_out(ledger: Ledger, chosen: Chosen) -> str:
     ]
     for section, what in _BY_NUMBER.items():
         said = [_NUMBERED.match(text) for piece, text in chosen.lines if piece.section is section]
-        shown = {int(match[1]) for match in said if match}
-        missing = [seq for seq, _ in texts(ledger, CATEGORIES[section]) if seq and seq not in shown]
+        # One message may make several calls, each with a line of its own.
+        told = Counter(seq for seq, _ in texts(ledger, CATEGORIES[section]) if seq)
+        missing = told - Counter(int(match[1]) for match in said if match)
         if missing:
             # Behind a message that makes calls stands a result for each of them.
-            ends = [(seq, seq + missing.count(seq) * (section is Section.STEPS)) for seq in missing]
-            lines.append(f"- {len(missing)} {what}: {how_to_recall(ends)}")
+            ends = [(seq, seq + told[seq] * (section is Section.STEPS)) for seq in missing]
+            lines.append(f"- {missing.total()} {what}: {how_to_recall(ends)}")
     return "\n".join([HEADINGS[Section.LEFT_OUT], *lines]) if lines else ""

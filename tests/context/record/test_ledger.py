@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 
@@ -335,6 +336,9 @@ def test_what_had_no_room_is_counted_with_the_call_that_lists_it_and_is_not_read
     ledger = extract(log(said("Never touch lock.py."), *did("edit_file", "[edited a.py]", path="a.py", new_text="x")))
     ledger |= {STEPS: ["57\tread_file a.py → ok", "57\tread_file b.py → ok", "61\tshell ls → ok"], WORDS: ["9\tHello."]}
     assert left_out(ledger, allocate(pieces_of(ledger), ROOM, ROOM)) == ""
+    whole = allocate(pieces_of(ledger), ROOM, ROOM)
+    partly = dataclasses.replace(whole, lines=tuple(line for line in whole.lines if "b.py" not in line[1]))
+    assert "- 1 of the steps of this turn: recall expand=57-59" in left_out(ledger, partly), "beside one that is shown"
     nothing = allocate(pieces_of(ledger), 0, 0)
     missing = left_out(ledger, nothing)
     assert missing.splitlines()[1:] == [
