@@ -41,9 +41,8 @@ def _ask(what: TrustRequest) -> bool:
         written = one_line(f"{name} = {raw!r}", len(repr(raw)) + len(name) + 3)
         more = f" … and {len(written) - _SHOWN_CHARS:,} more characters" if len(written) > _SHOWN_CHARS else ""
         print(f"  {written[:_SHOWN_CHARS]}{more}")
-    print(
-        "Trust them only if you know who wrote them. They never set endpoints, keys or permissions, but hooks run as you and may allow calls."
-    )
+    print("Trust them only if you know who wrote them. Hooks run as you, and may allow calls.")
+    print("Such settings never set endpoints, keys or permissions.")
     if sys.platform != "win32":
         from nca.terminal.input.terminal_modes import forget_typed
 
