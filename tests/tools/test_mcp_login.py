@@ -101,6 +101,11 @@ async def test_a_registration_that_is_gone_needs_a_new_login(guarded: Guarded) -
         assert server.state == "ready", server.reason
 
 
+async def test_a_refused_token_of_the_settings_is_no_login(guarded: Guarded) -> None:
+    async with connected(replace(guarded.server, headers=(("Authorization", "Bearer x"),))) as server:
+        assert (server.needs_login, server.reason) == (False, "it refused the token in its settings")
+
+
 async def test_a_token_that_is_refused_within_a_chat_says_to_log_in(guarded: Guarded) -> None:
     assert await guarded.log_in()
     async with connected(guarded.server) as server:
@@ -147,6 +152,14 @@ async def test_what_has_no_login_is_said(guarded: Guarded) -> None:
         with pytest.raises(UsageError, match=said):
             await log_in(server, guarded.person.show, env=guarded.env)
     assert guarded.person.pages == []
+
+
+async def test_a_registration_need_not_repeat_what_was_registered(guarded: Guarded) -> None:
+    assert await guarded.log_in()
+    login = guarded.login
+    guarded.logins.save(guarded.server.url, replace(login, client={"client_id": login.client["client_id"]}))
+    async with connected(guarded.server) as server:
+        assert server.state == "ready", server.reason
 
 
 async def test_a_stored_login_that_cannot_be_read_counts_as_none(guarded: Guarded, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from rich.style import Style
 from rich.text import Text
 
 from nca.config.servers import McpServer
@@ -56,7 +57,9 @@ async def _log_in(app: App, server: McpServer) -> None:
 
     def show(address: str) -> None:
         app.output.show("Log in with this page; a browser opens it where there is one. Ctrl-C stops waiting.")
-        app.output.show(Text(one_line(address, len(address))))
+        shown = one_line(address, len(address))
+        # A link, because the address is broken into lines.
+        app.output.show(Text(shown, Style(link=shown)))
 
     if not await log_in(server, show):
         app.output.show(Text(f"{server.name} needs no login."))

@@ -262,9 +262,11 @@ class Connection:
         self._status = status
 
     def _fail(self, reason: str) -> None:
-        self.needs_login = self._status == UNAUTHORIZED and not self.server.has_own_token
-        login = f"it needs a login: /mcp login {self.server.name}"
-        self.state, self.reason = "failed", login if self.needs_login else reason
+        self.state, self.reason = "failed", reason
+        if self._status == UNAUTHORIZED:
+            self.needs_login = not self.server.has_own_token
+            login = f"it needs a login: /mcp login {self.server.name}"
+            self.reason = login if self.needs_login else "it refused the token in its settings"
 
 
 def load_sdk() -> Any:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
 _CLIENT_NAME = "nca"
+_NO_PAGE = "http://127.0.0.1/"
+"""The SDK wants a redirect URI even where nobody logs in."""
 
 
 class _Storage:
@@ -66,10 +68,10 @@ def stored_login(url: str, logins: Logins) -> OAuthClientProvider | None:
     from mcp.shared.auth import OAuthMetadata
 
     try:
-        provider = _provider(_Storage(url, logins, login), url, str(login.client["redirect_uris"][0]))
+        provider = _provider(_Storage(url, logins, login), url, _NO_PAGE)
         if login.metadata:
             provider.context.oauth_metadata = OAuthMetadata.model_validate(login.metadata)
-    except (ValueError, KeyError, IndexError, TypeError):
+    except ValueError:
         return None
     provider.context.token_expiry_time = login.expires_at
     return provider
