@@ -108,8 +108,11 @@ def is_right(task: Task, folder: Path) -> bool:
     return subprocess.run(command, cwd=folder, capture_output=True, timeout=30, check=False).returncode == 0
 
 
-async def attempt(task: Task, model: Model, *, is_verbose: bool) -> str:
-    """What came of one task, in a few words: "right", or how it went wrong."""
+async def attempt(task: Task, model: Model, folder: Path, *, is_verbose: bool) -> str:
+    """What came of one task, in a few words: "right", or how it went wrong.
+
+    The folder is the same for all, because the instructions name it: the model reads them once.
+    """
     failed: list[str] = []
 
     def hear(event: Event) -> None:
@@ -118,8 +121,7 @@ async def attempt(task: Task, model: Model, *, is_verbose: bool) -> str:
         if isinstance(event, ToolFinished) and event.is_error:
             failed.append(event.summary)
 
-    with tempfile.TemporaryDirectory() as name, Store.open(None) as store:
-        folder = Path(name)
+    with Store.open(None) as store:
         (folder / task.file).write_text(task.text, encoding="utf-8")
         assert not is_right(task, folder), f"the check of {task.file} passes before the change"
         loaded = defaults().with_values({"agent.permission": "accept-edits"}, "the benchmark")
@@ -136,14 +138,14 @@ async def attempt(task: Task, model: Model, *, is_verbose: bool) -> str:
         return "; ".join(["not changed" if is_same else "changed, but wrong", *failed])
 
 
-async def measure(runs: int, *, is_verbose: bool) -> None:
+async def measure(runs: int, folder: Path, *, is_verbose: bool) -> None:
     model = await open_embedded("qwen2.5-coder-1.5b")
     right = 0
     try:
         for _ in range(runs):
             for task in TASKS:
                 started = time.perf_counter()
-                outcome = await attempt(task, model, is_verbose=is_verbose)
+                outcome = await attempt(task, model, folder, is_verbose=is_verbose)
                 right += outcome == "right"
                 print(f"{task.file:<16} {time.perf_counter() - started:5.0f} s  {outcome}", flush=True)
     finally:
@@ -156,7 +158,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="how often each task is tried")
     parser.add_argument("--verbose", action="store_true", help="show every event")
     given = parser.parse_args()
-    asyncio.run(measure(given.runs, is_verbose=given.verbose))
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(measure(given.runs, Path(folder), is_verbose=given.verbose))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,13 @@ class RequestStarted(_Event, frozen=True):
     budget_tokens: int
 
 
+class RequestRead(_Event, frozen=True):
+    """How many of a request's tokens the model has read; only from a server that says so (the embedded model's)."""
+
+    read_tokens: int
+    of_tokens: int
+
+
 class TextDelta(_Event, frozen=True):
     text: str
 
@@ -190,6 +197,7 @@ class TurnFinished(_Event, frozen=True):
 Event = (
     TurnStarted
     | RequestStarted
+    | RequestRead
     | TextDelta
     | ReasoningDelta
     | ToolStarted

@@ -18,7 +18,16 @@ from nca.agent.window import Window
 from nca.context.budget import Measurement
 from nca.context.validate import validate_request
 from nca.errors import ContextDoesNotFit, NcaError, ProviderError, ProviderFailure
-from nca.events import Listener, Notice, ReasoningDelta, RequestStarted, TextDelta, TurnFinished, UsageReported
+from nca.events import (
+    Listener,
+    Notice,
+    ReasoningDelta,
+    RequestRead,
+    RequestStarted,
+    TextDelta,
+    TurnFinished,
+    UsageReported,
+)
 from nca.messages import Message, Usage, clean_text
 from nca.models.client import Delta, Model, ModelRequest, Reply
 from nca.models.retry import PassingFailure
@@ -267,6 +276,8 @@ class Turn:
 
     def _take(self, delta: Delta) -> None:
         """Keep and show a piece of the answer, and save the answer so far at intervals."""
+        if delta.of_tokens:
+            self.emit(RequestRead(delta.read_tokens, delta.of_tokens))
         if delta.reasoning:
             self._reasoning += delta.reasoning
             self.emit(ReasoningDelta(delta.reasoning))

@@ -60,7 +60,7 @@ class Assembler:
         choices = chunk.get("choices")
         if not choices and ("error" in chunk or str(chunk.get("type")).endswith((".failed", "error"))):
             self._failure = json.dumps(chunk, default=str)
-        deltas: list[Delta] = []
+        deltas = _progress(chunk.get("prompt_progress"))
         for choice in choices if isinstance(choices, list | tuple) else ():
             # One answer is requested; ignore others.
             if isinstance(choice, Mapping) and choice.get("index") in (0, None):
@@ -210,6 +210,14 @@ def _content(value: object) -> tuple[str, str]:
 
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _progress(progress: object) -> list[Delta]:
+    """What llama.cpp's server says of its reading, where it was asked to."""
+    if not isinstance(progress, Mapping):
+        return []
+    read, total = as_count(progress.get("processed")), as_count(progress.get("total"))
+    return [Delta(read_tokens=read, of_tokens=total)] if read is not None and total else []
 
 
 def _counts(usage: object) -> dict[str, int]:

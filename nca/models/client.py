@@ -42,6 +42,7 @@ class LitellmModel:
     wire_name   the name for litellm if it differs from facts.name (the embedded model: openai/<alias>)
     api_base    the endpoint; "" for the provider's own
     api_key     "" lets litellm read the environment
+    reports_reading  the endpoint is a llama.cpp server, which is asked to say how much of a request it has read
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class LitellmModel:
         wire_name: str = "",
         api_base: str = "",
         api_key: str = "",
+        reports_reading: bool = False,
     ) -> None:
         self.facts = facts
+        self._reports_reading = reports_reading
         self._settings = settings
         self._on_retry = on_retry
         self._wire_name = wire_name or facts.name
@@ -150,6 +153,7 @@ class LitellmModel:
             "api_base": way.api_base or None,
             "api_key": way.api_key or None,
             "client": self._http.client if self._http else None,
+            "extra_body": thinking.get("extra_body", {}) | {"return_progress": True} if self._reports_reading else None,
             "num_ctx": self._settings.context_window or None if way.provider.startswith("ollama") else None,
         }
         return arguments | thinking | {name: value for name, value in optional.items() if value is not None}

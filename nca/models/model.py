@@ -30,10 +30,12 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of the answer: text, or reasoning."""
+    """A piece of the answer: text, or reasoning; or, before it, how much of the request's tokens a server has read."""
 
     text: str = ""
     reasoning: str = ""
+    read_tokens: int = 0
+    of_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from nca.errors import ProviderError
 from nca.messages import Usage
 from nca.models.assemble import Assembler
 from nca.models.explain import BrokenStream, EmptyAnswer
+from nca.models.model import Delta
 
 
 def _chunk(delta: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -32,6 +33,13 @@ def test_text_reasoning_and_usage_come_together() -> None:
     assert reply.message.reasoning == "hm"
     assert reply.usage == Usage(prompt_tokens=9, completion_tokens=3, cache_read_tokens=4)
     assert reply.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("odd", [None, "x", {}, {"processed": "x", "total": 9}, {"processed": 1, "total": -1}])
+def test_what_a_server_has_read_comes_before_the_answer(odd: Any) -> None:
+    reading = {"processed": 512, "total": 3_900, "cache": 0}
+    assert Assembler().add(_chunk({"content": None}, prompt_progress=reading)) == [Delta("", "", 512, 3_900)]
+    assert Assembler().add(_chunk({"content": None}, prompt_progress=odd)) == []
 
 
 @pytest.mark.parametrize(

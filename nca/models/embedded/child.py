@@ -68,6 +68,8 @@ def _serve(parameters: Parameters) -> Any:
     common.model.path = parameters["model_path"]
     common.model_alias = {parameters["alias"]}
     common.n_ctx = parameters["window_tokens"]
+    # It says after each batch how much it has read. What is computed at once is no larger.
+    common.n_batch = 512
     # More slots would share the window.
     common.n_parallel = 1
     common.hostnames = ["127.0.0.1"]

@@ -153,6 +153,7 @@ class EmbeddedModel:
                 wire_name=f"openai/{self.server.model.name}",
                 api_base=address.api_base,
                 api_key=address.api_key,
+                reports_reading=True,
             )
             return self._client
 
@@ -211,4 +212,11 @@ async def open_embedded(
 def _patient(settings: ModelSettings, window_tokens: int) -> ModelSettings:
     """Timeouts for a slow machine, and no retries against a child process that has ended."""
     reading = 30.0 + window_tokens / _SLOWEST_TOKENS_PER_SECOND
-    return replace(settings, first_token_seconds=max(settings.first_token_seconds, reading), max_retries=0, api_base="")
+    return replace(
+        settings,
+        first_token_seconds=max(settings.first_token_seconds, reading),
+        # Each report of what was read is a piece, and the next one takes as long as its part of the window.
+        idle_seconds=max(settings.idle_seconds, reading),
+        max_retries=0,
+        api_base="",
+    )

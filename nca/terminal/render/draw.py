@@ -20,6 +20,7 @@ from nca.events import (
     Event,
     MessageTaken,
     ReasoningDelta,
+    RequestRead,
     RequestStarted,
     TextDelta,
     ToolFinished,
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.08
 """The shortest time between two drawings of the tail."""
+
+LONG_READ_TOKENS = 200
+"""The rest of a request that is worth a word: two seconds for the embedded model on two cores."""
 
 DIFF_LINES = 40
 """Lines shown of a change that was made without asking; /show has all of it."""
@@ -109,6 +113,9 @@ class Draw:
                 self._on_reasoning(event.text)
             case TurnStarted() | RequestStarted():
                 self._set_status("Thinking")
+            case RequestRead(read, total):
+                is_long = total - read >= LONG_READ_TOKENS
+                self._set_status(f"Reading {read:,} of {total:,} tokens" if is_long else "Thinking", goes_on=True)
             case ToolStarted():
                 self._end_stream()
                 self._running.begin(event)

@@ -89,6 +89,20 @@ async def test_without_weights_it_says_how_to_get_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.embedded
+async def test_it_says_how_much_of_a_long_request_it_has_read(smollm_home: Path) -> None:
+    model = await open_embedded(SMOLLM.name, 2_048)
+    deltas: list[Delta] = []
+    try:
+        lines = [f"Line {number} of the list says {number * 7}." for number in range(110)]
+        await model.ask(asking("\n".join([*lines, "Say hello."])), deltas.append)
+    finally:
+        await model.close()
+    steps = [(delta.read_tokens, delta.of_tokens) for delta in deltas if delta.of_tokens]
+    assert len(steps) > 2
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1] > 1_200
+
+
 async def test_it_answers_streams_and_counts(model: EmbeddedModel) -> None:
     assert isinstance(model, Model)
     assert not model.server.is_alive, "the child starts when it is needed"

@@ -18,6 +18,7 @@ from nca.events import (
     Event,
     Notice,
     ReasoningDelta,
+    RequestRead,
     RequestStarted,
     RetryScheduled,
     TextDelta,
@@ -275,6 +276,18 @@ def test_nothing_hostile_reaches_the_terminal_through_any_event() -> None:
     )
     for forbidden in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x00", "\x07"):
         assert forbidden not in seen.glass.raw
+
+
+async def test_the_spinner_says_how_much_of_a_request_is_read() -> None:
+    seen = Seen()
+    async with seen.draw.at_work("Thinking"):
+        seen.draw.on_event(RequestStarted(1, "m", 1, 2))
+        seen.seconds += 1
+        seen.draw.on_event(RequestRead(2_100, 3_900))
+        assert any("Reading 2,100 of 3,900 tokens…" in line for line in seen.lines())
+        seen.seconds += 1
+        seen.draw.on_event(RequestRead(3_900, 3_900))
+        assert any("Thinking…" in line for line in seen.lines())
 
 
 async def test_the_spinner_goes_when_the_work_ends() -> None:
