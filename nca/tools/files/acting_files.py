@@ -20,7 +20,11 @@ _TABLE = {
     ),
     "an agent runs the hooks and servers that it names": (
         ".claude .cursor .gemini .codex .roo .kiro .windsurf .continue .amazonq .opencode .aider.conf.yml .mcp.json"
-        " opencode.json"
+        " .agents opencode.json"
+    ),
+    "programs that you start obey it, where the project is your home directory": (
+        ".ssh .gnupg .gitconfig .config .netrc .pypirc .aws .kube .docker .xprofile .xsessionrc .pam_environment"
+        " .inputrc .local/bin"
     ),
     "a shell runs it": (
         ".envrc .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .mise.toml"
