@@ -167,7 +167,7 @@ async def test_settings_are_never_written_even_where_there_are_none_yet(base: Pa
 ACTING = {
     "git and other": ".git/hooks/pre-commit .GIT/config src/.husky/x .hg/x .jj/x .pre-commit-config.yaml lefthook.yml",
     "an editor": ".vscode/tasks.json .idea/x .zed/x .vs/x .fleet/x a.code-workspace .nvim.lua .exrc .dir-locals.el",
-    "an agent": ".claude/x .cursor/mcp.json .gemini/x .codex/x .roo/mcp.json .kiro/x .windsurf/x .mcp.json .agents/skills/x",
+    "an agent": ".claude/x .cursor/mcp.json .gemini/x .codex/x .roo/mcp.json .kiro/x .mcp.json .agents/x",
     "a shell": ".envrc .bashrc src/.profile .zshrc .mise.toml",
     "programs that you start": ".ssh/authorized_keys .gitconfig .config/fish/config.fish .local/bin/ls .netrc",
     "a debugger": ".gdbinit .lldbinit",
