@@ -37,7 +37,7 @@ async def test_it_shows_the_state_of_each_and_restarts_one(tmp_path: Path) -> No
         assert "resting off (enabled = false)" in words
         await stage.conversation.send("Hello.")
         words = " ".join((await stage.command("/mcp")).split())
-        assert "test ready 13 tools, 1 prompt, 1 resource" in words
+        assert "test ready 14 tools, 1 prompt, 1 resource" in words
         assert "broken failed it ended with exit code 1" in words
         one = await stage.command("/mcp test")
         for name in ("mcp__test__echo", "/mcp:test:review", "@test:memo://today"):
