@@ -15,10 +15,10 @@ from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
 from nca.context.budget import Budget
 from nca.errors import ProviderError, ProviderFailure
-from nca.events import Event, Notice, ToolFinished
+from nca.events import Event, Notice, RequestRead, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts, describe
-from nca.models.client import ModelRequest
+from nca.models.client import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
 from nca.tools.tool import Permission, ToolOutcome, TypedTool
@@ -193,4 +193,22 @@ async def test_a_small_model_that_only_shows_the_code_is_named(
     conversation, _ = room.open(steps, facts)
     await conversation.send(asked)
     assert (Notice(ONLY_SHOWN) in room.events) is is_said
+    await conversation.close()
+
+
+class Reading(ScriptedModel):
+    """Says what it has read, as a server of llama.cpp does."""
+
+    async def ask(self, request: ModelRequest, on_delta: OnDelta) -> Reply:
+        on_delta(Delta(read_tokens=512, of_tokens=3_900))
+        return await super().ask(request, on_delta)
+
+
+async def test_what_a_model_has_read_is_an_event_and_no_part_of_the_answer(room: Room) -> None:
+    conversation = Conversation.open(
+        defaults(), store=room.store, model=Reading(["Hi."]), directory=room.project, listener=room.events.append
+    )
+    finished = await conversation.send("Hello.")
+    assert [event for event in room.events if isinstance(event, RequestRead)] == [RequestRead(512, 3_900)]
+    assert finished.text == "Hi."
     await conversation.close()
