@@ -14,7 +14,7 @@ import msgspec
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
 from nca.agent.mcp_updates import join_servers
-from nca.agent.reply_checks import CUT_OFF, ONLY_SHOWN, VIEW_DAMAGED, is_only_shown
+from nca.agent.reply_checks import CUT_OFF, NOT_CHANGED, VIEW_DAMAGED, wants_change
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
@@ -192,8 +192,9 @@ class Conversation:
             is_unanswered=is_unanswered,
             files_changed=self.rewinds.files_changed_since(asked),
         )
-        if self.model.facts.is_small and not finished.files_changed and is_only_shown(text, finished.text):
-            self._emit(Notice(ONLY_SHOWN))
+        is_answered = finished.reason == "answered" and not finished.files_changed
+        if self.model.facts.is_small and is_answered and wants_change(text):
+            self._emit(Notice(NOT_CHANGED))
         self._emit(finished)
         return finished
 

@@ -20,8 +20,8 @@ CUT_OFF = "The last turn was cut off; what was there of it is kept and marked as
 """For a session whose process ended in the middle of a turn."""
 VIEW_DAMAGED = "The last compaction cannot be read: the store is damaged. The context is what it was before it."
 """For a session that goes on with an earlier view."""
-ONLY_SHOWN = "No file was changed: the answer only shows the code. Ask again, or change the file yourself."
-"""For a small model, which may take the one for the other."""
+NOT_CHANGED = "No file was changed. Ask again, or change the file yourself."
+"""For a small model, which may show the code instead, or claim a change that it did not make."""
 _CHANGES = re.compile(
     r"\b(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b",
     re.IGNORECASE,
@@ -29,9 +29,9 @@ _CHANGES = re.compile(
 _FILE = re.compile(r"\w\.[a-z]\w*", re.IGNORECASE)
 
 
-def is_only_shown(asked: str, answer: str) -> bool:
-    """Whether the answer has code, and the person named a file and asked for a change (in English)."""
-    return "```" in answer and _CHANGES.search(asked) is not None and _FILE.search(asked) is not None
+def wants_change(asked: str) -> bool:
+    """Whether the person named a file and asked for a change (in English)."""
+    return _CHANGES.search(asked) is not None and _FILE.search(asked) is not None
 
 
 def ending(reply: Reply, answer_tokens: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from nca.agent.conversation import Conversation
-from nca.agent.reply_checks import ONLY_SHOWN
+from nca.agent.reply_checks import NOT_CHANGED
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
 from nca.context.budget import Budget
@@ -180,19 +180,19 @@ def test_what_is_off_is_not_offered(tmp_path: Path) -> None:
     ("facts", "asked", "steps", "is_said"),
     [
         (SMALL, "Fix a.py.", ["```py\nx = 2\n```"], True),
-        (SMALL, "Fix a.py.", ["I cannot."], False),
+        (SMALL, "Fix a.py.", ["a.py is fixed."], True),
         (SMALL, "What is in a.py?", ["```py\nx = 1\n```"], False),
         (SMALL, "Write a loop.", ["```py\nx = 1\n```"], False),
         (SMALL, "Fix b.py.", [call("write_file", path="b.py", content="x = 2\n"), "```py\nx = 2\n```"], False),
         (LARGE, "Fix a.py.", ["```py\nx = 2\n```"], False),
     ],
 )
-async def test_a_small_model_that_only_shows_the_code_is_named(
+async def test_a_small_model_that_changed_no_file_does_not_pass_for_one_that_did(
     room: Room, facts: ModelFacts, asked: str, steps: list[ScriptedReply], is_said: bool
 ) -> None:
     conversation, _ = room.open(steps, facts)
     await conversation.send(asked)
-    assert (Notice(ONLY_SHOWN) in room.events) is is_said
+    assert (Notice(NOT_CHANGED) in room.events) is is_said
     await conversation.close()
 
 
