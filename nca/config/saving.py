@@ -73,10 +73,13 @@ def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]],
     # Only saving needs them.
     import tomllib
 
+    import tomli_w
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     change(data)
+    if not text.strip():
+        return tomli_w.dumps(data)
     with contextlib.suppress(TOMLKitError, tomllib.TOMLDecodeError):
         styled = tomlkit.parse(text)
         change(styled)
@@ -84,7 +87,7 @@ def _changed(text: str, data: dict[str, Any], change: Callable[[dict[str, Any]],
         written = f"{tomlkit.dumps(styled).rstrip()}\n".lstrip("\n")
         if tomllib.loads(written) == data:
             return written
-    return tomlkit.dumps(data)
+    return tomli_w.dumps(data)
 
 
 def _checked(document: Document | None, name: str, raw: Any, key: str, *, is_users_own: bool) -> Any:

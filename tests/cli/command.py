@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nca.testing.provider import Provider
 
-WINDOW_TOKENS = 4_000
+WINDOW_TOKENS = 4_600
 SAFE = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
 
 

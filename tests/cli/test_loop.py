@@ -50,7 +50,7 @@ def leave(tty: Tty) -> int:
 def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty = start("loop", "--model", "openai/test-model")
     lines = tty.text().splitlines()
-    assert lines[0].startswith("nca · openai/test-model · window 4,000 tokens")
+    assert lines[0].startswith("nca · openai/test-model · window 4,600 tokens")
     assert lines[1] == "Why this model: set by flag --model."
     assert "/model NAME" in lines[2]
     assert "/help" in lines[3]
@@ -63,7 +63,7 @@ def test_the_first_start_explains_itself_and_later_ones_are_short(start: Callabl
         assert f"To go on with this session: nca loop --resume {store.list()[0].id}" in tty.text()
     again = start("loop", "--model", "openai/test-model")
     said = [line for line in again.text().splitlines() if line]
-    assert said[0] == "nca · openai/test-model · window 4,000 tokens · /help"
+    assert said[0] == "nca · openai/test-model · window 4,600 tokens · /help"
     assert said[1].startswith("›")
     assert leave(again) == 0
     assert "To go on" not in again.text()
@@ -156,7 +156,7 @@ def test_flags_reach_the_engine(start: Callable[..., Tty]) -> None:
     tty.line("/config context.auto")
     tty.sees("context.auto = off")
     tty.line("/context")
-    tty.sees("of 3,000 tokens")
+    tty.sees("of 3,600 tokens")
 
 
 def test_another_model_from_the_chat_and_a_saved_setting(provider: Provider, start: Callable[..., Tty]) -> None:

@@ -43,7 +43,7 @@ def run(
 
 def test_the_answer_is_on_stdout_and_nothing_else(provider: Provider, tmp_path: Path) -> None:
     provider.script = lambda _: "Forty-two."
-    done = run(provider, tmp_path, "What is it?", "--context-window", "4000", by=nca)
+    done = run(provider, tmp_path, "What is it?", "--context-window", "5000", by=nca)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Forty-two.\n", "")
     assert provider.requests[0]["messages"][-1] == {"role": "user", "content": "What is it?"}
 

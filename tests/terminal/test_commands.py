@@ -174,7 +174,7 @@ async def test_config_saves_what_is_in_force(tmp_path: Path) -> None:
         said = await stage.command("/config context.target_ratio 40% --save")
         assert "Saved context.target_ratio in" in said
         await stage.command("/config context.stages summarize,truncate --save")
-        assert path.read_text() == '[context]\ntarget_ratio = 0.4\nstages = [\n    "summarize",\n    "truncate",\n]\n'
+        assert path.read_text() == '[context]\ntarget_ratio = 0.4\nstages = ["summarize", "truncate"]\n'
 
 
 async def test_model_shows_and_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

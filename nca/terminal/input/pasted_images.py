@@ -10,11 +10,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind
-
 PROGRAM_SECONDS = 5.0
 _APPLESCRIPT = (
-    "set image to (the clipboard as «class PNGf»)",
+    "set image to (the clipboard as \u00abclass PNGf\u00bb)",
     'set file_ to open for access POSIX file "{path}" with write permission',
     "write image to file_",
     "close access file_",
@@ -31,12 +29,15 @@ class PastedImages:
 
     def take(self) -> Path | None:
         """The clipboard's image as a file; None where there is none, or no program that could give it. Blocks."""
+        # Imported here: the first prompt does not need it.
+        from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind
+
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="nca-images-"))
         path = self._folder / f"pasted-{self._count + 1}.png"
         for command in self._programs(path):
             raw = self._output(command, path)
-            if raw and image_kind(raw):
+            if image_kind(raw) and len(raw) <= MAX_IMAGE_BYTES:
                 path.write_bytes(raw)
                 self._count += 1
                 return path
@@ -77,4 +78,4 @@ class PastedImages:
             raw = ran.stdout or (path.read_bytes() if path.exists() else b"")
         except (OSError, subprocess.TimeoutExpired):
             return b""
-        return raw if ran.returncode == 0 and len(raw) <= MAX_IMAGE_BYTES else b""
+        return raw if ran.returncode == 0 else b""
