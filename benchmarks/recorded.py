@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nca.config.loaded import defaults
+from nca.context.budget import Budget
 from nca.library.replay import replay
 from nca.messages import Message
 from nca.tools.toolbox import default_toolbox
@@ -107,7 +108,8 @@ def readable(
 
     loaded = defaults().with_values({"model.context_window": window_tokens, **settings}, "the benchmark")
     messages = [message_from_dict(row) for row in session.rows]
-    tools = default_toolbox(Path()).definitions(window_tokens) if has_tools else []
+    budget = Budget.in_window(window_tokens, loaded.settings)
+    tools = default_toolbox(Path()).definitions(budget.budget_tokens) if has_tools else []
     found.compactions = len(replay(messages, loaded, tools=tools, watch=watch).compactions)
     return found
 
