@@ -40,9 +40,10 @@ async def show_history(app: App, argument: str) -> None:
 
 
 def _row(record: CompactionRecord) -> list[Text]:
-    kinds = ", ".join(f"{one_line(kind)} {left}/{stated}" for kind, (left, stated) in record.kept.items())
-    facts = f"{record.kept_facts} of {record.total_facts} facts" if record.total_facts else ""
-    kept = f"{facts}: {kinds}" if kinds else facts
+    # A line each: a kind and its count must not be parted where the column is narrow.
+    kinds = [f"{one_line(kind)} {left}/{stated}" for kind, (left, stated) in record.kept.items()]
+    facts = [f"{record.kept_facts} of {record.total_facts} facts"] if record.total_facts else []
+    kept = "\n".join([*facts, *kinds])
     took = duration(record.seconds) + (f", {money(record.cost)}" if record.cost else "")
     cause = one_line(record.trigger) + (" (undone)" if record.undone else "")
     change = f"{record.tokens_before:,} → {record.tokens_after:,}"
