@@ -25,7 +25,7 @@ AT_ONCE = 4
 INTERRUPTS: tuple[Event, ...] = ("key", "SIGINT")
 ENDINGS: tuple[Event, ...] = ("SIGTERM", "SIGHUP", "SIGQUIT", "closing")
 EDITOR = {"EDITOR": "sleep 73 #"}
-PANEL, EDIT, EXIT = "/context\r", "\x18\x05", "/exit\r"
+PANEL, EDIT, EXIT = "/context all\r", "\x18\x05", "/exit\r"
 pytestmark = pytest.mark.timeout(0 if IS_WHOLE else 300)
 
 
@@ -71,10 +71,10 @@ def every(
 
 def outcome(place: Place, cases: Sequence[Case]) -> list[str]:
     """What was wrong, one line each; what the whole of it was goes to standard output."""
+    # A command begins with a slash, which would lead out of the folder.
+    name = cases[0].about.strip().lstrip("/").replace(" ", "-")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = list(
-            pool.map(lambda number: cases[number].run(place, f"{cases[0].about.strip()}-{number}"), range(len(cases)))
-        )
+        runs = list(pool.map(lambda number: cases[number].run(place, f"{name}-{number}"), range(len(cases))))
     for event in dict.fromkeys(case.event for case in cases):
         of_event = [run for run in runs if run.event == event]
         seconds = [run.seconds for run in of_event]
