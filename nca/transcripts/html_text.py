@@ -77,6 +77,9 @@ class _Renderer(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
         address = str(tokens[idx].attrs["href"])
+        if not address:
+            # The parser does not ask about `[words]()`.
+            return "<a>"
         # The page shows the title behind the link.
         title = "" if tokens[idx + 1].content == address else f' title="{html_escaped(address)}"'
         return f'<a href="{html_escaped(address)}" rel="noreferrer"{title}>'

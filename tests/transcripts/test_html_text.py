@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nca.transcripts.html_text import MOST_CODE_CHARS, MOST_LINE_CHARS, MOST_MARKDOWN_CHARS, code, prose
@@ -21,6 +21,7 @@ _PIECES = [mark.replace("\\n", "\n").replace("\\s", " ").replace("\\t", "\t") fo
 
 
 @given(st.lists(st.sampled_from([*_PIECES, HOSTILE]), max_size=40).map("".join))
+@example("[]() [words](<>)")
 def test_any_markdown_gives_inert_html(text: str) -> None:
     check(_PAGE + prose(text))
 
