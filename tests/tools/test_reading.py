@@ -92,7 +92,7 @@ def test_what_plainly_reads_runs_and_says_what_a_shell_would(command: str, root:
     assert (ours.stdout, ours.returncode) == (shell.stdout, shell.returncode)
 
 
-PIPED = ("ls", "head", "wc", "cat", "grep", "find", "tail", "diff", "cmp", "nl", "stat", "du", "pwd")
+PIPED = ("ls", "head", "wc", "cat", "grep", "find", "tail", "diff", "cmp", "nl", "stat", "du", "pwd", "sed")
 
 
 def tokens(line: str) -> list[str]:
