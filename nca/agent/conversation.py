@@ -139,12 +139,20 @@ class Conversation:
         """Hear all events from now on; call the returned function to stop."""
         return self._listeners.subscribe(listener)
 
-    async def send(self, text: str, *, attachments: Sequence[Path] = (), is_own: bool = True) -> TurnFinished:
+    async def send(
+        self,
+        text: str,
+        *,
+        attachments: Sequence[Path] = (),
+        is_own: bool = True,
+        beside: Sequence[tuple[str, str]] = (),
+    ) -> TurnFinished:
         """Run one turn. The text is on disk before the model is asked.
 
         An error ends the turn with reason "failed" and an ErrorRaised event; cancelling the task ends it with reason
         "interrupted". In both cases this returns, and the session can go on. A blank text without attachments fails,
         and nothing is stored. `is_own`: the person wrote the text, so the files that it names with @ are attached.
+        `beside`: names and texts that go with this message only, as files of these names would.
         """
         self.approvals.unanswered.clear()
         turn = self._parts.turn()
@@ -156,12 +164,7 @@ class Conversation:
                 raise UsageError("The message is empty; nothing was sent.")
             self.session.refuse_reader()
             await self._background.swap_in()
-            named = text if is_own else ""
-            await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
-            await self._user_input.admit(text)
-            for job in self.jobs.take_ended():
-                self._user_input.share(job.name, job.headline())
-            self._user_input.enter(text, attachments, is_own=is_own)
+            await self._enter(text, attachments, beside, is_own=is_own)
             if self._has_own_tools:
                 self.files.recorder.start(looks=True)
             asked = self._window.history.head
@@ -182,8 +185,8 @@ class Conversation:
         if finished.reason == "answered":
             self._background.consider()
         self._compactor.after_turn(is_preparing=self.context.is_preparing)
-        for text in self.files.recorder.take_notices():
-            self._emit(Notice(text))
+        for notice in self.files.recorder.take_notices():
+            self._emit(Notice(notice))
         is_unanswered = bool(self.approvals.unanswered)
         finished = msgspec.structs.replace(
             finished,
@@ -197,6 +200,24 @@ class Conversation:
             self._emit(Notice(NOT_CHANGED))
         self._emit(finished)
         return finished
+
+    async def _enter(
+        self, text: str, attachments: Sequence[Path], beside: Sequence[tuple[str, str]], *, is_own: bool
+    ) -> None:
+        """Append the message with all that goes with it. Raises NcaError; then nothing of it waits for the next one."""
+        for job in self.jobs.take_ended():
+            self._user_input.share(job.name, job.headline())
+        waiting = self._user_input.waiting
+        try:
+            named = text if is_own else ""
+            await join_servers(self.servers, named, self.toolbox, self._window, self._user_input)
+            for name, said in beside:
+                self._user_input.share(name, said)
+            await self._user_input.admit(text)
+            self._user_input.enter(text, attachments, is_own=is_own)
+        except BaseException:
+            self._user_input.keep_waiting(waiting)
+            raise
 
     @property
     def model(self) -> Model:

@@ -78,6 +78,15 @@ class UserInput:
         """Attach a text to the next message, as a file of this name would be."""
         self._shared.append((self._redactor.text(clean_text(name)), clean_text(text)))
 
+    @property
+    def waiting(self) -> int:
+        """How many texts go with the next message."""
+        return len(self._shared)
+
+    def keep_waiting(self, most: int) -> None:
+        """Forget all but so many of them: the message that the others belong to was not sent."""
+        del self._shared[most:]
+
     def take_back(self) -> None:
         """The newest message failed, and the person has its text again: what is sent next takes its place."""
         self._taken_back = self._window.history.newest_user or 0

@@ -163,14 +163,20 @@ class ChatApp:
             elif isinstance(conversation.model, LitellmModel):
                 await warm()
 
-    async def _send(self, text: str, *, asked_by: str = "", attachments: Sequence[Path] = ()) -> None:
+    async def _send(
+        self,
+        text: str,
+        *,
+        asked_by: str = "",
+        attachments: Sequence[Path] = (),
+        beside: Sequence[tuple[str, str]] = (),
+    ) -> None:
         """Run one turn. `asked_by` is the line from which the text was made, for the prompt if this fails."""
         self.output.apply(self.conversation.loaded.settings.terminal)
         line = asked_by or line_of(text)
         try:
-            finished = await self._working(
-                "Thinking", self.conversation.send(text, attachments=attachments, is_own=not asked_by)
-            )
+            sending = self.conversation.send(text, attachments=attachments, is_own=not asked_by, beside=beside)
+            finished = await self._working("Thinking", sending)
         except Stopped:
             # Nothing was sent.
             self._give_back(line)
@@ -241,11 +247,12 @@ class ChatApp:
         """`/NAME words`: send a skill or a custom command."""
         try:
             called = await asyncio.to_thread(prompt.call, words, self.conversation.directory)
-            self.conversation.share(called.source, called.text)
         except NcaError as error:
             self.output.error(*error_line(error))
             return
-        await self._send(called.message, attachments=called.files, asked_by=f"/{prompt.name} {words}".rstrip())
+        line = f"/{prompt.name} {words}".rstrip()
+        beside = [(called.source, called.text)]
+        await self._send(called.message, attachments=called.files, asked_by=line, beside=beside)
 
     async def _run_shell(self, line: str) -> None:
         if not self.reader.is_interactive:

@@ -46,6 +46,18 @@ async def test_a_custom_command_is_sent_with_its_words(tmp_path: Path) -> None:
     assert "There is no command /nothing" in said
 
 
+async def test_what_was_not_sent_does_not_go_with_the_next_message(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "look.md").write_text("Look at @shot.png.")
+    (tmp_path / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with a_stage(tmp_path, ["Fine."]) as stage:
+        await stage.with_reader(Typist("/look", "Hello")).app.run()
+        (request,) = stage.conversation.model.requests  # type: ignore[attr-defined]
+        assert "is an image" in stage.take()
+    assert request.messages[-1]["content"] == "Hello"
+
+
 async def test_they_are_suggested(tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "commands"
     folder.mkdir(parents=True)
