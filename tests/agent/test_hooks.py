@@ -359,7 +359,7 @@ BAD = {
     "hangs": "sleep 600",
     "floods": "yes",
     "crashes": "kill -SEGV $$",
-    "garbage": "head -c 5000 /dev/urandom",
+    "garbage": "printf x; head -c 5000 /dev/urandom",
     "half": "echo '{\"decision\": '",
     "types": 'echo \'{"decision": 7, "reason": [], "hookSpecificOutput": [1], "continue": "no", "systemMessage": {}}\'',
     "deep": 'python3 -c \'print("{\\"a\\":" * 99999)\'',
