@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from nca.errors import InvalidMessages
+from nca.transcripts.formats.source import decode
 
 VALID = "valid: a JSON array of messages, JSON lines, or an object with messages"
 
@@ -31,7 +31,7 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
     if not text:
         raise InvalidMessages(f"{place}: is empty; {VALID}.")
     try:
-        whole = _decode(text)
+        whole = decode(text)
     except RecursionError as error:
         raise InvalidMessages(f"{place}: is nested too deeply; {VALID}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -52,19 +52,6 @@ def read_transcript(raw: bytes, place: str) -> Transcript:
     raise InvalidMessages(f"{place}: holds no messages; {VALID}.")
 
 
-def _decode(text: bytes) -> Any:
-    """Decode JSON. Accepts escaped lone surrogates, which programs write that cut a text inside a character."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as refused:
-        if b"\\ud" not in text.lower():
-            raise
-        try:
-            return json.loads(text)
-        except ValueError:
-            raise refused from None
-
-
 def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> tuple[list[Any], list[int]]:
     """The rows of JSON lines, and the line number of each."""
     lines = text.splitlines()
@@ -76,7 +63,7 @@ def _lines(text: bytes, place: str, first_error: Exception, first_line: int) -> 
         if not line.strip():
             continue
         try:
-            row = _decode(line)
+            row = decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidMessages(f"{place}, line {number}: is not JSON ({error}); {VALID}.") from error
         if isinstance(row, dict) and isinstance(row.get("messages"), list):

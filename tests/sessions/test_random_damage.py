@@ -19,7 +19,7 @@ from nca.events import ErrorRaised, Event
 from nca.models.catalog import ModelFacts
 from nca.sessions import Store
 from nca.testing.scripted import ScriptedModel
-from nca.transcripts.formats import rendered
+from nca.transcripts.export_formats import rendered
 from tests.sessions.damage import busy_store, damage, readable
 
 DAMAGES = int(os.environ.get("NCA_DAMAGES", "30"))

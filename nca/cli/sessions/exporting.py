@@ -35,7 +35,7 @@ def export_session(
     from nca.errors import UsageError
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.formats import format_of, rendered
+    from nca.transcripts.export_formats import format_of, rendered
     from nca.transcripts.private_file import write_private
     from nca.transcripts.session_file import redacted
 

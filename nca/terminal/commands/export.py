@@ -48,7 +48,7 @@ def _exported(conversation: Conversation, flags: list[str], name: str) -> str:
     # Imported here: most chats are never exported.
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
-    from nca.transcripts.formats import FORMATS, format_of, rendered
+    from nca.transcripts.export_formats import FORMATS, format_of, rendered
     from nca.transcripts.private_file import write_private
     from nca.transcripts.session_file import redacted
 

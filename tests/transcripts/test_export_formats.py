@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nca.errors import UsageError
-from nca.transcripts.formats import format_of
+from nca.transcripts.export_formats import format_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""What a reader of another agent's session yields, and the protocol of a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from nca.messages import Message, Usage
+from nca.transcripts.formats.source import Source
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """A message. Readers yield every message of the file, in the order of the file, also those of other branches.
+
+    id        the agent's own id, unique in the session; "" if the format has none
+    at        seconds since the epoch; 0 if unknown
+    usage     what the provider reported for the request that this message answers
+    model     the model that wrote it, or ""
+    is_aside  no part of the conversation: a subagent's message, or a note that was never sent
+    place     where it was read, for messages to people: "line 12"
+    """
+
+    message: Message
+    id: str = ""
+    at: float = 0.0
+    usage: Usage | None = None
+    model: str = ""
+    is_aside: bool = False
+    place: str = ""
+
+
+class Compacted(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent replaced a part of what its model saw. It stands after the messages that it covers.
+
+    summary        the text that the model saw from then on; "" if it was only cut
+    kept           ids of earlier messages that the model still saw as they are; all others before it were replaced
+    is_unreadable  the summary is encrypted or missing: what it kept cannot be known
+    trigger        "auto" or "manual"; "" if unknown
+    tokens_before  0 if unknown, as `tokens_after`
+    """
+
+    summary: str
+    id: str = ""
+    kept: tuple[str, ...] = ()
+    is_unreadable: bool = False
+    trigger: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    cost: float | None = None
+    at: float = 0.0
+    place: str = ""
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The ids of messages and compactions in the live branch. At most one, the last record; without it all are live."""
+
+    ids: frozenset[str]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about the session. Of several, the last value that is not empty counts, field by field.
+
+    session    the agent's id of the session
+    title      as the agent or the person named it
+    directory  where it worked
+    parent     the session that it was forked from or goes on
+    """
+
+    session: str = ""
+    title: str = ""
+    directory: str = ""
+    model: str = ""
+    parent: str = ""
+    version: str = ""
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A part that could not be read: where ("line 12"), and why in a few words. The reader goes on after it."""
+
+    place: str
+    reason: str
+
+
+Record = Said | Compacted | Live | About | Unreadable
+
+
+class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in an agent's store, as far as it is known without reading it whole.
+
+    agent      the format's name
+    path       the file that holds it
+    key        which of the file's sessions; "" if the file holds one
+    directory  where it worked; "" if unknown
+    at         last use, seconds since the epoch
+    """
+
+    agent: str
+    path: Path
+    key: str = ""
+    directory: str = ""
+    title: str = ""
+    at: float = 0.0
+    size_bytes: int = 0
+
+
+class Format(Protocol):
+    """A format of other agents' sessions. `name` is a word for the command line, `title` the agent's name."""
+
+    name: str
+    title: str
+
+    def knows(self, source: Source) -> bool:
+        """Whether the content is of this format, by its beginning (`Source.head`); it never raises."""
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        """The sessions that the file holds, from its beginning or its index where possible. A file that is no
+        store of several holds one."""
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        """The records of one session, streaming. What cannot be read becomes Unreadable; fields that this reader does
+        not know are ignored. Raises InvalidMessages if nothing can be read."""
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        """The files in which the agent keeps sessions on this machine, without opening them; none if it is not here."""

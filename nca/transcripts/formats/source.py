@@ -1,0 +1,136 @@
+"""What a reader reads: a file, or bytes from standard input. Lines come with their numbers, one at a time."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from nca.errors import InvalidMessages
+from nca.ordinary_files import open_ordinary
+
+HEAD_BYTES = 64 * 1024
+"""How much a format may look at to recognise its file. Claude Code's first lines may hold a long first message."""
+MAX_LINE_BYTES = 256 * 1024 * 1024
+"""A longer line is not read: memory has to hold it several times."""
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line that is no JSON. `is_cut`: the last line, without its end: the agent is writing it, or was stopped."""
+
+    number: int
+    reason: str
+    is_cut: bool = False
+
+
+class Source:
+    """A file or bytes. `place` names it in messages.
+
+    Every method that reads raises InvalidMessages, which names the place, if the file cannot be read.
+    """
+
+    def __init__(self, place: str, *, path: Path | None = None, raw: bytes = b"") -> None:
+        self.place = place
+        self.path = path
+        self._raw = raw
+
+    @classmethod
+    def of_file(cls, path: Path) -> Source:
+        return cls(str(path), path=path)
+
+    def open(self) -> BinaryIO:
+        if self.path is None:
+            return io.BytesIO(self._raw)
+        try:
+            return open_ordinary(self.path)
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error) from error
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first HEAD_BYTES."""
+        with self.open() as file:
+            try:
+                return file.read(HEAD_BYTES)
+            except OSError as error:
+                raise self._unreadable(error) from error
+
+    @cached_property
+    def first_rows(self) -> tuple[dict[str, Any], ...]:
+        """The objects in the head's whole lines; what is no object is left out. For `Format.knows`."""
+        lines = self.head.split(b"\n")
+        whole = lines if len(self.head) < HEAD_BYTES else lines[:-1]
+        return tuple(row for line in whole if isinstance(row := _object_or_none(line), dict))
+
+    def read(self) -> bytes:
+        """The whole content."""
+        with self.open() as file:
+            try:
+                return file.read()
+            except OSError as error:
+                raise self._unreadable(error) from error
+
+    def value(self) -> Any:
+        """The content as one JSON value. Raises InvalidMessages, which says what is wrong."""
+        try:
+            return decode(self.read())
+        except (ValueError, RecursionError) as error:
+            raise InvalidMessages(f"{self.place}: is not JSON ({error}).") from error
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any]] | BadLine]:
+        """The objects of a file of JSON lines with their line numbers. Values that are no objects are BadLines."""
+        with self.open() as file:
+            number = 0
+            while line := self._line(file):
+                number += 1
+                if len(line) > MAX_LINE_BYTES:
+                    yield BadLine(number, f"is longer than {MAX_LINE_BYTES >> 20} MB")
+                    while not line.endswith(b"\n") and (line := self._line(file)):
+                        pass
+                    continue
+                if not line.strip():
+                    continue
+                try:
+                    row = decode(line)
+                except (ValueError, RecursionError) as error:
+                    yield BadLine(number, f"is not JSON ({error})", is_cut=not line.endswith(b"\n"))
+                    continue
+                yield (number, row) if isinstance(row, dict) else BadLine(number, "is no object")
+
+    def _line(self, file: BinaryIO) -> bytes:
+        try:
+            return file.readline(MAX_LINE_BYTES + 1)
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError | ValueError) -> InvalidMessages:
+        reason = getattr(error, "strerror", None) or error
+        return InvalidMessages(f"{self.place}: cannot be read ({reason}).")
+
+
+def decode(text: bytes) -> Any:
+    """Decode JSON. Accepts escaped lone surrogates, which programs write that cut a text inside a character.
+
+    Raises ValueError (msgspec.DecodeError and UnicodeDecodeError are ones), RecursionError.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as refused:
+        if b"\\ud" not in text.lower():
+            raise
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise refused from None
+
+
+def _object_or_none(line: bytes) -> Any:
+    try:
+        return decode(line)
+    except (ValueError, RecursionError):
+        return None
