@@ -1,9 +1,10 @@
-"""`nca mcp`: list, add and remove MCP servers; log in at them and out."""
+"""`nca mcp`: list, add and remove MCP servers; log in at them and out; be one for other agents."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,38 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 200
 
-app = typer.Typer(name="mcp", help="List, add and remove MCP servers; log in at them.", no_args_is_help=True)
+app = typer.Typer(name="mcp", help="List, add and remove MCP servers; log in at them. Or be one: nca mcp serve.")
+
+
+@app.callback(invoke_without_command=True)
+def mcp(context: typer.Context) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    if sys.stdin.isatty():
+        typer.echo(context.get_help())
+        return
+    serve()
+
+
+@app.command()
+def serve() -> None:
+    """Be an MCP server over standard input and output: other agents search and read your sessions.
+
+    `nca mcp` alone does the same where standard input is no terminal.
+    """
+    import asyncio
+
+    from nca import __version__
+    from nca.cli.startup import store_path
+    from nca.mcp_server.history import History, OwnStore
+    from nca.mcp_server.server import serve
+    from nca.models.api_keys import known_secrets
+    from nca.redact import Redactor
+    from nca.terminal import signals
+
+    history = History([OwnStore(store_path())], Redactor(known_secrets(os.environ)).text)
+    with signals.at_once():  # it only reads: there is nothing to clean up
+        asyncio.run(serve(history, __version__))
 
 
 @app.command(name="list")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -101,16 +101,21 @@ def find(
     weights: RankingWeights | None = None,
     chars: int = SNIPPET_CHARS,
     aside: Sequence[Range] = (),
+    only: search.Only | None = None,
+    beside: Sequence[Database] = (),
+    clean: Callable[[str], str] = str,
 ) -> list[Hit]:
     """The best messages for a question, in one session (its row) or in all. Any text is a valid question.
 
     chars  of a snippet, at most
     aside  messages of the one session that are not looked at
+    only, beside  as in `search.ranked`
+    clean  changes what snippets are cut from, such as to redact keys
     """
-    ranked, weighed = search.ranked(database, question, session, weights=weights)
+    ranked, weighed = search.ranked(database, question, session, weights=weights, only=only, beside=beside)
     if aside:
         ranked = [one for one in ranked if not is_in(one.seq, aside)]
-    return _hits(database, ranked, _finder(database, weighed), limit, chars)
+    return _hits(database, ranked, _finder(database, weighed), limit, chars, clean)
 
 
 def find_sessions(database: Database, question: str, limit: int) -> list[SessionHit]:
@@ -128,10 +133,10 @@ def find_sessions(database: Database, question: str, limit: int) -> list[Session
 def searchable_text(database: Database, session: int, seq: int) -> str:
     """The whole searchable text of a message; empty if there is no such message."""
     row = database.row("SELECT body FROM messages WHERE session = ? AND seq = ?", (session, seq))
-    return _text(row[0], seq, _outputs_of(database)) if row else ""
+    return _text(row[0], seq, outputs_beside(database)) if row else ""
 
 
-def _outputs_of(database: Database) -> Path | None:
+def outputs_beside(database: Database) -> Path | None:
     return outputs_of(database.path) if database.path else None
 
 
@@ -145,24 +150,29 @@ def _finder(database: Database, weighed: Sequence[search.WeightedTerm]) -> Snipp
 
 
 def _hits(
-    database: Database, ranked: Sequence[Ranked], finder: SnippetFinder, limit: int, chars: int = SNIPPET_CHARS
+    database: Database,
+    ranked: Sequence[Ranked],
+    finder: SnippetFinder,
+    limit: int,
+    chars: int = SNIPPET_CHARS,
+    clean: Callable[[str], str] = str,
 ) -> list[Hit]:
     # A few spare ones: some are only next to a match and have no text to show.
     ranked = ranked[: limit + _SPARE]
     near = {(one.session, one.seq + step) for one in ranked for step in (-1, 0, 1)}
     rows = [_Row(*row) for row in database.rows(_ROWS, (json.dumps(sorted(near)),))]
     known = {(row.session, row.seq): row for row in rows}
-    texts = {place: text for place, row in known.items() if (text := _shown(row, _outputs_of(database)))}
+    texts = {place: text for place, row in known.items() if (text := _shown(row, outputs_beside(database)))}
     chosen = [one for one in ranked if (one.session, one.seq) in texts][:limit]
     beside = {place: known[place] for place in texts.keys() - {(one.session, one.seq) for one in chosen}}
     hits = []
     for one in chosen:
         row = known[one.session, one.seq]
-        snippet = _snippet(texts[one.session, one.seq], one.place, finder, chars)
+        snippet = finder.snippet(clean(_passage(texts[one.session, one.seq], one.place)), chars)
         around = []
         for other in (beside.get((one.session, one.seq + step)) for step in (-1, 1)):
             if other:
-                text = texts[other.session, other.seq][:_LOOKED_THROUGH_CHARS]
+                text = clean(texts[other.session, other.seq][:_LOOKED_THROUGH_CHARS])
                 around.append(Neighbour(other.seq, other.role, finder.snippet(text, BESIDE_CHARS)))
         score, turn = round(one.score, 3), (row.first, row.last)
         id = f"{row.id}:{row.seq}"
@@ -177,10 +187,10 @@ def _shown(row: _Row, outputs: Path | None) -> str:
     return ""
 
 
-def _snippet(text: str, place: int, finder: SnippetFinder, chars: int) -> str:
+def _passage(text: str, place: int) -> str:
     places = cuts(text)
     first, last = places[place] if place < len(places) else (0, len(text))
-    return finder.snippet(text[first:last], chars)
+    return text[first:last]
 
 
 def _text(body: str, seq: int, outputs: Path | None) -> str:

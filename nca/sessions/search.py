@@ -31,8 +31,26 @@ MAX_COMMON = 30_000
 COMMON_RATIO = 0.05
 """Another form or a beginning of a word that is in more of all passages than this is ignored."""
 _FEW = 10
+_FEW_SESSIONS = 50
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 _RANK = "bm25(1.0, 0.8, 0.0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What is searched of all sessions: these (their rows), which hold so many messages, from a time on.
+
+    since   seconds since the epoch
+    """
+
+    sessions: tuple[int, ...]
+    messages: int
+    since: float = 0.0
+
+    @property
+    def is_few(self) -> bool:
+        """Whether the full-text index looks up the sessions; else each candidate's message is looked up."""
+        return len(self.sessions) <= _FEW_SESSIONS and self.messages <= MAX_POSTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +69,33 @@ def ranked(
     *,
     weights: RankingWeights | None = None,
     candidates: int = CANDIDATES,
+    only: Only | None = None,
+    beside: Sequence[Database] = (),
 ) -> tuple[list[Ranked], list[WeightedTerm]]:
-    """The best messages, in one session (its row) or all, and the weighted terms of the question."""
+    """The best messages, in one session (its row) or all, and the weighted terms of the question.
+
+    only    the sessions and the time that are searched, of all
+    beside  databases that are searched with the same question: a word that is rare in all of them counts most, so the
+            scores in each can be compared
+    """
     head, last = _size(database, session)
-    weighed = _weighed(database, terms_of(question), last)
+    weighed = _weighed(database, terms_of(question), last, beside)
     if not weighed:
         return [], []
+    is_few = only is not None and only.is_few
+    if only is not None and is_few:
+        head = only.messages
     database.also(register_matches)
     rare, common = _rare(weighed, 2 * head)
     # If every term is in a large part of all messages, only the newest messages are searched.
     rows = min(rare[0].rows, 2 * head)
-    first = _message_at(database, session, int((1 - MAX_POSTINGS / rows) * head)) if rows > MAX_POSTINGS else 0
+    is_cut = rows > MAX_POSTINGS and not is_few
+    first = _message_at(database, session, int((1 - MAX_POSTINGS / rows) * head)) if is_cut else 0
+    condition, bound = _condition(only)
     found = database.rows(
-        "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ? AND rowid >= ? AND rank MATCH ?"
-        " ORDER BY rank LIMIT ?",
-        (_expression(rare, session), first * MAX_PASSAGES, _RANK, candidates),
+        "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ? AND rowid >= ? AND rank MATCH ?"  # noqa: S608
+        f"{condition} ORDER BY rank LIMIT ?",
+        (_expression(rare, _scope(session, only)), first * MAX_PASSAGES, _RANK, *bound, candidates),
     )
     if not found:
         return [], weighed
@@ -77,21 +107,26 @@ def ranked(
     return rank(messages, [one.idf for one in (*rare, *common)], mean_words, weights or RankingWeights()), weighed
 
 
-def _weighed(database: Database, terms: Sequence[Term], last: int) -> list[WeightedTerm]:
+def _weighed(
+    database: Database, terms: Sequence[Term], last: int, beside: Sequence[Database] = ()
+) -> list[WeightedTerm]:
     """The terms that occur in the index, rarest first. `last`: the id of the last message."""
     counter = _Counter(database, last)
+    others = [_Counter(other, _size(other, None)[1]) for other in beside]
+    everywhere = last + sum(other.last for other in others)
     found = []
     for term in terms[: 4 * MAX_TERMS]:
-        rows = {phrase: counter.rows(phrase) for phrase in term.phrases}
+        own = {phrase: counter.rows(phrase) for phrase in term.phrases}
+        rows = {phrase: count + sum(other.rows(phrase) for other in others) for phrase, count in own.items()}
         kept = tuple(
             phrase
             for phrase, count in rows.items()
-            if count and (phrase.weight == 1.0 or count <= max(_FEW, COMMON_RATIO * last))
+            if count and (phrase.weight == 1.0 or count <= max(_FEW, COMMON_RATIO * everywhere))
         )
-        if kept:
-            total = sum(rows[phrase] for phrase in kept)
-            count = min(last, total)
-            idf = log(1 + (last - count + 0.5) / (count + 0.5))
+        if any(own[phrase] for phrase in kept):
+            count = min(everywhere, sum(rows[phrase] for phrase in kept))
+            idf = log(1 + (everywhere - count + 0.5) / (count + 0.5))
+            total = sum(own[phrase] for phrase in kept)
             found.append(WeightedTerm(Term(kept, term.weight), total, idf * term.weight))
     return sorted(found, key=lambda one: one.rows)[:MAX_TERMS]
 
@@ -101,7 +136,7 @@ class _Counter:
 
     def __init__(self, database: Database, last: int) -> None:
         self._database = database
-        self._last = last
+        self.last = last
         self._known: dict[str, int] = {}
 
     def rows(self, phrase: Phrase) -> int:
@@ -118,7 +153,7 @@ class _Counter:
             )
             count, reach = row if row else (0, 0)
             if count == COUNTED:
-                count = int(COUNTED * max(1.0, self._last * MAX_PASSAGES / reach))
+                count = int(COUNTED * max(1.0, self.last * MAX_PASSAGES / reach))
             self._known[expression] = count
         return self._known[expression]
 
@@ -150,10 +185,27 @@ def _rare(weighed: Sequence[WeightedTerm], most: int) -> tuple[list[WeightedTerm
     return rare, common
 
 
-def _expression(weighed: Sequence[WeightedTerm], session: int | None) -> str:
+def _scope(session: int | None, only: Only | None) -> tuple[int, ...]:
+    """The sessions that the index looks up; none for all."""
+    if session is not None:
+        return (session,)
+    return only.sessions if only is not None and only.is_few else ()
+
+
+def _condition(only: Only | None) -> tuple[str, tuple[str | float, ...]]:
+    """SQL for candidates' messages, and its values. FTS5 gives the best rows first, so few are looked up."""
+    if only is None or (only.is_few and not only.since):
+        return "", ()
+    message = f"SELECT 1 FROM messages WHERE id = passages.rowid / {MAX_PASSAGES}"  # noqa: S608
+    among = "session IN (SELECT value FROM json_each(?))"
+    return f" AND EXISTS ({message} AND at >= ? AND {among})", (only.since, json.dumps(only.sessions))
+
+
+def _expression(weighed: Sequence[WeightedTerm], scope: Sequence[int] = ()) -> str:
     """The FTS5 query for passages with any of the terms. Its phrases are in the order of the terms, the scope last."""
     text = "{text extra} : (" + " OR ".join(phrase.sql for one in weighed for phrase in one.term.phrases) + ")"
-    return text if session is None else f"({text}) AND (scope : s{session})"
+    sessions = " OR ".join(f"s{session}" for session in scope)
+    return f"({text}) AND (scope : ({sessions}))" if sessions else text
 
 
 def _common_counts(
@@ -166,7 +218,7 @@ def _common_counts(
     found = database.rows(
         "SELECT rowid, nca_matches(passages) FROM passages WHERE passages MATCH ?"
         " AND +rowid IN (SELECT value FROM json_each(?))",
-        (_expression(common, None), json.dumps(rows)),
+        (_expression(common), json.dumps(rows)),
     )
     return _counts(found, common)
 

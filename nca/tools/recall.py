@@ -127,7 +127,7 @@ class Recall(TypedTool):
             return _page_of_lines(text, wanted, lines, room)
         if offset >= len(text):
             raise ToolError(f"{wanted} has {len(text):,} characters; offset {offset:,} is past its end")
-        piece = _fitting(text[offset:], room)
+        piece = fitting(text[offset:], room)
         end = offset + len(piece)
         more = f"; continue with offset={end}" if end < len(text) else ""
         header = f"[{wanted[:60]}: characters {offset + 1}-{end} of {len(text)}{more}. {_FRAME}]"
@@ -231,7 +231,7 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
     last = min(len(whole), int(asked[2] or asked[1]))
     if first > last:
         raise ToolError(f"{wanted} has {len(whole):,} lines; lines {lines.strip()} are not among them")
-    piece = _fitting("".join(whole[first - 1 : last]), room)
+    piece = fitting("".join(whole[first - 1 : last]), room)
     shown = len(_LINE.findall(piece))
     end = first + shown - 1
     before = sum(map(len, whole[: first - 1])) + len(piece)
@@ -243,7 +243,7 @@ def _page_of_lines(text: str, wanted: str, lines: str, room: int) -> ToolOutcome
     return ToolOutcome(f"{header}\n{piece}", summary=f"{shown} lines")
 
 
-def _fitting(text: str, max_tokens: int) -> str:
+def fitting(text: str, max_tokens: int) -> str:
     """The longest beginning within `max_tokens`, at least one character; it ends with a line if one fits."""
     text = text[: max(1, max_tokens) * 8]
     ends = _ends(text)

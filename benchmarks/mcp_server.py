@@ -1,0 +1,99 @@
+"""Measure the MCP server's search: python -m benchmarks.mcp_server FOLDER_OF_TRANSCRIPTS
+
+A store of 200,000 messages in 2,000 sessions and 20 folders, on disk; questions by code from the transcripts. Measured
+is the whole call of the tool, with reading, redaction and the text of the answer, without the pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.questions import questions_of, sessions_in
+from nca.mcp_server.answers import MAX_TOKENS
+from nca.mcp_server.history import History, OwnStore
+from nca.mcp_server.tools import Recall, Sessions
+from nca.messages import Entry, Message
+from nca.redact import Redactor
+from nca.sessions import Store
+from nca.sessions.transfer import new_copy
+from nca.tools.recall import token_bound
+
+MESSAGES, SESSIONS, DIRECTORIES, TIMED = 200_000, 2_000, 20, 300
+
+
+def mcp_server(folder: Path) -> Iterator[str]:
+    """Lines of figures."""
+    transcripts = sessions_in(folder)
+    chance = random.Random(5)
+    questions = [one.text for one in chance.sample(questions_of(transcripts), TIMED)]
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made) / "sessions.db"
+        ids = _fill(path, transcripts, chance)
+        history = History([OwnStore(path)], Redactor().text)
+        longest = 0
+        for name, only in (
+            ("all", {}),
+            ("a folder of 20", {"directory": "/work/7"}),
+            ("one session", {"session": ids[700]}),
+            ("since half of them", {"since": "2026-02-15"}),
+        ):
+            times = []
+            for text in questions:
+                seconds, answer = _timed(Recall(history), {"query": text, **only})
+                times.append(seconds)
+                longest = max(longest, token_bound(answer))
+            yield f"recall at {MESSAGES:,} messages, {name}: {_percentiles(times)}"
+        times = [_timed(Sessions(history), {})[0] for _ in range(50)]
+        yield f"sessions, {SESSIONS:,} of them: {_percentiles(times)}"
+        yield f"longest answer: {longest:,} tokens of {MAX_TOKENS:,}, counted on the safe side"
+
+
+def _fill(path: Path, transcripts: Sequence[Sequence[Message]], chance: random.Random) -> list[str]:
+    words = [word for messages in transcripts for message in messages for word in message.text[:3_000].split()]
+    first = time.mktime((2026, 1, 1, 0, 0, 0, 0, 0, -1))
+    ids = []
+    with Store.open(path) as store:
+        for number in range(SESSIONS):
+            said = [Entry(seq, _said(seq, words, chance), first) for seq in range(1, MESSAGES // SESSIONS + 1)]
+            info = store.add(new_copy(said, directory=f"/work/{number % DIRECTORIES}", model="m"))
+            ids.append(info.id)
+    _spread(path, first)
+    return ids
+
+
+def _spread(path: Path, first: float) -> None:
+    """Spread the sessions over 90 days. The log is append-only for nca, not for a benchmark."""
+    import apsw
+
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TRIGGER messages_never_change")
+    connection.execute("UPDATE messages SET at = ? + session * 86400.0 * 90 / ?", (first, SESSIONS))
+    connection.execute("UPDATE sessions SET updated_at = ? + number * 86400.0 * 90 / ?", (first, SESSIONS))
+    connection.close()
+
+
+def _said(place: int, words: Sequence[str], chance: random.Random) -> Message:
+    return Message("assistant" if place % 2 else "user", " ".join(chance.choices(words, k=chance.randint(5, 120))))
+
+
+def _timed(tool: Any, arguments: dict[str, Any]) -> tuple[float, str]:
+    started = time.perf_counter()
+    outcome = asyncio.run(tool.run(arguments))
+    return time.perf_counter() - started, outcome.text
+
+
+def _percentiles(times: Sequence[float]) -> str:
+    return f"p50 {statistics.median(times) * 1e3:.1f} ms · p95 {statistics.quantiles(times, n=20)[-1] * 1e3:.1f} ms"
+
+
+if __name__ == "__main__":
+    for line in mcp_server(Path(sys.argv[1])):
+        print(line, flush=True)

@@ -1,0 +1,200 @@
+"""What is searched: nca's own sessions, and those of other agents.
+
+Each place is opened when it is first asked and again when its file was replaced. A place that cannot be read is named
+in the answer, and the others answer without it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from nca.errors import NcaError, SessionNotFound, StoreError
+from nca.messages import Entry
+from nca.sessions.past_sessions import OWN, PastSession, PastSessions, Wanted
+from nca.sessions.results import Hit
+from nca.tools.recall import plain
+from nca.tools.tool import ToolError
+
+HIT_CHARS = 400
+
+
+class Place(Protocol):
+    """Where sessions are: nca's store, or the index of other agents' sessions."""
+
+    @property
+    def agents(self) -> Sequence[str]:
+        """The names of the agents whose sessions are here."""
+        ...
+
+    def sessions(self) -> PastSessions:
+        """What can be searched now. Raises NcaError."""
+        ...
+
+    def whole(self, session: PastSession, entry: Entry) -> str:
+        """The text of a message that is not kept whole in the place itself; "" if it is."""
+        ...
+
+    def note(self) -> str:
+        """What a person should know about an answer from here, such as what is missing yet; or ""."""
+        ...
+
+
+class OwnStore:
+    """nca's own sessions, read without a lock."""
+
+    agents = (OWN,)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: PastSessions | None = None
+        self._lock = threading.Lock()
+
+    def sessions(self) -> PastSessions:
+        with self._lock:
+            if self._open is not None and not self._open.is_current(self._path):
+                with suppress(StoreError):
+                    self._open.close()
+                self._open = None
+            if self._open is None:
+                self._open = PastSessions.open(self._path)
+            return self._open
+
+    def whole(self, session: PastSession, entry: Entry) -> str:
+        return ""
+
+    def note(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """`sessions`: those of the hits, by id. `notes`: what the answer lacks."""
+
+    hits: Sequence[Hit]
+    sessions: Mapping[str, PastSession]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A session, and the place that it is in."""
+
+    session: PastSession
+    place: Place
+    sessions: PastSessions
+
+    def entries(self, first: int, last: int) -> Iterator[Entry]:
+        return self.sessions.messages(self.session, first, last)
+
+    def text_of(self, entry: Entry) -> str:
+        return self.place.whole(self.session, entry) or self.sessions.text_of(entry.message)
+
+
+class History:
+    """All places together. Methods raise ToolError, whose message is one line, and may be called from any thread."""
+
+    def __init__(self, places: Sequence[Place], redact: Callable[[str], str] = str) -> None:
+        """redact: removes keys from a text."""
+        self.redact = redact
+        self._places = places
+
+    @property
+    def agents(self) -> list[str]:
+        return list(dict.fromkeys(agent for place in self._places for agent in place.agents))
+
+    def recall(self, question: str, wanted: Wanted, limit: int) -> Recalled:
+        """The best messages of all places, best first."""
+        opened, notes = self._opened(wanted)
+        hits: list[Hit] = []
+        known: dict[str, PastSession] = {}
+        for _, own in opened:
+            beside = [other for _, other in opened if other is not own]
+            try:
+                found = own.search(question, wanted, limit, HIT_CHARS, beside=beside, clean=self._cleaned)
+                known |= {id: self._shown(one) for id in {hit.session for hit in found} if (one := own.find(id))}
+            except StoreError as error:
+                notes.append(_problem(error))
+            else:
+                hits += found
+        hits.sort(key=lambda hit: -hit.score)
+        return Recalled(hits[:limit], known, self._said(opened, notes))
+
+    def sessions(self, wanted: Wanted, limit: int, offset: int) -> tuple[list[PastSession], int, list[str]]:
+        """One page of the sessions, those used last first; how many there are in all; and what is missing."""
+        opened, notes = self._opened(wanted)
+        found: list[PastSession] = []
+        count = 0
+        for _, own in opened:
+            try:
+                found += own.listed(wanted, offset + limit)
+                count += own.count(wanted)
+            except StoreError as error:
+                notes.append(_problem(error))
+        found.sort(key=lambda one: -one.updated_at)
+        page = [self._shown(one) for one in found[offset : offset + limit]]
+        return page, count, self._said(opened, notes)
+
+    def find(self, session: str) -> Source:
+        """The session with this id, or this beginning of one. Raises ToolError if there is none."""
+        opened, notes = self._opened(Wanted())
+        found: list[Source] = []
+        for place, own in opened:
+            try:
+                if one := own.find(session):
+                    found.append(Source(self._shown(one), place, own))
+            except SessionNotFound as error:
+                raise ToolError(str(error)) from None
+            except StoreError as error:
+                notes.append(_problem(error))
+        exact = [one for one in found if session in (one.session.id, one.session.own_id)]
+        if len(found) > 1 and not exact:
+            some = ", ".join(one.session.id for one in found)
+            raise ToolError(f"{session[:60]!r} could be any of {some}; give more of the id")
+        if not found:
+            because = "".join(f"; {note}" for note in notes)
+            raise ToolError(f"there is no session {session[:60]!r}; recall and sessions show the ids{because}")
+        return next(iter(exact or found))
+
+    def _opened(self, wanted: Wanted) -> tuple[list[tuple[Place, PastSessions]], list[str]]:
+        """The places that can hold what is wanted, and why others cannot be read. Raises ToolError if none can."""
+        if wanted.agent and wanted.agent not in self.agents:
+            raise ToolError(f"no agent {wanted.agent[:60]!r}; the agents are: {', '.join(self.agents)}")
+        opened: list[tuple[Place, PastSessions]] = []
+        problems: list[str] = []
+        for place in self._places:
+            if wanted.agent and wanted.agent not in place.agents:
+                continue
+            try:
+                opened.append((place, place.sessions()))
+            except NcaError as error:
+                problems.append(_problem(error))
+        if not opened:
+            raise ToolError("; ".join(problems))
+        return opened, problems
+
+    def _said(self, opened: Sequence[tuple[Place, PastSessions]], notes: Sequence[str]) -> list[str]:
+        return [note for note in (*notes, *(place.note() for place, _ in opened)) if note]
+
+    def _cleaned(self, text: str) -> str:
+        return self.redact(plain(text))
+
+    def _shown(self, one: PastSession) -> PastSession:
+        return PastSession(
+            one.number,
+            one.id,
+            one.agent,
+            one.own_id,
+            self.redact(one.title),
+            one.directory,
+            one.updated_at,
+            one.messages,
+        )
+
+
+def _problem(error: NcaError) -> str:
+    return f"some sessions cannot be read: {error.message}"

@@ -1,0 +1,102 @@
+"""The tools of the server: recall, expand, sessions. All only read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, ClassVar
+
+from nca.mcp_server import answers
+from nca.mcp_server.asked import folder_of, messages_of, since_of
+from nca.mcp_server.history import History
+from nca.sessions.past_sessions import Wanted
+from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
+
+HITS = 10
+LISTED = 40
+MAX_OFFSET = 200
+"""Results further down answer nothing; the search itself looks at 300 passages."""
+
+
+class _HistoryTool(TypedTool):
+    permission: ClassVar[Permission] = "read"
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+
+
+class Recall(_HistoryTool):
+    name: ClassVar[str] = "recall"
+
+    async def call(
+        self,
+        query: Annotated[str, "A question, words, a path, an error message."],
+        directory: Annotated[str, "Only sessions in this directory (absolute path) or below it."] = "",
+        agent: Annotated[str, "Only sessions of this agent, such as nca, claude or codex."] = "",
+        since: Annotated[str, "Only from then on: 2026-03-01, or an age: 12h, 7d, 2w."] = "",
+        session: Annotated[str, "Only this session, by its id."] = "",
+        offset: Annotated[int, "Where the last answer says to continue."] = 0,
+    ) -> ToolOutcome:
+        """Search all past conversations of this user with coding agents: what was said, decided, tried, run and read.
+        Results come with session, message number, date and directory. Use it before you guess or do something again.
+        """
+        if not query.strip():
+            raise ToolError("give a query; sessions lists the sessions")
+        if not 0 <= offset <= MAX_OFFSET:
+            raise ToolError(f"offset is a number from 0 to {MAX_OFFSET}, not {offset}; other words may find more")
+        return await asyncio.to_thread(self._recall, query, (session, agent, directory, since), offset)
+
+    def _recall(self, query: str, only: tuple[str, str, str, str], offset: int) -> ToolOutcome:
+        session, agent, directory, since = (part.strip() for part in only)
+        wanted = Wanted(
+            session and self._history.find(session).session.id, agent, folder_of(directory), since_of(since)
+        )
+        # One more than is shown tells whether there are more.
+        found = self._history.recall(query, wanted, offset + HITS + 1)
+        if offset >= len(found.hits):
+            advice = "Other words, or fewer filters, may find it." if not offset else "These were all."
+            return ToolOutcome(answers.nothing_found(found.notes, advice))
+        return ToolOutcome(answers.of_recall(found, offset, HITS))
+
+
+class Expand(_HistoryTool):
+    name: ClassVar[str] = "expand"
+
+    async def call(
+        self,
+        messages: Annotated[str, "An id from recall: 1a2b3c4d:12, or 1a2b3c4d:12-15 for several."],
+        offset: Annotated[int, "Where the last answer says to continue."] = 0,
+    ) -> ToolOutcome:
+        """Show messages of a past conversation whole. A long answer is cut and says how to continue."""
+        session, first, last = messages_of(messages)
+        return await asyncio.to_thread(self._expand, session, (first, last), max(0, offset))
+
+    def _expand(self, session: str, asked: tuple[int, int], offset: int) -> ToolOutcome:
+        return ToolOutcome(answers.of_messages(self._history, self._history.find(session), asked, offset))
+
+
+class Sessions(_HistoryTool):
+    name: ClassVar[str] = "sessions"
+
+    async def call(
+        self,
+        directory: Annotated[str, "Only sessions in this directory (absolute path) or below it."] = "",
+        agent: Annotated[str, "Only sessions of this agent, such as nca, claude or codex."] = "",
+        since: Annotated[str, "Only those used since: 2026-03-01, or an age: 12h, 7d, 2w."] = "",
+        offset: Annotated[int, "Where the last answer says to continue."] = 0,
+    ) -> ToolOutcome:
+        """List past conversations of this user with coding agents, those used last first: id, last use, agent,
+        directory, number of messages, title."""
+        return await asyncio.to_thread(self._list, (agent, directory, since), max(0, offset))
+
+    def _list(self, only: tuple[str, str, str], offset: int) -> ToolOutcome:
+        agent, directory, since = (part.strip() for part in only)
+        wanted = Wanted("", agent, folder_of(directory), since_of(since))
+        listed, count, notes = self._history.sessions(wanted, LISTED, offset)
+        if not listed:
+            advice = f"There are {count:,} sessions; offset is too large." if count else "No session fits."
+            return ToolOutcome(answers.nothing_found(notes, advice))
+        return ToolOutcome(answers.of_sessions(listed, count, offset, notes))
+
+
+def tools_of(history: History) -> tuple[TypedTool, ...]:
+    return Recall(history), Expand(history), Sessions(history)

@@ -1,0 +1,187 @@
+"""All sessions of a database for reading: list them by folder, agent and time, search them, read their messages.
+
+It reads nca's own store and the index of other agents' sessions, which keep sessions and messages in the same tables.
+Names and titles are untrusted text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from nca.errors import SessionNotFound, StoreDamaged
+from nca.messages import Entry, Message, clean_text
+from nca.sessions import results
+from nca.sessions.database import Database, Row
+from nca.sessions.encoding import decode_message
+from nca.sessions.opening import SESSIONS, Kind, open_for_reading
+from nca.sessions.passages import plain_text
+from nca.sessions.results import Hit
+from nca.sessions.search import Only
+
+OWN = "nca"
+"""The name of the agent whose sessions the store holds."""
+OWN_COLUMNS = (
+    "SELECT number, id, 'nca' AS agent, id AS own_id, iif(name <> '', name, title) AS title, directory, updated_at,"
+    " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages FROM sessions"
+)
+"""What a PastSession is made of, in the store."""
+_LISTED_MATCHES = 5
+_READ_AT_ONCE = 20
+
+
+class PastSession(msgspec.Struct, frozen=True):
+    """A session in a list.
+
+    number      its row; the same number may mean another session in another database
+    own_id      the id that its own agent knows it by
+    updated_at  last use, in seconds since the epoch
+    """
+
+    number: int
+    id: str
+    agent: str
+    own_id: str
+    title: str
+    directory: str
+    updated_at: float
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which sessions and messages: of one session (its id), of an agent, in a directory or below it, from a time on.
+
+    "" and 0: any.
+    """
+
+    session: str = ""
+    agent: str = ""
+    directory: str = ""
+    since: float = 0.0
+
+    @property
+    def is_anything(self) -> bool:
+        return self == Wanted()
+
+
+class PastSessions:
+    """What is in one database. All methods raise StoreError."""
+
+    def __init__(self, database: Database, columns: str = OWN_COLUMNS) -> None:
+        """columns: the SELECT that gives the fields of a PastSession."""
+        self.database = database
+        self._sessions = f"SELECT * FROM ({columns}) WHERE messages > 0"  # noqa: S608
+        self._file = _file_id(database.path)
+
+    @classmethod
+    def open(cls, path: Path, kind: Kind = SESSIONS, columns: str = OWN_COLUMNS) -> PastSessions:
+        """Open without writing; a missing file reads as empty. Raises StoreTooNew, StoreDamaged, StoreError."""
+        past = cls(open_for_reading(path, kind).database, columns)
+        past._file = _file_id(path)
+        return past
+
+    def is_current(self, path: Path) -> bool:
+        """Whether the file at `path` is still the one that was opened."""
+        return self._file == _file_id(path)
+
+    def listed(self, wanted: Wanted, limit: int = -1, offset: int = 0) -> list[PastSession]:
+        """Those used last first. `wanted.session` may be an id, the beginning of one, or the agent's own id."""
+        condition, bound = _condition(wanted)
+        rows = self.database.rows(
+            f"{self._sessions}{condition} ORDER BY updated_at DESC, number DESC LIMIT ? OFFSET ?",
+            (*bound, limit, offset),
+        )
+        return [_as_session(row) for row in rows]
+
+    def count(self, wanted: Wanted) -> int:
+        condition, bound = _condition(wanted)
+        [(count,)] = self.database.rows(f"SELECT count(*) FROM ({self._sessions}{condition})", bound)  # noqa: S608
+        return int(count)
+
+    def search(
+        self,
+        question: str,
+        wanted: Wanted,
+        limit: int,
+        chars: int,
+        *,
+        beside: Sequence[PastSessions] = (),
+        clean: Callable[[str], str] = str,
+    ) -> list[Hit]:
+        """The best messages for a question, best first. Scores can be compared with those of `beside`, which are asked
+        the same. `clean` changes what snippets are cut from."""
+        only = None
+        if not wanted.is_anything:
+            found = self.listed(wanted)
+            if not found:
+                return []
+            only = Only(tuple(one.number for one in found), sum(one.messages for one in found), wanted.since)
+        others = [other.database for other in beside]
+        return results.find(self.database, question, None, limit, chars=chars, only=only, beside=others, clean=clean)
+
+    def find(self, prefix: str) -> PastSession | None:
+        """The session with this id, beginning of an id, or agent's own id; None if there is none.
+
+        Raises SessionNotFound if it could be several.
+        """
+        wanted = clean_text(prefix).strip()
+        found = self.listed(Wanted(session=wanted), _LISTED_MATCHES + 1) if wanted else []
+        exact = [one for one in found if wanted in (one.id, one.own_id)]
+        if len(found) > 1 and not exact:
+            some = ", ".join(one.id for one in found[:_LISTED_MATCHES])
+            raise SessionNotFound(f"{wanted[:60]!r} could be any of {some}", advice="Give more of the id.")
+        return next(iter(exact or found), None)
+
+    def messages(self, session: PastSession, first: int, last: int) -> Iterator[Entry]:
+        """The messages first … last that are there, a few at a time. A damaged one is replaced by a text."""
+        last = min(last, session.messages)
+        for begin in range(max(1, first), last + 1, _READ_AT_ONCE):
+            rows = self.database.rows(
+                "SELECT seq, at, body FROM messages WHERE session = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+                (session.number, begin, min(last, begin + _READ_AT_ONCE - 1)),
+            )
+            for seq, at, body in rows:
+                try:
+                    message = decode_message(body, f"message {seq}")
+                except StoreDamaged:
+                    message = Message("user", f"[message {seq} is damaged]", is_synthetic=True)
+                yield Entry(seq, message, at)
+
+    def text_of(self, message: Message) -> str:
+        """The whole text of a message: what it says, its calls, and an output that it only points to."""
+        return plain_text(message, results.outputs_beside(self.database)) or message.text
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def _condition(wanted: Wanted) -> tuple[str, tuple[str | float, ...]]:
+    """SQL that follows a condition, and its values."""
+    parts: list[tuple[str, tuple[str | float, ...]]] = []
+    if wanted.session:
+        own = "(id = ?1 OR own_id = ?1 OR substr(id, 1, length(?1)) = ?1)".replace("?1", "?")
+        parts.append((own, (wanted.session,) * 4))
+    if wanted.agent:
+        parts.append(("agent = ?", (wanted.agent,)))
+    if wanted.directory:
+        folder = wanted.directory.rstrip("/")
+        parts.append(("(directory = ? OR substr(directory, 1, ?) = ?)", (folder or "/", len(folder) + 1, f"{folder}/")))
+    if wanted.since:
+        parts.append(("updated_at >= ?", (wanted.since,)))
+    return "".join(f" AND {sql}" for sql, _ in parts), tuple(value for _, bound in parts for value in bound)
+
+
+def _as_session(row: Row) -> PastSession:
+    return PastSession(*row)
+
+
+def _file_id(path: Path | None) -> tuple[int, int] | None:
+    try:
+        status = path.stat() if path else None
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if status else None
