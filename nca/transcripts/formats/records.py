@@ -15,7 +15,8 @@ from nca.transcripts.formats.source import Source
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """A message. Readers yield every message of the file, in the order of the file, also those of other branches.
 
-    id        the agent's own id, unique in the session; "" if the format has none
+    id        the agent's own id; messages made of one record share it; "" if the format has none: always live
+    message   as `nca.shapes.openai.as_chat_message` makes it: media in the shape of OpenAI's chat messages
     at        seconds since the epoch; 0 if unknown
     usage     what the provider reported for the request that this message answers
     model     the model that wrote it, or ""
@@ -36,7 +37,8 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     """The agent replaced a part of what its model saw. It stands after the messages that it covers.
 
     summary        the text that the model saw from then on; "" if it was only cut
-    kept           ids of earlier messages that the model still saw as they are; all others before it were replaced
+    kept           ids of earlier messages that the model still saw as they are; all others before it were replaced,
+                   but system messages at the beginning
     is_unreadable  the summary is encrypted or missing: what it kept cannot be known
     trigger        "auto" or "manual"; "" if unknown
     tokens_before  0 if unknown, as `tokens_after`

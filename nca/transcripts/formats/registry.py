@@ -1,0 +1,62 @@
+"""All formats: which one a file has, by its content, and the sessions in the agents' own stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+from nca.errors import NcaError
+from nca.transcripts.formats.records import Format, StoredSession
+from nca.transcripts.formats.source import Source
+
+MODULES: tuple[str, ...] = ()
+"""The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order."""
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """Sessions of other agents, newest first, and a line for each file that could not be read."""
+
+    sessions: tuple[StoredSession, ...]
+    notes: tuple[str, ...] = ()
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    return tuple(import_module(f"{__package__}.{module}").FORMAT for module in MODULES)
+
+
+def format_named(name: str) -> Format | None:
+    return next((one for one in formats() if one.name == name), None)
+
+
+def recognise(source: Source) -> Format | None:
+    """The format of a file; None if it is of no other agent. Raises InvalidMessages if the file cannot be read."""
+    return next((one for one in formats() if one.knows(source)), None)
+
+
+def stored_sessions(
+    env: Mapping[str, str], home: Path, directory: str | None = None, *, agents: Iterable[str] = ()
+) -> Stored:
+    """The sessions in the agents' stores.
+
+    directory  only those that worked there
+    agents     only those of these formats, by name; empty: of all
+    """
+    asked = set(agents)
+    found: list[StoredSession] = []
+    notes: list[str] = []
+    for one in formats():
+        if asked and one.name not in asked:
+            continue
+        for path in one.files(env, home):
+            try:
+                sessions = one.sessions(Source.of_file(path))
+                found += [session for session in sessions if directory in (None, session.directory)]
+            except NcaError as error:
+                notes.append(f"{one.title}: {error.message}")
+    found.sort(key=lambda session: (-session.at, str(session.path), session.key))
+    return Stored(tuple(found), tuple(notes))
