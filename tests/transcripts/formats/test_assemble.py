@@ -186,7 +186,7 @@ RECORDS = st.one_of(
 
 
 @given(st.lists(RECORDS, max_size=14), st.none() | st.builds(Live, st.frozensets(IDS)))
-@settings(suppress_health_check=list(HealthCheck), max_examples=150, deadline=None)
+@settings(suppress_health_check=list(HealthCheck), max_examples=50, deadline=None)
 def test_any_records_are_a_session_that_can_be_stored_undone_and_sent(records: list[Record], live: Live | None) -> None:
     if not any(isinstance(record, Said) for record in records):
         return

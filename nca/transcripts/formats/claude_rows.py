@@ -1,0 +1,294 @@
+"""The lines of Claude Code's files: messages, the blocks of one answer put together, compactions, the live branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nca.messages import Message, Usage
+from nca.transcripts.formats.blocks import answer_message, blocks_of, user_message, user_messages
+from nca.transcripts.formats.blocks import part_of as part
+from nca.transcripts.formats.parent_chain import Link, live_branch
+from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, Unreadable
+from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, seconds_of, text_of
+
+_NOT_BY_A_MODEL = "<synthetic>"
+_INJECTED = ("<command-name>", "<local-command-", "<system-reminder>", "<bash-", "Caveat: ", "<task-notification>")
+"""How user rows begin that no person wrote as a message."""
+
+
+class _Answer(msgspec.Struct):
+    """One message of the model, put together from its lines. `ids`: theirs; the first one stands for all."""
+
+    ids: list[str]
+    blocks: list[dict[str, Any]]
+    model: str
+    at: float
+    place: str
+    is_aside: bool
+    usage: Usage | None = None
+
+
+class _Boundary(msgspec.Struct):
+    """A compaction, whose summary is the next line."""
+
+    id: str
+    at: float
+    place: str
+    meta: dict[str, Any]
+    summary: str = ""
+    kept: tuple[str, ...] = ()
+
+
+class Rows:
+    """Takes the lines in the order of the file. The messages are handed out at the end: later lines add to them."""
+
+    def __init__(self) -> None:
+        self._parts: list[Said | _Answer | _Boundary] = []
+        self._answers: dict[tuple[str, str], _Answer] = {}
+        self._links: list[Link] = []
+        self._places: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._about = About()
+        self._titles: list[tuple[str, str]] = []
+        self._boundary: _Boundary | None = None
+        """The newest compaction, while it waits for its summary."""
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Unreadable]:
+        kind, place = row.get("type"), f"line {number}"
+        if kind in ("summary", "custom-title", "ai-title"):
+            self._take_title(row)
+            return
+        is_aside = bool(row.get("isSidechain"))
+        id = text_of(row.get("uuid"))
+        if id and not self._link(id, row, is_aside=is_aside):
+            return
+        message = row.get("message")
+        if kind in ("user", "assistant") and not isinstance(message, dict):
+            yield Unreadable(place, "has no message")
+        elif kind == "assistant":
+            self._take_answer(id, row, object_of(message), place, is_aside=is_aside)
+        elif kind == "user":
+            yield from self._take_user(id, row, object_of(message), place, is_aside=is_aside)
+        elif kind == "attachment":
+            self._take_queued(id, row, object_of(row.get("attachment")), place, is_aside=is_aside)
+        elif kind == "system" and row.get("subtype") == "compact_boundary" and not is_aside:
+            meta = object_of(row.get("compactMetadata")) or object_of(row.get("compact_metadata"))
+            self._boundary = _Boundary(id, seconds_of(row.get("timestamp")), place, meta)
+            self._parts.append(self._boundary)
+            self._answers.clear()
+        if kind in ("user", "assistant") and not is_aside:
+            self._note(row)
+
+    def records(self) -> Iterator[Record]:
+        if all(one.is_aside for one in self._parts if not isinstance(one, _Boundary)):
+            # The file is that of a subagent.
+            for one in self._parts:
+                if isinstance(one, _Answer):
+                    one.is_aside = False
+            self._parts = [
+                msgspec.structs.replace(one, is_aside=False) if isinstance(one, Said) else one for one in self._parts
+            ]
+        same = {id: one.ids[0] for one in self._parts if isinstance(one, _Answer) for id in one.ids}
+        for one in self._parts:
+            if isinstance(one, _Boundary):
+                one.kept = tuple(dict.fromkeys(same.get(id, id) for id in self._kept(one)))
+        ids, breaks = self._live()
+        for one in self._parts:
+            yield _record(one)
+        titles = [title for title, leaf in self._titles if not leaf or leaf in self._places]
+        yield msgspec.structs.replace(self._about, title=titles[-1] if titles else "")
+        if breaks:
+            reason = f"{breaks} records name a parent that is missing; the order of the file is taken there"
+            yield Unreadable("the chain of messages", f"is broken: {reason}")
+        if ids is not None:
+            yield Live(ids)
+
+    def _take_title(self, row: Mapping[str, Any]) -> None:
+        for key in ("summary", "customTitle", "aiTitle"):
+            if title := text_of(row.get(key)):
+                self._titles.append((title, text_of(row.get("leafUuid"))))
+
+    def _link(self, id: str, row: Mapping[str, Any], *, is_aside: bool) -> bool:
+        """Note the place of a record in the chain; False if the record is there already."""
+        parent = text_of(row.get("parentUuid"))
+        if id in self._places:
+            known = self._links[self._places[id]]
+            known.parent = known.parent or ("" if known.is_compaction else parent)
+            return False
+        if not is_aside:
+            is_compaction = row.get("subtype") == "compact_boundary"
+            self._places[id] = len(self._links)
+            before = text_of(row.get("logicalParentUuid")) or text_of(row.get("logical_parent_uuid"))
+            self._links.append(Link(id, parent, before, is_compaction, is_said=_is_said(row)))
+        return True
+
+    def _take_answer(
+        self, id: str, row: Mapping[str, Any], message: Mapping[str, Any], place: str, *, is_aside: bool
+    ) -> None:
+        model = text_of(message.get("model"))
+        blocks, usage = blocks_of(message.get("content")), _usage(object_of(message.get("usage")))
+        key = text_of(message.get("id")), text_of(row.get("requestId"))
+        self._names.update(
+            (text_of(block.get("id")), text_of(block.get("name")))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        )
+        # An error of the network that is shown as an answer was never sent to a model.
+        is_aside = is_aside or bool(row.get("isApiErrorMessage"))
+        answer = self._answers.get(key) if key[0] else None
+        if answer is None or answer.is_aside != is_aside:
+            ids = [id] if id else []
+            model = "" if model == _NOT_BY_A_MODEL else model
+            answer = _Answer(ids, [], model, seconds_of(row.get("timestamp")), place, is_aside)
+            self._parts.append(answer)
+            if key[0]:
+                self._answers[key] = answer
+        elif id:
+            answer.ids.append(id)
+        answer.blocks += [block for block in blocks if block not in answer.blocks]
+        if usage and (answer.usage is None or usage.completion_tokens >= answer.usage.completion_tokens):
+            answer.usage = usage
+
+    def _take_user(
+        self, id: str, row: Mapping[str, Any], message: Mapping[str, Any], place: str, *, is_aside: bool
+    ) -> Iterator[Unreadable]:
+        at, blocks = seconds_of(row.get("timestamp")), blocks_of(message.get("content"))
+        if row.get("isCompactSummary") and not is_aside:
+            summary = "\n\n".join(text for block in blocks if (text := text_of(block.get("text"))))
+            if self._boundary is None:
+                self._boundary = _Boundary(id, at, place, {})
+                self._parts.append(self._boundary)
+            self._boundary.summary = summary
+            self._boundary = None
+            return
+        messages = user_messages(blocks, self._names)
+        if not messages:
+            yield Unreadable(place, "has a message without content")
+        is_injected = bool(row.get("isMeta"))
+        for one in messages:
+            shown = msgspec.structs.replace(one, is_synthetic=True) if is_injected and one.role == "user" else one
+            self._parts.append(Said(message=shown, id=id, at=at, is_aside=is_aside, place=place))
+
+    def _take_queued(
+        self, id: str, row: Mapping[str, Any], attachment: Mapping[str, Any], place: str, *, is_aside: bool
+    ) -> None:
+        """What was typed while the model worked: it was sent with the next request."""
+        blocks = blocks_of(attachment.get("prompt"))
+        if attachment.get("type") != "queued_command" or not blocks:
+            return
+        is_synthetic = attachment.get("commandMode", "prompt") != "prompt"
+        message = user_message([part(block) for block in blocks], is_synthetic=is_synthetic)
+        at = seconds_of(row.get("timestamp"))
+        self._parts.append(Said(message=message, id=id, at=at, is_aside=is_aside, place=place))
+
+    def _note(self, row: Mapping[str, Any]) -> None:
+        about, fork = self._about, object_of(row.get("forkedFrom"))
+        self._about = About(
+            session=text_of(row.get("sessionId")) or about.session,
+            directory=about.directory or text_of(row.get("cwd")),
+            parent=about.parent or text_of(fork.get("sessionId")),
+            version=text_of(row.get("version")) or about.version,
+        )
+
+    def _kept(self, boundary: _Boundary) -> tuple[str, ...]:
+        """The ids of the messages that a compaction kept: a list, or the two ends of a run."""
+        listed = boundary.meta.get("preservedMessages", boundary.meta.get("preserved_messages"))
+        ids = object_of(listed).get("uuids") if isinstance(listed, dict) else listed
+        if named := [id for id in list_of(ids) if isinstance(id, str)]:
+            return tuple(named)
+        run = object_of(boundary.meta.get("preservedSegment", boundary.meta.get("preserved_segment")))
+        head = text_of(run.get("headUuid", run.get("head_uuid")))
+        tail = text_of(run.get("tailUuid", run.get("tail_uuid")))
+        if head not in self._places or tail not in self._places:
+            return ()
+        place, found = self._places[tail], [tail]
+        while found[-1] != head and len(found) <= len(self._links):
+            link = self._links[place]
+            if link.is_compaction or link.parent not in self._places:
+                end = min(self._places[tail], self._places.get(boundary.id, 0))
+                return tuple(link.id for link in self._links[self._places[head] : end + 1])
+            place = self._places[link.parent]
+            found.append(link.parent)
+        return tuple(found)
+
+    def _live(self) -> tuple[frozenset[str] | None, int]:
+        """The ids of the live branch, and how often its chain is broken. None: no record has an id."""
+        if not self._links:
+            return None, 0
+        chain = live_branch(self._links, self._places)
+        ids = set(chain.ids)
+        for one in self._parts:
+            if isinstance(one, _Boundary) and one.id in ids:
+                ids.update(one.kept)
+        calls: set[str] = set()
+        for one in self._parts:
+            if isinstance(one, _Answer) and not ids.isdisjoint(one.ids):
+                ids.update(one.ids)
+                calls.update(text_of(block.get("id")) for block in one.blocks if block.get("type") == "tool_use")
+        # The results of calls in parallel are leaves beside the chain.
+        answered = {one.message.tool_call_id for one in self._parts if isinstance(one, Said) and one.id in ids}
+        for one in self._parts:
+            if isinstance(one, Said) and one.message.tool_call_id in calls - answered:
+                ids.add(one.id)
+        return frozenset(ids), chain.breaks
+
+
+def _record(part: Said | _Answer | _Boundary) -> Record:
+    match part:
+        case Said():
+            return part
+        case _Answer():
+            message: Message = answer_message(part.blocks, part.model)
+            return Said(
+                message=message,
+                id=part.ids[0] if part.ids else "",
+                at=part.at,
+                usage=part.usage,
+                model=part.model,
+                is_aside=part.is_aside,
+                place=part.place,
+            )
+        case _Boundary(id=id, at=at, place=place, meta=meta):
+            return Compacted(
+                summary=part.summary,
+                id=id,
+                kept=part.kept,
+                is_unreadable=not part.summary,
+                trigger=text_of(meta.get("trigger")),
+                tokens_before=count_of(meta.get("preTokens"), meta.get("pre_tokens")),
+                tokens_after=count_of(meta.get("postTokens"), meta.get("post_tokens")),
+                at=at,
+                place=place,
+            )
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    new, output = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
+    read, written = count_of(usage.get("cache_read_input_tokens")), count_of(usage.get("cache_creation_input_tokens"))
+    return Usage(new + read + written, output, read, written) if new + read + written + output else None
+
+
+def _is_said(row: Mapping[str, Any]) -> bool:
+    """Whether a person wrote it: no result, no note of the program."""
+    if row.get("type") != "user" or row.get("isMeta") or row.get("isCompactSummary"):
+        return False
+    blocks = blocks_of(object_of(row.get("message")).get("content"))
+    return any(block.get("type") == "text" for block in blocks) and not any(
+        block.get("type") == "tool_result" for block in blocks
+    )
+
+
+def titles_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A title from the beginning of a file: the one it was given, or what the person said first."""
+    said: Iterable[str] = (
+        text_of(block.get("text"))
+        for row in rows
+        if _is_said(row) and not row.get("isSidechain")
+        for block in objects_of(blocks_of(object_of(row.get("message")).get("content")))
+    )
+    first = next((text for text in said if text.strip() and not text.lstrip().startswith(_INJECTED)), "")
+    own = [text_of(row.get("customTitle")) for row in rows if row.get("type") == "custom-title"]
+    return next((title for title in reversed(own) if title), first)

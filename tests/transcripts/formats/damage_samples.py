@@ -1,0 +1,36 @@
+"""A small file of each format, for tests that damage it. Every format of the registry has one, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.transcripts.formats import test_claude_code as claude
+
+Write = Callable[[Path], Path]
+"""Writes the sample into an empty folder, and gives the file that the format reads."""
+
+
+def _claude(folder: Path) -> Path:
+    path = folder / "s-1.jsonl"
+    path.write_bytes(
+        claude.raw(
+            {"type": "summary", "summary": "A title", "leafUuid": "u1"},
+            claude.user("u1", None, "Read both."),
+            claude.answer("a1", "u1", {"type": "thinking", "thinking": "hm", "signature": "s"}, message="m1"),
+            claude.answer("a2", "a1", "I will.", claude.call("t1", path="a"), message="m1"),
+            claude.result("r1", "a2", "t1", [{"type": "text", "text": "x"}, claude.picture()]),
+            claude.boundary("b1", "r1", preservedSegment={"headUuid": "a1", "tailUuid": "r1"}),
+            claude.summary("s1", "b1"),
+            claude.user("u2", "s1", "Go on"),
+            claude.answer("a3", "u2", "Done."),
+            claude.user("x1", None, "Subtask", isSidechain=True),
+            claude.row("attachment", "q1", "a3", attachment={"type": "queued_command", "prompt": "more"}),
+        )
+    )
+    return path
+
+
+SAMPLES: dict[str, Write] = {
+    "claude": _claude,
+}
