@@ -207,7 +207,7 @@ class _Assembling:
         view = View(tuple(items), len(self._entries) + 1, self._view.aside)
         record = CompactionRecord(
             trigger="manual" if part.trigger == "manual" else "auto",
-            stages=(SUMMARIZED if part.summary or part.is_unreadable else CUT,),
+            stages=(SUMMARIZED if part.summary.strip() or part.is_unreadable else CUT,),
             tokens_before=part.tokens_before,
             tokens_after=part.tokens_after,
             cost=part.cost,
@@ -232,7 +232,8 @@ class _Assembling:
             prose = clean_prose(summary) or summary
             return Summary(digest, hidden, text, prose, made_by=clean_text(self._model) or "unknown")
         self.unreadable_summaries += part.is_unreadable
-        return Marker(digest, hidden, (ENCRYPTED if part.is_unreadable else LEFT_OUT).format(recall=recall))
+        left = (ENCRYPTED if part.is_unreadable else LEFT_OUT).format(recall=recall)
+        return Marker(digest, hidden, f"{left}\n\n{summary}" if summary else left)
 
     def _put_aside(self) -> None:
         """Put what is not live aside, so that a compaction can be undone without showing it."""

@@ -13,7 +13,7 @@ from nca.errors import NcaError
 from nca.transcripts.formats.records import Format, StoredSession
 from nca.transcripts.formats.source import Source
 
-MODULES: tuple[str, ...] = ("claude_code",)
+MODULES: tuple[str, ...] = ("claude_code", "codex")
 """The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order."""
 
 

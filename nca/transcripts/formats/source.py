@@ -13,6 +13,7 @@ import msgspec
 
 from nca.errors import InvalidMessages
 from nca.ordinary_files import open_ordinary
+from nca.transcripts.formats.compressed import uncompressed
 
 HEAD_BYTES = 64 * 1024
 """How much a format may look at to recognise its file. Claude Code's first lines may hold a long first message."""
@@ -45,9 +46,9 @@ class Source:
 
     def open(self) -> BinaryIO:
         if self.path is None:
-            return io.BytesIO(self._raw)
+            return uncompressed(io.BytesIO(self._raw), self.place)
         try:
-            return open_ordinary(self.path)
+            return uncompressed(open_ordinary(self.path), self.place)
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.transcripts.formats import test_claude_code as claude
+from tests.transcripts.formats import test_codex as codex
 
 Write = Callable[[Path], Path]
 """Writes the sample into an empty folder, and gives the file that the format reads."""
@@ -31,6 +32,35 @@ def _claude(folder: Path) -> Path:
     return path
 
 
+def _codex(folder: Path) -> Path:
+    path = folder / "rollout-1.jsonl"
+    history = [codex.message("a")["payload"], {"type": "compaction", "encrypted_content": "g"}]
+    path.write_bytes(
+        codex.raw(
+            codex.meta(),
+            codex.row("turn_context", model="gpt-5-codex"),
+            codex.message("You are Codex.", "developer"),
+            codex.begins(),
+            codex.message("a"),
+            codex.item("reasoning", summary=[{"type": "summary_text", "text": "hm"}]),
+            codex.call("c1"),
+            codex.output("c1"),
+            codex.tokens(100, 20),
+            codex.message("b", "assistant"),
+            codex.row("compacted", message="Talk.", window_number=1),
+            codex.begins(),
+            codex.message("c"),
+            codex.back(1),
+            codex.begins(),
+            codex.message("d"),
+            codex.row("compacted", message="", replacement_history=[history[0]]),
+            codex.message("e", "assistant"),
+        )
+    )
+    return path
+
+
 SAMPLES: dict[str, Write] = {
     "claude": _claude,
+    "codex": _codex,
 }

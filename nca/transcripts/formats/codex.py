@@ -1,0 +1,66 @@
+"""Codex CLI: one rollout a session, in `~/.codex/sessions/YYYY/MM/DD/` and `archived_sessions`.
+
+A rollout repeats the conversation as events for the screen. What the model saw are the response items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from nca.transcripts.formats.codex_items import is_context, text_in
+from nca.transcripts.formats.codex_rollout import Rollout
+from nca.transcripts.formats.records import Record, StoredSession, Unreadable
+from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.stores import stored
+from nca.transcripts.formats.values import object_of, text_of
+
+
+class Codex:
+    name = "codex"
+    title = "Codex CLI"
+
+    def knows(self, source: Source) -> bool:
+        rows = source.first_rows
+        return bool(rows) and (_meta(rows[0]) is not None)
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        """Without those of subagents: each belongs to a session."""
+        rows = source.first_rows
+        meta = _meta(rows[0]) if rows else None
+        if meta is None or "subagent" in object_of(meta.get("source")):
+            return ()
+        items = [object_of(row.get("payload")) or row for row in rows[1:]]
+        said = (text_in(item) for item in items if item.get("type") == "message" and item.get("role") == "user")
+        title = next((text for text in said if text and not is_context(text)), "")
+        return (stored(self.name, source, directory=text_of(meta.get("cwd")), title=title),)
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        rollout = Rollout()
+        for line in source.rows():
+            if not isinstance(line, BadLine):
+                rollout.take(*line)
+            elif not line.is_cut:
+                yield Unreadable(f"line {line.number}", line.reason)
+        yield from rollout.records()
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        root = Path(env.get("CODEX_HOME") or home / ".codex")
+        return chain.from_iterable(
+            (root / folder).rglob(f"rollout-*.jsonl{ending}")
+            for folder in ("sessions", "archived_sessions")
+            for ending in ("", ".zst")
+        )
+
+
+def _meta(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The facts in a rollout's first line; None if it is none. Before version 0.32 they stood in the line itself."""
+    if row.get("type") == "session_meta":
+        return object_of(row.get("payload"))
+    is_old = isinstance(row.get("id"), str) and isinstance(row.get("timestamp"), str)
+    return dict(row) if is_old and not {"type", "role", "payload", "messages"} & row.keys() else None
+
+
+FORMAT = Codex()

@@ -1,0 +1,119 @@
+"""The items of Codex's rollouts, which are those of OpenAI's Responses API, as messages and calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from nca.context.rules.empty import NO_OUTPUT
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall
+from nca.shapes.openai import as_chat_message
+from nca.transcripts.formats.blocks import arguments_of, json_of
+from nca.transcripts.formats.values import object_of, objects_of, text_of
+
+CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
+_CONTEXT = re.compile(
+    r"\s*(?:<(?:environment_context|user_instructions|turn_aborted|permissions|user_shell_command|skill|subagent_)"
+    r"|# AGENTS\.md instructions for )"
+)
+"""How messages in the person's role begin that Codex wrote."""
+_EXIT_CODE = re.compile(r"(?:\A|\n)(?:Exit code:|Process exited with code) (\d+)")
+_EXIT_CODE_WITHIN_CHARS = 400
+
+
+def is_context(text: str) -> bool:
+    """Whether Codex wrote a message of the person's role."""
+    return _CONTEXT.match(text) is not None
+
+
+def text_in(item: Mapping[str, Any]) -> str:
+    """All text of an item's content."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return text_of(content)
+    return "\n".join(text_of(part.get("text")) for part in objects_of(content) if part.get("type") in _TEXTS)
+
+
+def parts_of(content: Any) -> list[Part]:
+    if isinstance(content, str):
+        return [TextPart(text_of(content))] if content else []
+    found: list[Part] = []
+    for part in objects_of(content):
+        kind, text = part.get("type"), part.get("text", part.get("refusal"))
+        if isinstance(text, str):
+            found.append(TextPart(text_of(text)))
+        elif kind == "input_image" and isinstance(part.get("image_url"), str):
+            found.append(MediaPart("image", dict(part)))
+        else:
+            found.append(TextPart(json_of(part)))
+    return found
+
+
+def said(item: Mapping[str, Any], *, is_first: bool) -> Message | None:
+    """A message that is no answer; None if it is empty. The developer's are system messages before all others."""
+    parts = parts_of(item.get("content"))
+    if not parts:
+        return None
+    role = item.get("role")
+    if role in ("developer", "system") and is_first:
+        return as_chat_message(Message("system", tuple(parts)))
+    is_synthetic = role != "user" or is_context(text_in(item))
+    return as_chat_message(Message("user", tuple(parts), is_synthetic=is_synthetic))
+
+
+def call(item: Mapping[str, Any]) -> ToolCall | None:
+    """A tool call; None if it has no id."""
+    kind = item.get("type")
+    call_id = text_of(item.get("call_id")) or text_of(item.get("id"))
+    if not call_id:
+        return None
+    if kind == "custom_tool_call":
+        arguments = arguments_of({"input": text_of(item.get("input"))})
+    elif kind == "local_shell_call":
+        arguments = arguments_of(object_of(item.get("action")))
+    else:
+        arguments = arguments_of(item.get("arguments"))
+    return ToolCall(call_id, text_of(item.get("name")) or "shell", arguments)
+
+
+def output(item: Mapping[str, Any], names: Mapping[str, str]) -> Message | None:
+    """A call's result. A rollout has no mark for errors: the exit code tells, where there is one."""
+    answered = text_of(item.get("call_id"))
+    if not answered:
+        return None
+    given, is_error = item.get("output"), False
+    if isinstance(given, dict):
+        is_error = given.get("success") is False
+        given = given.get("content", given.get("content_items"))
+    if isinstance(given, str) and given.startswith("{"):
+        given, is_error = _unwrapped(given)
+    parts = parts_of(given)
+    first = next((part.text for part in parts if isinstance(part, TextPart)), "")
+    if code := _EXIT_CODE.search(first[:_EXIT_CODE_WITHIN_CHARS]):
+        is_error = is_error or int(code[1]) != 0
+    message = Message(
+        "tool", tuple(parts) or NO_OUTPUT, tool_call_id=answered, name=names.get(answered, ""), is_error=is_error
+    )
+    return as_chat_message(message)
+
+
+def _unwrapped(text: str) -> tuple[str, bool]:
+    """The output of a command that older rollouts store as JSON with its exit code, and whether it failed."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return text, False
+    code = object_of(object_of(value).get("metadata")).get("exit_code")
+    shown = object_of(value).get("output")
+    return (shown, code not in (0, None)) if isinstance(shown, str) else (text, False)
+
+
+def thought(item: Mapping[str, Any]) -> str:
+    """What can be read of a reasoning item; most of it is encrypted."""
+    texts = [text_of(part.get("text")) for key in ("summary", "content") for part in objects_of(item.get(key))]
+    return "\n\n".join(text for text in texts if text)
