@@ -31,7 +31,7 @@ _CHARS_PER_TOKEN = 3
 
 
 _SIMPLE = frozenset({"read_file", "edit_file", "write_file", "grep", "shell"})
-_NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "todo", "recall", "skill", "task"})
+_NOT_SIMPLE = frozenset({"glob", "list_directory", "fetch_url", "job", "todo", "recall", "skill", "task"})
 """nca's own tools: those that a small model is offered, without flags and lists, and those that it is not."""
 
 
@@ -63,6 +63,7 @@ def own_toolbox(
         archive,
         ToolContext(
             can_see=lambda: state.facts.can_see,
+            is_small=lambda: state.facts.is_small,
             private_hosts=lambda: state.settings.tools.private_hosts,
             last_todo=lambda: state.last_todo,
             protected=_protected(directory),
@@ -100,19 +101,7 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
     left_out = _without_room(list(by_server.values()), room)
     left_out |= {*off, *(_NOT_SIMPLE if facts.is_small else ())}
     chosen = {name: one for name, one in definitions.items() if name not in left_out}
-    return [_simple(one) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
-
-
-def _simple(definition: dict[str, Any]) -> dict[str, Any]:
-    """The definition with the first sentence of its description, and with texts and numbers only."""
-    function = definition["function"]
-    parameters = function["parameters"]
-    kept = {name: one for name, one in parameters["properties"].items() if one.get("type") in ("string", "integer")}
-    about = function["description"].partition(". ")[0].rstrip(".") + "."
-    return {
-        **definition,
-        "function": {**function, "description": about, "parameters": {**parameters, "properties": kept}},
-    }
+    return [toolbox.simple(name) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
 
 
 def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:

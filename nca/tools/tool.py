@@ -130,6 +130,14 @@ class TypedTool:
     def parameters(self) -> dict[str, Any]:
         return self._signature.schema()
 
+    @property
+    def simple(self) -> dict[str, Any]:
+        """The definition for a small model: the description's first sentence, and only texts and numbers."""
+        parameters = self.parameters
+        kept = {name: one for name, one in parameters["properties"].items() if one.get("type") in ("string", "integer")}
+        about = self.description.partition(". ")[0].rstrip(".") + "."
+        return {"name": self.name, "description": about, "parameters": {**parameters, "properties": kept}}
+
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
         return await self.call(**self._signature.read(arguments))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nca.config.schema import AdmissionSettings
 from nca.messages import ToolCall, clean_text
-from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome
+from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, TypedTool
 
 if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
@@ -84,6 +84,12 @@ class Toolbox:
             if budget_tokens is None or budget_tokens >= LEAST_BUDGET_TOKENS.get(tool.name, 0)
         ]
 
+    def simple(self, name: str) -> dict[str, Any]:
+        """The definition of one of nca's own tools for a small model."""
+        tool = self._own[name]
+        assert isinstance(tool, TypedTool), f"{name} is no tool of nca's"
+        return {"type": "function", "function": tool.simple}
+
     def permission(self, name: str) -> Permission | None:
         """The permission of a tool; None if there is no such tool."""
         tool = self._tools.get(name)
@@ -141,6 +147,7 @@ class ToolContext:
     """What nca's own tools need from the conversation that they run in. Callables are asked at each call.
 
     can_see        whether the model takes images
+    is_small       whether it is a small model
     private_hosts  hosts that fetch_url may reach although they are not public
     last_todo      the arguments of the newest todo call in the log
     protected      folders and files that no tool may write, in addition to every `.nca`
@@ -155,6 +162,7 @@ class ToolContext:
     """
 
     can_see: Callable[[], bool] = lambda: False
+    is_small: Callable[[], bool] = lambda: False
     private_hosts: Callable[[], Collection[str]] = tuple
     last_todo: Callable[[], dict[str, Any]] = dict
     protected: Sequence[Path] = ()
@@ -193,7 +201,7 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     workspace = Workspace(root, context.protected, context.readable, files_read.attached)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
-        EditFile(workspace, files_read, context.recorder),
+        EditFile(workspace, files_read, context.recorder, context.is_small),
         WriteFile(workspace, files_read, context.recorder),
         Grep(workspace, find_program("rg", os.environ.get("PATH", ""), outside=workspace.root)),
         Glob(workspace),

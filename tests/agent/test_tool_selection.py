@@ -159,9 +159,21 @@ def test_a_small_model_is_offered_few_tools_in_their_simplest_form(tmp_path: Pat
     small = {one["function"]["name"]: one["function"] for one in offered(toolbox, SMALL, BUDGET)}
     assert list(small) == ["read_file", "edit_file", "write_file", "grep"]
     edit = small["edit_file"]["parameters"]
-    assert list(edit["properties"]) == edit["required"] == ["path", "old_text", "new_text"]
+    assert list(edit["properties"]) == edit["required"] == ["path", "new_text"]
     assert list(small["read_file"]["parameters"]["properties"]) == ["path", "offset", "limit"]
     assert len(json.dumps(list(small.values()))) < 2_000
+
+
+async def test_a_small_model_changes_a_file_by_its_new_code_and_another_model_cannot(room: Room) -> None:
+    steps = [call("read_file", path="a.py"), call("edit_file", path="a.py", new_text="def f():\n    return 2"), "Done."]
+    for facts, number in ((SMALL, 2), (LARGE, 1)):
+        (room.project / "a.py").write_text("x = 1\n\n\ndef f():\n    return 1\n")
+        conversation, model = room.open(steps, facts)
+        await conversation.send("Let f in a.py return 2.")
+        assert (room.project / "a.py").read_text() == f"x = 1\n\n\ndef f():\n    return {number}\n"
+        said = model.requests[-1].messages[-1]["content"]
+        assert said == ("[edited a.py: f replaced]" if number == 2 else "Error: missing argument old_text (a string)")
+        await conversation.close()
 
 
 def test_tools_that_are_not_ncas_own_stay_as_they_are() -> None:

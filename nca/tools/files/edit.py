@@ -21,6 +21,7 @@ from nca.file_history.recorder import Recorder
 from nca.messages import clean_text
 from nca.redact import REDACTED
 from nca.tools.files.atomic import write_file
+from nca.tools.files.merge import merged
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, is_binary
@@ -157,6 +158,9 @@ class WriteFile(_ChangingTool):
         return Change(name, file, before, facts, after, said)
 
 
+_NEW_TEXT = "The changed function, whole, or the changed lines; without the rest of the file."
+
+
 class Edit(msgspec.Struct, forbid_unknown_fields=True):
     old_text: str
     new_text: str
@@ -166,11 +170,22 @@ class Edit(msgspec.Struct, forbid_unknown_fields=True):
 class EditFile(_ChangingTool):
     name: ClassVar[str] = "edit_file"
 
+    def __init__(
+        self,
+        workspace: Workspace,
+        files_read: FilesRead,
+        recorder: Recorder | None = None,
+        is_small: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """is_small: whether the model is a small one, which gives only the new code; asked at each call."""
+        super().__init__(workspace, files_read, recorder)
+        self._is_small = is_small
+
     async def call(
         self,
         path: Annotated[str, "The file."],
-        old_text: Annotated[str, "The exact text, lines enough to be there once."],
-        new_text: Annotated[str, "The text instead."],
+        old_text: Annotated[str | None, "The exact text, lines enough to be there once."] = None,
+        new_text: Annotated[str | None, "The text instead."] = None,
         replace_all: Annotated[bool, "Everywhere."] = False,
         more_edits: Annotated[list[Edit] | None, "Made after it, all or none."] = None,
     ) -> ToolOutcome:
@@ -178,21 +193,41 @@ class EditFile(_ChangingTool):
         edits = {"old_text": old_text, "new_text": new_text, "replace_all": replace_all, "more_edits": more_edits}
         return await asyncio.to_thread(self._carry_out, path=path, **edits)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | {"required": ["path", "old_text", "new_text"]}
+
+    @property
+    def simple(self) -> dict[str, Any]:
+        """The definition for a small model, which copies a text that it is to replace with mistakes."""
+        path, new_text = self.parameters["properties"]["path"], {"type": "string", "description": _NEW_TEXT}
+        properties = {"path": path, "new_text": new_text}
+        return {
+            "name": self.name,
+            "description": "Put changed code into a file that was read; all else in it stays.",
+            "parameters": {"type": "object", "properties": properties, "required": list(properties)},
+        }
+
     def summarize(self, arguments: dict[str, Any]) -> str:
         return f"edit {shown(str(arguments.get('path', '')))}"
 
     def _plan(
         self,
         path: str,
-        old_text: str,
-        new_text: str,
+        new_text: str | None = None,
+        old_text: str | None = None,
         replace_all: bool = False,
         more_edits: Sequence[Edit] | None = None,
     ) -> Change:
+        if new_text is None or (old_text is None and (more_edits or not self._is_small())):
+            raise ToolError(f"missing argument {'old_text' if old_text is None else 'new_text'} (a string)")
         file, before, facts = self._current(path)
         if before is None:
             raise ToolError(f"there is no file {shown(path)}; write_file creates one")
         name = self._workspace.relative(file)
+        if old_text is None:
+            after, said = _with_code(before, _checked(new_text, "new_text"), name)
+            return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
         edits = [Edit(old_text, new_text, replace_all), *(more_edits or ())]
         after, said = before.text, []
         for number, edit in enumerate(edits, 1):
@@ -209,6 +244,15 @@ class EditFile(_ChangingTool):
         if after == before.text:
             raise ToolError(f"the edits leave {name} as it is")
         return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
+
+
+def _with_code(before: TextFile, code: str, name: str) -> tuple[str, list[str]]:
+    """The file's text with changed code in it, and what was done. Raises ToolError."""
+    plain = before.text.replace("\r\n", "\n")
+    if before.with_own_line_ends(plain) != before.text:
+        raise ToolError(f"the lines of {name} end in different ways; write_file the whole file")
+    after, said = merged(plain, code.replace("\r\n", "\n"), name)
+    return before.with_own_line_ends(after), said
 
 
 def _checked(text: str, argument: str) -> str:

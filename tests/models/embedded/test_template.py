@@ -87,7 +87,7 @@ def test_the_example_shows_only_tools_that_are_there() -> None:
     assert '{"name": "grep", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS[:1])
     assert "example" not in render([SYSTEM, said("user", "Hi")])
     assert '{"name": "edit_file", "arguments"' not in render([SYSTEM, said("user", "Hi")], TOOLS)
-    edit = tool("edit_file", "Replace text.", path="The file.", old_text="The text.", new_text="The text instead.")
+    edit = tool("edit_file", "Put changed code into a file.", path="The file.", new_text="The changed function.")
     assert '{"name": "edit_file", "arguments"' in render([SYSTEM, said("user", "Hi")], [*TOOLS, edit])
 
 
@@ -103,6 +103,16 @@ def test_after_an_error_the_model_is_asked_to_try_again() -> None:
     worked, failed = (render([*CONVERSATION[:3], said("tool", text)], TOOLS) for text in ("print(1)", "Error: read it"))
     assert "did not work" in failed
     assert "did not work" not in worked
+
+
+def test_behind_a_result_stands_what_was_asked_unless_it_is_long() -> None:
+    for text, count in (("What does a.py do?", 2), ("What? " * 100, 1)):
+        messages = [SYSTEM, said("user", text), *CONVERSATION[2:5]]
+        assert render(messages, TOOLS).count(text.strip()) == count
+    assert render(messages, TOOLS).endswith(f"is still missing.<|im_end|>\n{GENERATION}")
+    # Only the newest question is meant.
+    after = render([*CONVERSATION[:6], said("user", "One."), *CONVERSATION[8:10]], TOOLS)
+    assert after.endswith(f"\nI asked: One.<|im_end|>\n{GENERATION}")
 
 
 @pytest.mark.parametrize("role", ["user", "tool"])

@@ -315,3 +315,56 @@ async def test_lone_surrogates_of_a_model_become_what_can_be_stored(tools: Tools
     assert not outcome.is_error
     assert (tools.root / "f").read_text() == "a\ufffd"
     outcome.diff.encode()
+
+
+class SmallModelsTools(Tools):
+    """As a small model has them."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        workspace, files_read = Workspace(root), FilesRead()
+        self.reader = ReadFile(workspace, files_read)
+        self.editor = EditFile(workspace, files_read, is_small=lambda: True)
+
+    async def put(self, name: str, code: str) -> ToolOutcome:
+        return await self.editor.call(name, new_text=code)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> SmallModelsTools:
+    return SmallModelsTools(tmp_path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_a_small_model_gives_only_the_new_code(small: SmallModelsTools, end: str) -> None:
+    text = end.join(["def f():", "    return 1", "", "", "def g():", "    return 2", ""])
+    (small.root / "a.py").write_bytes(text.encode())
+    await small.reader.call("a.py")
+    outcome = await small.put("a.py", "def g():\n    return 3")
+    assert (small.root / "a.py").read_bytes() == text.replace("2", "3").encode()
+    assert outcome.text == "[edited a.py: g replaced]"
+    assert outcome.summary == "+1 −1"
+    # What it copies exactly is replaced exactly, as for any other model.
+    assert (await small.edit("a.py", "return 3", "return 4")).text == "[edited a.py: line 6]"
+    with pytest.raises(ToolError, match=r"there is no file b\.py; write_file creates one"):
+        await small.put("b.py", "x = 1")
+    (small.root / "c.py").write_text("x = 1\n")
+    with pytest.raises(ToolError, match="was not read in this session; read it first"):
+        await small.put("c.py", "x = 2")
+
+
+async def test_other_models_have_to_say_what_is_replaced(tools: Tools) -> None:
+    (tools.root / "f").write_text("x = 1\n")
+    await tools.reader.call("f")
+    with pytest.raises(ToolError, match=r"missing argument old_text \(a string\)"):
+        await tools.editor.call("f", new_text="x = 2")
+    with pytest.raises(ToolError, match=r"missing argument new_text \(a string\)"):
+        await tools.editor.call("f", "x = 1")
+    assert tools.editor.parameters["required"] == ["path", "old_text", "new_text"]
+
+
+async def test_lines_that_end_in_different_ways_are_left_alone(small: SmallModelsTools) -> None:
+    (small.root / "a.py").write_bytes(b"x = 1\r\ny = 2\r\nz = 3\n")
+    await small.reader.call("a.py")
+    with pytest.raises(ToolError, match="end in different ways"):
+        await small.put("a.py", "y = 3")
