@@ -165,7 +165,8 @@ def test_a_small_model_is_offered_few_tools_in_their_simplest_form(tmp_path: Pat
 
 
 async def test_a_small_model_changes_a_file_by_its_new_code_and_another_model_cannot(room: Room) -> None:
-    steps = [call("read_file", path="a.py"), call("edit_file", path="a.py", new_text="def f():\n    return 2"), "Done."]
+    edit = call("edit_file", path="a.py", new_text="def f():\n    return 2")
+    steps: list[ScriptedReply] = [call("read_file", path="a.py"), edit, "Done."]
     for facts, number in ((SMALL, 2), (LARGE, 1)):
         (room.project / "a.py").write_text("x = 1\n\n\ndef f():\n    return 1\n")
         conversation, model = room.open(steps, facts)
