@@ -265,6 +265,12 @@ class Conversation:
         self._compactor.after_turn()
         await old.close()
 
+    def forget_chosen_model(self) -> None:
+        """Let the settings say again which model is used here, instead of what was chosen in an earlier chat."""
+        self._window.use(self.loaded.without_chosen_model(), self._window.facts)
+        if not self.session.is_read_only:
+            self.session.remember_model("")
+
     async def close(self, *, keeps_model: bool = False) -> None:
         """Close the session and, unless another conversation `keeps_model`, the model; also when cancelled.
 

@@ -48,7 +48,7 @@ def open_chat(words: LoopArguments) -> int:
         )
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
-    loaded = load_settings(settings_of(**asdict(words)), words.config, trust=words.trust, asks=True)
+    loaded = load_settings(settings_of(**asdict(words)), words.config, trust=words.trust, asks=True, remembers=True)
     with signals.raised():  # a download has something to clear away
         choice = ensure_weights(choose_model(loaded))
     if choice is None:
@@ -118,7 +118,8 @@ def _load() -> None:
 async def _opened(
     loaded: LoadedSettings, choice: Choice, wanted: WantedSession, first: FirstPrompt | None, interrupts: Interrupts
 ) -> int:
-    from nca.cli.startup import open_conversation, open_store
+    from nca.cli.remembered_model import open_chat_conversation
+    from nca.cli.startup import open_store
     from nca.terminal.app import ChatApp
     from nca.terminal.interrupts import Leave
     from nca.terminal.open_terminal import open_terminal
@@ -128,20 +129,13 @@ async def _opened(
     with gate, open_store(loaded, gate) as store:
         is_first = not store.list(limit=1)
         try:
-            earlier, read_only = await wanted.find(store, output)
+            earlier = await wanted.find(store, output)
         except Leave as leave:
             return leave.exit_code
-        conversation = await open_conversation(
-            loaded,
-            store,
-            gate,
-            choice=choice,
-            session=earlier.id if earlier else None,
-            prepares=True,
-            read_only=read_only,
-            person=reader,
+        conversation, choice = await open_chat_conversation(loaded, choice, store, gate, earlier, reader)
+        first_line, *lines = _first_lines(
+            conversation, choice, is_first=is_first, is_earlier=earlier.session is not None
         )
-        first_line, *lines = _first_lines(conversation, choice, is_first=is_first, is_earlier=earlier is not None)
         output.title(first_line)
         for line in lines:
             output.notice(line)

@@ -235,7 +235,7 @@ def _model(*, probe: bool) -> Iterator[Finding]:
     from nca.models.choose import choose
 
     try:
-        loaded = load_settings({}, None)
+        loaded = load_settings({}, None, remembers=True)
         settings = loaded.settings.model
         base = settings.api_base or os.environ.get("OPENAI_API_BASE", "") or os.environ.get("OPENAI_BASE_URL", "")
         if base and not settings.name:

@@ -48,7 +48,7 @@ def ensure_weights(choice: Choice) -> Choice | None:
 
 
 def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on") -> list[str]:
-    """The lines above the first prompt: five on the first run, one later, or two if the model has a note.
+    """The lines above the first prompt: five on the first run, one later, and one each for a note and a memory.
 
     auto  context.auto
     """
@@ -56,12 +56,13 @@ def banner(choice: Choice, facts: ModelFacts, *, is_first: bool, auto: str = "on
     window = f"{facts.window_tokens:,} tokens" + (" (assumed)" if is_assumed else "")
     first = f"nca · {choice.model} · window {window}" + ("" if auto == "on" else f" · auto-compaction {auto}")
     if not is_first:
-        return [f"{first} · /help", *([facts.note] if facts.note else [])]
+        origin = f"Why this model: {choice.why}. /model default goes back to the configured one."
+        return [f"{first} · /help", *([facts.note] if facts.note else []), *([origin] if choice.is_remembered else [])]
     others = f" Also available: {', '.join(choice.alternatives[:3])}." if choice.alternatives else ""
     return [
         first,
         f"Why this model: {choice.why}. {facts.note}".rstrip() + others,
-        "To use another model: /model NAME. To keep it: /config model.name NAME --save.",
+        "To use another model in this directory: /model NAME. Everywhere: nca config set model.name NAME.",
         "Type what you want done. @path attaches a file. /help lists all commands and keys.",
         "Ctrl-C stops an answer. Ctrl-D or /exit leaves. nca loop --continue resumes this session.",
     ]

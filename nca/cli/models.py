@@ -34,7 +34,7 @@ def list_(
     from nca.cli.startup import choose_model, load_settings
     from nca.models.embedded import weights
 
-    choice = choose_model(load_settings({}, None))
+    choice = choose_model(load_settings({}, None, remembers=True))
     here = weights.installed()
     rows = [
         {

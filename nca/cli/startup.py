@@ -27,18 +27,26 @@ _TITLE_CHARS = 40
 
 
 def load_settings(
-    flags: Mapping[str, Any], config_file: Path | None, *, trust: bool = False, asks: bool = False
+    flags: Mapping[str, Any],
+    config_file: Path | None,
+    *,
+    trust: bool = False,
+    asks: bool = False,
+    remembers: bool = False,
 ) -> LoadedSettings:
     """The settings for the working directory. A flag that is None was not given. Raises ConfigError.
 
     Project settings that need trust count if `trust` is set or the person trusted them before. With `asks`, nca asks
-    once on a terminal.
+    once on a terminal. With `remembers`, the model that was chosen in an earlier chat here counts: a chat goes on with
+    it, while `nca run` does what the settings say.
     """
     from nca.cli.trust_question import trusts
+    from nca.config.chosen_models import ChosenModels
     from nca.config.layers import load
 
+    chosen = ChosenModels(os.environ).of(Path.cwd()) if remembers else None
     decide = trusts(by_flag=trust, asks=asks)
-    return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file, trusts=decide)
+    return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file, trusts=decide, chosen=chosen)
 
 
 _SWITCHES = {"disable_compaction": "off", "plain": "true"}
@@ -137,9 +145,12 @@ def _archive_expired(store: Store, settings: SessionSettings, listener: Listener
 
 
 def choose_model(loaded: LoadedSettings) -> Choice:
+    from dataclasses import replace
+
     from nca.models.choose import choose
 
-    return choose(loaded.settings.model, os.environ, named_by=loaded.origin("model.name"))
+    choice = choose(loaded.settings.model, os.environ, named_by=loaded.origin("model.name"))
+    return replace(choice, is_remembered=loaded.has_chosen_model)
 
 
 async def open_conversation(

@@ -1,7 +1,7 @@
 """Load settings from all layers.
 
-Later layers win: defaults, the profile, the user's file, the project's file, `[for."pattern"]` tables of both for the
-model in use, environment, flags, and the chat (LoadedSettings.with_value).
+Later layers win: defaults, the profile, the model chosen in an earlier chat here, the user's file, the project's file,
+`[for."pattern"]` tables of both for the model in use, environment, flags, and the chat (LoadedSettings.with_value).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from nca.config.chosen_models import ChosenModel
 from nca.config.claude_hooks import claude_hooks
 from nca.config.document import Document, KeyPath, leaves, read_document, shown_name, shown_path
 from nca.config.loaded import LoadedSettings, Pattern, defaults, merged_notes, profiled
@@ -56,6 +57,7 @@ def load(
     flags: Mapping[str, Any] = MappingProxyType({}),
     config_file: Path | None = None,
     trusts: TrustCheck | None = None,
+    chosen: ChosenModel | None = None,
 ) -> LoadedSettings:
     """Read every layer. Raises ConfigError for the first invalid setting; no file is changed.
 
@@ -64,6 +66,7 @@ def load(
     flags        settings by name; None for a flag that was not given
     config_file  replaces the project's file, and is trusted because the user named it
     trusts       called if the project's file has settings that need trust; None: use the stored decisions
+    chosen       the model that the person chose in an earlier chat of the project; what they wrote wins
     """
     user_path = (user_file or user_config_file(env)).absolute()
     untrusted: list[str] = []
@@ -101,6 +104,8 @@ def load(
     if draft.base["profile"].layer > Layer.DEFAULT:
         # Any layer may set the profile, but a switch such as enablePruning modifies what the profile sets.
         draft = lay(profiled({**start, "profile": draft.base["profile"]}))
+    if chosen is not None and draft.base["model.name"].layer < Layer.CHOSEN:
+        draft.add_chosen(chosen)
     notes = merged_notes((), [*draft.notes, *untrusted])
     return LoadedSettings(MappingProxyType(draft.base), tuple(draft.patterns), "", notes)
 
@@ -125,6 +130,14 @@ class _Draft:
 
     def add(self, overrides: list[Override], layer: Layer) -> None:
         self.notes += apply_overrides(overrides, self.base, layer)
+
+    def add_chosen(self, chosen: ChosenModel) -> None:
+        """The level of reasoning goes with the model, unless it is set in a file, the environment or by a flag."""
+        place = fixed_place(chosen.origin)
+        overrides = [Override("model.name", chosen.name, chosen.origin, place)]
+        if chosen.level and self.base["model.reasoning"].layer < Layer.CHOSEN:
+            overrides.append(Override("model.reasoning", chosen.level, chosen.origin, place))
+        self.add(overrides, Layer.CHOSEN)
 
     def add_file(self, file: _File) -> None:
         document = file.document

@@ -121,6 +121,19 @@ class LoadedSettings:
             return self
         return replace(self, covered=MappingProxyType({**self.covered, key: files.base[key]}))
 
+    @property
+    def has_chosen_model(self) -> bool:
+        """Whether the model is the one that was chosen with /model in an earlier chat of this project."""
+        return self.base["model.name"].layer == Layer.CHOSEN
+
+    def without_chosen_model(self) -> LoadedSettings:
+        """A copy without what was chosen with /model in an earlier chat of this project."""
+        base = {
+            key: SettingValue(KEYS[key].default, "default", Layer.DEFAULT) if setting.layer == Layer.CHOSEN else setting
+            for key, setting in self.base.items()
+        }
+        return replace(self, base=MappingProxyType(profiled(base)))
+
     def for_model(self, name: str) -> LoadedSettings:
         """The settings for this model, with matching pattern tables of the files."""
         return replace(self, model=name)

@@ -23,12 +23,13 @@ class Layer(IntEnum):
 
     DEFAULT = 0
     PROFILE = 1
-    USER = 2
-    PROJECT = 3
-    MODEL = 4
-    ENVIRONMENT = 5
-    FLAG = 6
-    CHAT = 7
+    CHOSEN = 2
+    USER = 3
+    PROJECT = 4
+    MODEL = 5
+    ENVIRONMENT = 6
+    FLAG = 7
+    CHAT = 8
 
 
 @dataclass(frozen=True, slots=True)

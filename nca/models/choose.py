@@ -34,7 +34,8 @@ class Choice:
     api_key_variable   the environment variable of the key; "" if none is needed
     why                the reason, in one line
     alternatives       other models that are available
-    is_named           the settings name it
+    is_named           the settings name it, or the person did with /model
+    is_remembered      the person chose it with /model in this session, or in an earlier chat of this directory
     """
 
     model: str
@@ -44,6 +45,7 @@ class Choice:
     why: str = ""
     alternatives: tuple[str, ...] = ()
     is_named: bool = False
+    is_remembered: bool = False
 
     @property
     def is_embedded(self) -> bool:

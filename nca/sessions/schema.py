@@ -32,6 +32,7 @@ MIGRATIONS: tuple[str, ...] = tuple(
         "4_long_logs.sql",
         "5_kept_by_kind.sql",
         "6_forks.sql",
+        "7_chosen_models.sql",
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

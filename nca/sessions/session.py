@@ -42,12 +42,14 @@ class SessionInfo(msgspec.Struct, frozen=True):
     kind: Kind = "chat"
     has_forks: bool = False
     """Whether another session was forked from it."""
+    chosen_model: str = ""
+    """The model that was chosen with /model in it, as typed (`openai/gpt-5:high`); "" if the settings chose it."""
 
 
 INFO = (
     "SELECT id, name, directory, model, created_at, updated_at,"
     " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title, kind,"
-    " has_forks FROM sessions"
+    " has_forks, chosen_model FROM sessions"
 )
 
 
@@ -120,6 +122,10 @@ class Session(SessionAccess):
 
     def set_model(self, model: str) -> None:
         self._update("model", clean_text(model))
+
+    def remember_model(self, typed: str) -> None:
+        """Remember the model that the person chose, as it was typed; "" forgets it."""
+        self._update("chosen_model", as_name(typed))
 
     def become_chat(self) -> None:
         """Mark the session as a chat, because a person continues it in one. A reader changes nothing."""

@@ -222,6 +222,9 @@ class Store:
         forked_from  the number of the session that it was forked from
         """
         self._refuse_reader()
+        if not keeps_id and forked_from is None:
+            # It may be somebody else's session: what they chose says nothing about this person's models.
+            copy = msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, chosen_model=""))
         transfer.check(copy)
         session_id = copy.info.id if keeps_id else self._new_id()
         try:

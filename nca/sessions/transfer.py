@@ -195,11 +195,12 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
     title = log.title_of([entry.message for entry in copy.entries])
     number = connection.execute(
         "INSERT INTO sessions"
-        " (id, name, directory, model, title, is_pinned, kind, has_forks, created_at, updated_at, touched)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
+        " (id, name, directory, model, title, is_pinned, kind, has_forks, chosen_model, created_at, updated_at,"
+        " touched) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
         (
             *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), title),
-            *(int(info.is_pinned), info.kind, int(info.has_forks), info.created_at, now),
+            *(int(info.is_pinned), info.kind, int(info.has_forks), as_name(info.chosen_model), info.created_at, now),
         ),
     ).get
     log.insert(connection, number, copy.entries)

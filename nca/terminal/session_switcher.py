@@ -1,7 +1,7 @@
 """Switch the chat to another session.
 
-Whatever needs the conversation asks for it each time. The model and the settings stay the same in the next session. The
-rules "for this session" and the MCP servers end with the old one.
+Whatever needs the conversation asks for it each time. The model stays the same in the next session, unless another one
+was chosen in it, and so do the settings. The rules "for this session" and the MCP servers end with the old one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from nca.agent.conversation import Conversation
+from nca.terminal.model_choice import go_on
 from nca.terminal.panels.locked_session import resolve_lock
 from nca.terminal.render.sessions import resumed_lines, short_id
 
@@ -56,6 +57,7 @@ class SessionSwitcher:
         if found is None or found.session is None:
             return
         await self._switch(found.session.id, read_only=found.read_only)
+        await go_on(self.conversation, self._output)
         for line in resumed_lines(self.conversation):
             self._output.notice(line)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -258,3 +259,42 @@ def test_who_has_no_model_is_asked_once(tmp_path: Path) -> None:
         tty.line("3")
         tty.sees("export OPENAI_API_KEY")
         tty.sees("chosen: None")
+
+
+def test_a_model_that_was_chosen_is_remembered_here_until_default(
+    provider: Provider, start: Callable[..., Tty], tmp_path: Path
+) -> None:
+    provider.models = ("test-model", "other-model")
+    tty = start()
+    tty.line("/model openai/other-model")
+    tty.sees("Later chats in this directory begin with it; /model default goes back")
+    tty.line("hello")
+    tty.sees("You said: hello")
+    assert leave(tty) == 0
+    # What runs without a person does what the settings say.
+    extra: dict[str, Any] = keys(provider)
+    done = nca("run", "--json", "hi", home=tmp_path, cwd=tmp_path / "project", **extra)
+    assert '"model":"openai/test-model"' in done.stdout
+
+    tty = start(until="openai/other-model · window ")
+    tty.sees("Why this model: set by /model here on ")
+    tty.line("/model default")
+    tty.sees("openai/test-model answers from now on: the endpoint")
+    assert leave(tty) == 0
+    assert leave(start(until="openai/test-model · window ")) == 0
+
+    tty = start("--continue", until="openai/other-model · window ")
+    tty.sees("Why this model: set by /model in this session.")
+    assert leave(tty) == 0
+    assert leave(start("--continue", "-m", "openai/test-model", until="openai/test-model · window ")) == 0
+
+
+def test_a_remembered_model_that_is_of_no_use_now_is_passed_over(provider: Provider, start: Callable[..., Tty]) -> None:
+    tty = start(MISTRAL_API_KEY="k")
+    tty.line("/model mistral/mistral-medium-latest")
+    tty.sees("mistral/mistral-medium-latest answers from now on.")
+    assert leave(tty) == 0
+    tty = start(until="openai/test-model · window ")
+    tty.sees("(set by /model here on ")
+    assert "cannot be used now: No API key for" in tty.text()
+    assert leave(tty) == 0

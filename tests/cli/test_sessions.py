@@ -66,6 +66,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
         "title": "fix the bug in parse.py",
         "kind": "chat",
         "has_forks": False,
+        "chosen_model": "",
     }
 
 

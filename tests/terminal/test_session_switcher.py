@@ -100,3 +100,26 @@ async def test_a_new_session_that_is_new_already_only_gets_the_name(tmp_path: Pa
         await stage.command("/new A name")
         assert stage.conversation.session.info.name == "A name"
         await stage.conversation.close()
+
+
+async def test_a_session_goes_on_with_the_model_that_was_chosen_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    with a_stage(tmp_path, ["One.", "Two."]) as stage:
+        first = stage.conversation.session.info.id
+        await stage.conversation.send("a question")
+        await stage.command("/model openai/gpt-5:high")
+        await stage.command("/new")
+        monkeypatch.setenv("MISTRAL_API_KEY", "none")
+        await stage.command("/model mistral/mistral-medium-latest")
+        assert stage.conversation.session.info.chosen_model == "mistral/mistral-medium-latest"
+        said = await stage.command(f"/resume {first}")
+        assert "openai/gpt-5 answers: set by /model in this session; /model default goes back" in said
+        assert stage.conversation.model.facts.name == "openai/gpt-5"
+        assert stage.conversation.loaded.settings.model.reasoning == "high"
+        fork = stage.conversation.store.fork(first)
+        assert fork.chosen_model == "openai/gpt-5:high"
+        imported = stage.conversation.store.add(stage.conversation.store.copy_of(first))
+        assert imported.chosen_model == ""
+        await stage.conversation.close()

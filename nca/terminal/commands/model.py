@@ -12,8 +12,11 @@ from nca.models.choose import named, open_model
 from nca.models.lookup import look_up
 from nca.models.reasoning import split_level
 from nca.terminal.commands.command import App, Command, Suggestion
+from nca.terminal.model_choice import go_back, remember
 from nca.terminal.render.sanitize import one_line
 
+DEFAULT = "default"
+"""Instead of a name: the model that the settings lead to."""
 RECENT_SESSIONS = 50
 """Sessions whose models are offered."""
 
@@ -21,7 +24,10 @@ RECENT_SESSIONS = 50
 class ModelCommand(Command):
     name = "model"
     aliases = ("models",)
-    usage = "/model\n/model NAME\n/model NAME:high  with more reasoning (/effort)"
+    usage = (
+        "/model\n/model NAME\n/model NAME:high  with more reasoning (/effort)\n"
+        "/model default  goes back to the configured one"
+    )
     about = "Show the model, or choose another; /model NAME switches"
 
     async def run(self, app: App, argument: str) -> None:
@@ -29,6 +35,10 @@ class ModelCommand(Command):
         if not argument:
             return
         conversation = app.conversation
+        if argument == DEFAULT:
+            choice = await go_back(conversation, app.output)
+            app.output.show(f"{choice.model} answers from now on: {choice.why}.")
+            return
         name, level = split_level(argument)
         settings = conversation.loaded.for_model(name).settings.model
         choice = named(name, settings, os.environ)
@@ -37,11 +47,13 @@ class ModelCommand(Command):
         if level:
             conversation.set("model.reasoning", level)
         app.output.show(f"{choice.model} answers from now on. {conversation.model.facts.note}".rstrip())
+        if remembered := remember(conversation, argument):
+            app.output.notice(remembered)
         if caution:
             app.output.warn(caution)
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        return [Suggestion(name) for name in app.models if argument.lower() in name.lower()]
+        return [Suggestion(name) for name in (*app.models, DEFAULT) if argument.lower() in name.lower()]
 
     async def _chosen(self, app: App) -> str:
         """The name that the person picks; where nobody can pick, the model is shown."""
@@ -73,7 +85,7 @@ class ModelCommand(Command):
         text.append(f" · window {window}")
         if facts.note:
             text.append(f"\n{one_line(facts.note)}")
-        how = "/model NAME switches, as in /model openai/gpt-4.1; /config model.name NAME --save keeps it."
+        how = "/model NAME switches, as in /model openai/gpt-4.1; /model default goes back to the configured one."
         text.append(f"\n{how}", "quiet")
         app.output.show(text)
 

@@ -1,0 +1,88 @@
+"""The models that a person chose with /model, one for each project.
+
+They are kept in a private file in the data directory, by the real path of the directory. Nothing inside a project is
+consulted, so a project cannot choose a model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nca.config.paths import data_dir
+
+FILE_NAME = "chosen_models.json"
+MOST_PROJECTS = 1_000
+"""The choices of the projects that were used last are kept."""
+_MAX_BYTES = 4 << 20
+_MAX_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """A choice. `level`: how much the model reasons; "" if the choice did not say. `day` as in 2026-11-22."""
+
+    name: str
+    level: str = ""
+    day: str = ""
+
+    @property
+    def origin(self) -> str:
+        return f"/model here on {self.day}" if self.day else "/model here"
+
+
+class ChosenModels:
+    """The choices of all projects."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._path = data_dir(env) / FILE_NAME
+
+    def of(self, directory: Path) -> ChosenModel | None:
+        """What was chosen in this directory; None if nothing was, or if that cannot be read."""
+        return _choice(self._read().get(str(directory.resolve())))
+
+    def record(self, directory: Path, chosen: ChosenModel) -> None:
+        """Remember a choice. Raises OSError; then the next chat starts with the model before."""
+        projects = self._without(directory)
+        projects[str(directory.resolve())] = {"name": chosen.name, "level": chosen.level, "day": chosen.day}
+        self._write(projects)
+
+    def forget(self, directory: Path) -> None:
+        """Forget the choice of this directory. Raises OSError."""
+        before, after = self._read(), self._without(directory)
+        if after != before:
+            self._write(after)
+
+    def _without(self, directory: Path) -> dict[str, Any]:
+        own = str(directory.resolve())
+        return {path: row for path, row in self._read().items() if path != own}
+
+    def _read(self) -> dict[str, Any]:
+        """The rows by directory, the oldest first; {} if the file is unreadable."""
+        try:
+            with self._path.open("rb") as file:
+                data = json.loads(file.read(_MAX_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        projects = data.get("projects") if isinstance(data, dict) else None
+        return projects if isinstance(projects, dict) else {}
+
+    def _write(self, projects: dict[str, Any]) -> None:
+        from nca.atomic_write import write_atomically
+
+        kept = dict(list(projects.items())[-MOST_PROJECTS:])
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(self._path, json.dumps({"version": 1, "projects": kept}, indent=1).encode())
+
+
+def _choice(row: Any) -> ChosenModel | None:
+    if not isinstance(row, dict):
+        return None
+    words = [row.get(key, "") for key in ("name", "level", "day")]
+    texts = [word.strip() for word in words if isinstance(word, str) and word.isprintable()]
+    if len(texts) != len(words) or not texts[0] or max(map(len, texts)) > _MAX_CHARS:
+        return None
+    return ChosenModel(*texts)
