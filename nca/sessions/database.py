@@ -243,11 +243,20 @@ def connect_for_reading(path: Path) -> tuple[apsw.Connection, bool]:
     `Database.rows` checks that this was true.
     """
     is_immutable = not _stamp(path).has_log
+    return _connect_read_only(path, is_immutable=is_immutable), is_immutable
+
+
+def connect_immutable(path: Path) -> apsw.Connection:
+    """A read-only connection to the file alone, whatever its write-ahead log holds."""
+    return _connect_read_only(path, is_immutable=True)
+
+
+def _connect_read_only(path: Path, *, is_immutable: bool) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(_uri(path, "ro", immutable=is_immutable), flags=flags)
     connection.set_busy_handler(_busy_handler())
     _set(connection, trusted_schema=False, cell_size_check=True, mmap_size=0)
-    return connection, is_immutable
+    return connection
 
 
 def prepare(connection: apsw.Connection) -> None:

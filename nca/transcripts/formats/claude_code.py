@@ -58,7 +58,12 @@ class ClaudeCode:
 def _is_row(row: Mapping[str, Any]) -> bool:
     """Whether it is a record of a conversation; Qwen Code has the same ones with `parts` in their messages."""
     has_ids = isinstance(row.get("sessionId"), str) and isinstance(row.get("uuid"), str) and "parentUuid" in row
-    return has_ids and row.get("type") in _KINDS and "parts" not in object_of(row.get("message"))
+    return (
+        has_ids
+        and row.get("type") in _KINDS
+        and "systemPayload" not in row
+        and "parts" not in object_of(row.get("message"))
+    )
 
 
 FORMAT = ClaudeCode()

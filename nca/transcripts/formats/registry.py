@@ -13,8 +13,23 @@ from nca.errors import NcaError
 from nca.transcripts.formats.records import Format, StoredSession
 from nca.transcripts.formats.source import Source
 
-MODULES: tuple[str, ...] = ("claude_code", "codex")
-"""The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order."""
+MODULES: tuple[str, ...] = (
+    "openhands",
+    "pi",
+    "gemini",
+    "qwen",
+    "opencode",
+    "llm",
+    "aider",
+    "swe_agent",
+    "sharegpt",
+    "chatgpt",
+    "claude_code",
+    "codex",
+)
+"""The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order.
+
+openhands is first: it alone reads folders. qwen is before claude_code, whose lines have the same envelope."""
 
 
 class Stored(msgspec.Struct, frozen=True):

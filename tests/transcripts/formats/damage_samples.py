@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.transcripts.formats import samples
 from tests.transcripts.formats import test_claude_code as claude
 from tests.transcripts.formats import test_codex as codex
 
@@ -63,4 +64,14 @@ def _codex(folder: Path) -> Path:
 SAMPLES: dict[str, Write] = {
     "claude": _claude,
     "codex": _codex,
+    "pi": samples.pi,
+    "gemini": samples.gemini,
+    "qwen": samples.qwen,
+    "opencode": samples.opencode,
+    "llm": samples.llm_threads,
+    "aider": samples.aider,
+    "openhands": samples.openhands_lines,
+    "swe-agent": samples.mini_swe_agent,
+    "sharegpt": samples.sharegpt,
+    "chatgpt": samples.chatgpt,
 }

@@ -1,0 +1,182 @@
+"""Build messages of what other agents' files hold, and follow a conversation's branches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nca.errors import InvalidMessages
+from nca.messages import MediaPart, Message, Part, TextPart, ToolCall, clean_text
+from nca.transcripts.formats.records import Record, Said, Unreadable
+from nca.transcripts.formats.source import BadLine, Source, decode
+from nca.transcripts.formats.values import text_of
+
+Content = str | tuple[Part, ...]
+
+
+def name_of(value: Any) -> str:
+    """A text, or a whole number as text: an id may be either. "" for anything else."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
+
+
+def as_json(value: Any) -> str:
+    """A value as compact JSON with clean text."""
+    try:
+        return clean_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
+    except (ValueError, RecursionError):
+        return "{}"
+
+
+def shown(value: Any) -> str:
+    """A value as text: text as it is, "" for nothing, anything else as JSON."""
+    if isinstance(value, str):
+        return clean_text(value)
+    return "" if value is None else as_json(value)
+
+
+def parsed(value: Any) -> Any:
+    """What a text holds as JSON, None if it is no JSON; other values stay as they are."""
+    if not isinstance(value, str | bytes):
+        return value
+    try:
+        return decode(value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def picture(data: Any, media_type: Any = "") -> MediaPart | None:
+    """An image from base64 data or from an address, as chat messages have it; None if there is neither."""
+    where = text_of(data)
+    if not where:
+        return None
+    if not where.startswith(("data:", "http:", "https:")):
+        where = f"data:{text_of(media_type) or 'image/png'};base64,{where}"
+    return MediaPart("image", {"type": "image_url", "image_url": {"url": where}})
+
+
+def document(data: Any, media_type: Any = "", title: Any = "") -> MediaPart | None:
+    """A file from base64 data or a data URL, as chat messages have it; None if there is no data."""
+    where = text_of(data)
+    if not where:
+        return None
+    if not where.startswith("data:"):
+        where = f"data:{text_of(media_type) or 'application/octet-stream'};base64,{where}"
+    return MediaPart(
+        "document", {"type": "file", "file": {"filename": text_of(title) or "document", "file_data": where}}
+    )
+
+
+def media(data: Any, media_type: Any, title: Any = "") -> MediaPart | None:
+    """An image, or for another media type a document."""
+    is_image = text_of(media_type).startswith("image/") or text_of(data).startswith("data:image/")
+    return picture(data, media_type) if is_image else document(data, media_type, title)
+
+
+def joined(parts: Sequence[Part | None]) -> Content:
+    """The content of a message: texts alone become one text."""
+    found = [part for part in parts if part is not None and (not isinstance(part, TextPart) or part.text)]
+    if all(isinstance(part, TextPart) for part in found):
+        return "\n\n".join(part.text for part in found if isinstance(part, TextPart))
+    return tuple(found)
+
+
+def tool_call(call_id: Any, tool: Any, arguments: Any) -> ToolCall | None:
+    """A tool call; None without an id or a name. `arguments` are an object, or JSON as text."""
+    if not name_of(call_id) or not text_of(tool):
+        return None
+    written = clean_text(arguments) if isinstance(arguments, str) else as_json({} if arguments is None else arguments)
+    return ToolCall(name_of(call_id), text_of(tool), written or "{}")
+
+
+def tool_result(call_id: Any, tool: Any, content: Content, *, is_error: bool = False) -> Message:
+    return Message(
+        "tool", content or "(no output)", tool_call_id=name_of(call_id), name=text_of(tool), is_error=is_error
+    )
+
+
+def person(content: Content) -> Message | None:
+    """What the person said; None if there is nothing."""
+    return Message("user", content) if _has_content(content) else None
+
+
+def answer(
+    parts: Sequence[Part | None], calls: Iterable[ToolCall | None] = (), reasoning: str = "", *, was_cut: bool = False
+) -> Message | None:
+    """An answer of the model; None if it is empty. Calls whose id is not unique in the answer are left out."""
+    content = joined(parts)
+    kept: dict[str, ToolCall] = {}
+    for one in calls:
+        if one is not None:
+            kept.setdefault(one.id, one)
+    if not _has_content(content) and not kept and not reasoning.strip():
+        return None
+    return Message("assistant", content or None, tuple(kept.values()), reasoning=reasoning, is_interrupted=was_cut)
+
+
+def _has_content(content: Content) -> bool:
+    return bool(content.strip()) if isinstance(content, str) else bool(content)
+
+
+def bad_line(bad: BadLine) -> tuple[Unreadable, ...]:
+    """Nothing for a last line without its end: the agent is writing it, or was stopped."""
+    return () if bad.is_cut else (Unreadable(f"line {bad.number}", bad.reason),)
+
+
+def some_messages(records: Iterable[Record], source: Source, agent: str) -> Iterator[Record]:
+    """The records. Raises InvalidMessages if no message is among them; after one, it becomes Unreadable."""
+    has_message, problem = False, ""
+    try:
+        for record in records:
+            has_message = has_message or isinstance(record, Said)
+            if isinstance(record, Unreadable) and not problem:
+                problem = f" ({record.place}: {record.reason})"
+            yield record
+    except InvalidMessages as error:
+        if not has_message:
+            raise
+        yield Unreadable(source.place, error.message.removeprefix(f"{source.place}: "))
+    if not has_message:
+        raise InvalidMessages(f"{source.place}: holds no messages of {agent}{problem}.")
+
+
+class Branches:
+    """Which record follows which: `add` each in the order of the file, then ask for the way to one of them."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+        self._before: dict[str, str] = {}
+        self.last = ""
+
+    def add(self, record_id: str, parent: str) -> None:
+        """A record that was added before stays as it was."""
+        if record_id and record_id not in self._parents:
+            self._parents[record_id] = parent
+            self._before[record_id] = self.last
+            self.last = record_id
+
+    def to(self, record_id: str, until: str = "") -> list[str]:
+        """The ids from the record back to the root, or to `until`, newest first.
+
+        Where a parent is missing or was passed already, the record before it in the file is taken for it.
+        """
+        way: dict[str, None] = {}
+        current = record_id if record_id in self._parents else ""
+        while current:
+            way[current] = None
+            if current == until:
+                break
+            parent = self._parents[current]
+            is_lost = parent and (parent not in self._parents or parent in way)
+            current = self._earlier(current, way) if is_lost else parent
+        return list(way)
+
+    def _earlier(self, record_id: str, way: Mapping[str, None]) -> str:
+        before = self._before[record_id]
+        while before in way:
+            before = self._before[before]
+        return before
+
+    @property
+    def are_linear(self) -> bool:
+        return all(parent == self._before[one] for one, parent in self._parents.items())

@@ -1,0 +1,175 @@
+"""Read ChatGPT's export: `conversations.json`, a list of conversations that are trees of messages.
+
+A message to a tool is a call, and the tool's message below it is the result. Neither has an id of a call: the id of the
+message serves as one. Pictures are files of their own in the export and are only named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nca.errors import InvalidMessages
+from nca.messages import Message, TextPart
+from nca.transcripts.formats.building import (
+    Branches,
+    answer,
+    as_json,
+    name_of,
+    person,
+    some_messages,
+    tool_call,
+    tool_result,
+)
+from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.source import Source
+from nca.transcripts.formats.stored import newest_key, path_of
+from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
+
+_BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{', re.DOTALL)
+_TO_ALL = ("", "all")
+
+
+class ChatGpt:
+    name = "chatgpt"
+    title = "ChatGPT"
+
+    def knows(self, source: Source) -> bool:
+        return _BEGINNING.search(source.head) is not None and b'"children"' in source.head
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        for key, row in _conversations(source):
+            at = seconds_of(row.get("update_time")) or seconds_of(row.get("create_time"))
+            yield StoredSession(agent=self.name, path=path_of(source), key=key, title=text_of(row.get("title")), at=at)
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        return some_messages(_records(source, key), source, self.title)
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        return []
+
+
+FORMAT = ChatGpt()
+
+
+def _conversations(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    value = source.value()
+    for number, row in enumerate(objects_of(value if isinstance(value, list) else [value]), 1):
+        if isinstance(row.get("mapping"), dict):
+            yield text_of(row.get("conversation_id")) or text_of(row.get("id")) or str(number), row
+
+
+def _records(source: Source, key: str) -> Iterator[Record]:
+    found = list(_conversations(source))
+    key = key or newest_key(FORMAT.sessions(source))
+    row = next((row for its_key, row in found if its_key == key), None)
+    if row is None:
+        raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
+    yield About(session=key, title=text_of(row.get("title")), model=text_of(row.get("default_model_slug")))
+    yield from _Reading(object_of(row.get("mapping"))).records(text_of(row.get("current_node")))
+
+
+class _Reading:
+    def __init__(self, nodes: Mapping[str, Any]) -> None:
+        self._nodes = nodes
+        self._branches = Branches()
+        self._calls: dict[str, str] = {}
+        """The tools that messages call, by the id of the message."""
+
+    def records(self, current: str) -> Iterator[Record]:
+        for node_id in self._in_order():
+            node = object_of(self._nodes[node_id])
+            self._branches.add(node_id, text_of(node.get("parent")))
+            place = f"message {node_id}"
+            if node.get("message") is None:
+                continue
+            if not isinstance(node.get("message"), dict):
+                yield Unreadable(place, "is no JSON object")
+                continue
+            yield from self._message(node["message"], node_id, place)
+        if not self._branches.are_linear:
+            yield Live(frozenset(self._branches.to(current if current in self._nodes else self._branches.last)))
+
+    def _in_order(self) -> list[str]:
+        """All nodes, each before its children, branch by branch."""
+        children: dict[str, list[str]] = {}
+        roots: list[str] = []
+        for node_id, node in self._nodes.items():
+            parent = text_of(object_of(node).get("parent"))
+            (children.setdefault(parent, []) if parent in self._nodes else roots).append(node_id)
+        order: dict[str, None] = {}
+        waiting = list(reversed(roots)) or list(self._nodes)[:1]
+        while waiting:
+            node_id = waiting.pop()
+            if node_id not in order:
+                order[node_id] = None
+                waiting.extend(reversed(children.get(node_id, [])))
+        return [*order, *(node_id for node_id in self._nodes if node_id not in order)]
+
+    def _message(self, row: dict[str, Any], node_id: str, place: str) -> Iterator[Record]:
+        role = text_of(object_of(row.get("author")).get("role"))
+        content = object_of(row.get("content"))
+        thoughts = _thoughts(content)
+        said = "" if thoughts else _text(content)
+        message: Message | None = None
+        if role == "assistant":
+            message = self._answer(row, said, thoughts, node_id)
+        elif role == "tool":
+            message = self._result(row, said, node_id)
+        elif role == "user":
+            message = person(said)
+        elif role == "system":
+            message = Message("system", said) if said.strip() else None
+        else:
+            yield Unreadable(place, "is a message without a known author")
+        if message is not None:
+            beside = object_of(row.get("metadata"))
+            yield Said(
+                message=message,
+                id=node_id,
+                at=seconds_of(row.get("create_time")),
+                model=text_of(beside.get("model_slug")) if role == "assistant" else "",
+                place=place,
+            )
+
+    def _answer(self, row: dict[str, Any], said: str, thoughts: str, node_id: str) -> Message | None:
+        recipient = text_of(row.get("recipient"))
+        if recipient in _TO_ALL:
+            return answer([TextPart(said)], (), thoughts)
+        self._calls[node_id] = recipient
+        return answer([], [tool_call(node_id, recipient, as_json({"input": said}))], thoughts)
+
+    def _result(self, row: dict[str, Any], said: str, node_id: str) -> Message | None:
+        """The result of the call above it. What a tool says more than once, and unasked, is a message of its own."""
+        name = text_of(object_of(row.get("author")).get("name"))
+        parent = text_of(object_of(self._nodes.get(node_id)).get("parent"))
+        if parent in self._calls:
+            failed = object_of(object_of(row.get("metadata")).get("aggregate_result")).get("status")
+            is_error = failed == "failed_with_in_kernel_exception"
+            return tool_result(parent, self._calls.pop(parent), said, is_error=is_error)
+        return person(f"[{name or 'tool'}]\n{said}") if said.strip() else None
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    """The text of a message, whatever its type; a picture or a file is named."""
+    found = [one if isinstance(one, str) else _named(object_of(one)) for one in list_of(content.get("parts"))]
+    more = [content.get(key) for key in ("text", "result", "user_profile", "user_instructions")]
+    return "\n".join(filter(None, [*map(text_of, found), *map(text_of, more)]))
+
+
+def _named(part: Mapping[str, Any]) -> str:
+    if said := text_of(part.get("text")):
+        return said
+    where = name_of(part.get("asset_pointer")) or name_of(part.get("name"))
+    return f"[{text_of(part.get('content_type')) or 'file'} {where}]" if where else ""
+
+
+def _thoughts(content: Mapping[str, Any]) -> str:
+    if content.get("content_type") == "thoughts":
+        said = (
+            (text_of(one.get("summary")), text_of(one.get("content"))) for one in objects_of(content.get("thoughts"))
+        )
+        return "\n\n".join("\n".join(filter(None, one)) for one in said)
+    return text_of(content.get("content")) if content.get("content_type") == "reasoning_recap" else ""

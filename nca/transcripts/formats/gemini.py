@@ -1,0 +1,256 @@
+"""Read Gemini CLI's sessions: JSON lines, or in older ones a single object.
+
+A line with an id that was there before replaces that message: an answer is written again with each of its calls. So the
+file is read twice, first for the last line of each message. `$rewindTo` takes messages back. `$set.messages` replaces
+all of them: what is new among them is a summary and copies of what it kept
+(google-gemini/gemini-cli, packages/core/src/services/chatRecordingService.ts).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nca.messages import Message, Usage
+from nca.transcripts.formats.building import (
+    answer,
+    bad_line,
+    joined,
+    person,
+    shown,
+    some_messages,
+    tool_call,
+    tool_result,
+)
+from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by
+from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.stored import chosen_folder, first_line, in_one_file
+from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, seconds_of, text_of
+
+SNAPSHOT = "<state_snapshot>"
+"""A summary holds it."""
+_ACKNOWLEDGED = "Got it. Thanks for the additional context!"
+"""What Gemini CLI puts behind a summary in the model's place."""
+_COMMAND = re.compile(r"[/?][a-z][\w-]*(\s|$)")
+"""A slash command: recorded, never sent."""
+_FAILED = ("error", "cancelled")
+
+
+class Gemini:
+    name = "gemini"
+    title = "Gemini CLI"
+
+    def knows(self, source: Source) -> bool:
+        if any(is_header(row) for row in source.first_rows[:1]):
+            return True
+        head = source.head.lstrip()
+        return head.startswith(b"{") and b'"sessionId"' in head[:2048] and b'"projectHash"' in head[:2048]
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        title = next(
+            (text_of(object_of(row.get("$set")).get("summary")) for row in source.first_rows if "$set" in row), ""
+        )
+        return in_one_file(self.name, source, directory=_directory(source), title=title)
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        return some_messages(_Reading(source).records(), source, self.title)
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        folder = (chosen_folder(env.get("GEMINI_CLI_HOME"), home) or home) / ".gemini" / "tmp"
+        found = sorted(folder.glob("*/chats/session-*.json*"))
+        # An older file stays beside the one that replaced it.
+        return [path for path in found if path.suffix != ".json" or path.with_suffix(".jsonl") not in found]
+
+
+FORMAT = Gemini()
+
+
+def is_header(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("sessionId"), str) and isinstance(row.get("projectHash"), str)
+
+
+def _directory(source: Source) -> str:
+    """Where the session worked: a file beside the chats names it."""
+    return first_line(source.path.parent.parent / ".project_root") if source.path else ""
+
+
+class _Reading:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._last: dict[str, int] = {}
+        self._known: dict[tuple[str, ...], str] = {}
+        """A message by what it says, to find it again in a copy with another id."""
+        self._alias: dict[str, str] = {}
+        self._seen: dict[str, None] = {}
+        self._present: dict[str, None] = {}
+        """The messages that the model sees, in order."""
+        self._gone: set[str] = set()
+        self._answered: set[str] = set()
+
+    def records(self) -> Iterator[Record]:
+        whole = self._whole()
+        if whole is not None:
+            yield from self._header(whole)
+            for number, message in enumerate(list_of(whole.get("messages")), 1):
+                yield from self._message(message, f"message {number}")
+        else:
+            self._last = {row["id"]: number for number, row in self._rows() if isinstance(row.get("id"), str)}
+            for line in self._source.rows():
+                yield from bad_line(line) if isinstance(line, BadLine) else self._row(*line)
+        if self._gone:
+            yield Live(frozenset(self._seen.keys() - self._gone))
+
+    def _whole(self) -> dict[str, Any] | None:
+        """The object of an older file; None for JSON lines."""
+        first = self._source.first_rows[:1]
+        if first and ("messages" not in first[0] or len(self._source.first_rows) > 1):
+            return None
+        return object_of(self._source.value()) if first or not any(self._rows()) else None
+
+    def _rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        return (row for row in self._source.rows() if not isinstance(row, BadLine))
+
+    def _row(self, number: int, row: dict[str, Any]) -> Iterator[Record]:
+        place = f"line {number}"
+        changed = row.get("$set")
+        if isinstance(row.get("$rewindTo"), str):
+            self._rewind(row["$rewindTo"])
+        elif isinstance(row.get("id"), str):
+            if self._last.get(row["id"], number) <= number:
+                yield from self._message(row, place)
+        elif isinstance(changed, dict):
+            yield from self._header(changed)
+            if isinstance(changed.get("messages"), list):
+                yield from self._replace(changed["messages"], place)
+        elif is_header(row):
+            yield from self._header(row)
+            for message in list_of(row.get("messages")):
+                yield from self._message(message, place)
+
+    def _header(self, row: Mapping[str, Any]) -> Iterator[Record]:
+        directory = _directory(self._source)
+        yield About(session=text_of(row.get("sessionId")), title=text_of(row.get("summary")), directory=directory)
+
+    def _rewind(self, to: str) -> None:
+        """Take a message and all after it back; all, if it is not there. A summary takes what it stands for along."""
+        to = self._alias.get(to, to)
+        present = list(self._present)
+        taken = present[present.index(to) :] if to in self._present else present
+        is_whole = len(taken) == len(present)
+        for one in taken:
+            del self._present[one]
+        self._gone.update(self._seen if is_whole else taken)
+
+    def _message(self, given: Any, place: str) -> Iterator[Record]:
+        row = object_of(given)
+        record_id, kind = text_of(row.get("id")), row.get("type")
+        if kind not in ("user", "gemini"):
+            if not isinstance(kind, str):
+                yield Unreadable(place, "is a message without a type")
+            return
+        self._take(record_id, row)
+        parts = read_parts(row.get("content"), f"{record_id or place}")
+        if kind == "gemini":
+            yield from self._answer(row, parts, record_id, place)
+        else:
+            yield from self._said(row, parts, record_id, place)
+
+    def _take(self, record_id: str, row: Mapping[str, Any]) -> None:
+        self._seen[record_id] = self._present[record_id] = None
+        self._gone.discard(record_id)
+        self._known[_says(row)] = record_id
+
+    def _said(self, row: Mapping[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+        at = seconds_of(row.get("timestamp"))
+        yield from self._results(parts.results, record_id, at, place)
+        message = person(joined(parts.content))
+        if message is not None:
+            is_command = _COMMAND.match(message.text) is not None
+            yield Said(message=message, id=record_id, at=at, is_aside=is_command, place=place)
+
+    def _answer(self, row: Mapping[str, Any], parts: Parts, record_id: str, place: str) -> Iterator[Record]:
+        at = seconds_of(row.get("timestamp"))
+        made = objects_of(row.get("toolCalls"))
+        by_id = {call.id: call for call in parts.calls if not made or not call.id.startswith(f"{record_id or place}, ")}
+        for one in made:
+            if call := tool_call(one.get("id"), one.get("name"), one.get("args")):
+                by_id.setdefault(call.id, call)
+        thoughts = parts.thoughts or "\n\n".join(_thought(one) for one in objects_of(row.get("thoughts")))
+        usage = _usage(row.get("tokens"))
+        message = answer(parts.content, by_id.values(), thoughts) or (Message("assistant", "") if usage else None)
+        if message is None:
+            return
+        yield Said(message=message, id=record_id, at=at, usage=usage, model=text_of(row.get("model")), place=place)
+        yield from self._results([found for one in made if (found := _result(one))], record_id, at, place)
+
+    def _results(self, results: Iterable[Message], record_id: str, at: float, place: str) -> Iterator[Record]:
+        """The results that were not read before: newer files hold each twice."""
+        for message in results:
+            if message.tool_call_id and message.tool_call_id not in self._answered:
+                self._answered.add(message.tool_call_id)
+                yield Said(message=message, id=record_id, at=at, place=place)
+
+    def _replace(self, messages: list[Any], place: str) -> Iterator[Record]:
+        """The messages that take the place of all before them."""
+        before = list(self._present)
+        kept: list[str] = []
+        added: list[dict[str, Any]] = []
+        summary = summary_id = ""
+        for row in objects_of(messages):
+            record_id, said = text_of(row.get("id")), joined(read_parts(row.get("content"), place).content)
+            known = record_id if record_id in self._seen else self._known.get(_says(row), "")
+            if known:
+                self._alias[record_id] = known
+                kept.append(known)
+            elif isinstance(said, str) and SNAPSHOT in said and row.get("type") == "user":
+                summary, summary_id = said, record_id
+            elif said != _ACKNOWLEDGED or row.get("type") != "gemini":
+                added.append(row)
+        if summary or not before or not set(before) <= set(kept):
+            yield from self._compacted(summary, summary_id, kept, place)
+        for row in added:
+            yield from self._message(row, place)
+
+    def _compacted(self, summary: str, summary_id: str, kept: list[str], place: str) -> Iterator[Record]:
+        if not self._present:
+            return
+        record_id = summary_id or place
+        self._seen[record_id] = None
+        self._present = dict.fromkeys([record_id, *kept])
+        yield Compacted(summary=summary, id=record_id, kept=tuple(kept), place=place)
+
+
+def _says(row: Mapping[str, Any]) -> tuple[str, ...]:
+    calls = [text_of(one.get("id")) for one in objects_of(row.get("toolCalls"))]
+    return said_by(text_of(row.get("type")), read_parts(row.get("content"), ""), calls)
+
+
+def _thought(row: Mapping[str, Any]) -> str:
+    return ": ".join(filter(None, (text_of(row.get("subject")), text_of(row.get("description")))))
+
+
+def _result(row: Mapping[str, Any]) -> Message | None:
+    """A call's result; None while there is none. The parts behind the first are pictures or other calls' responses."""
+    given, failed = row.get("result"), row.get("status") in _FAILED
+    if not given:
+        return None
+    parts = objects_of(given if isinstance(given, list) else [given])
+    for number, part in enumerate(parts):
+        response = object_of(part.get("functionResponse"))
+        if response and response.get("id") in (row.get("id"), None):
+            beside = [*list_of(response.get("parts")), *(p for p in parts[number + 1 :] if "functionResponse" not in p)]
+            named = {**response, "id": row.get("id"), "name": row.get("name")}
+            return read_response(named, beside, is_error=failed)
+    content = joined(read_parts(given, "").content) or shown(row.get("resultDisplay"))
+    return tool_result(row.get("id"), row.get("name"), content, is_error=failed)
+
+
+def _usage(given: Any) -> Usage | None:
+    row = object_of(given)
+    prompt, thoughts = count_of(row.get("input")), count_of(row.get("thoughts"))
+    completion = count_of(row.get("output")) + thoughts
+    cached = count_of(row.get("cached"))
+    return Usage(prompt, completion, cached, reasoning_tokens=thoughts) if prompt or completion else None

@@ -1,0 +1,89 @@
+"""Read the parts of Google's contents, which Gemini CLI and Qwen Code keep: text, thoughts, calls, responses, media."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from nca.messages import Message, Part, TextPart, ToolCall, Usage
+from nca.transcripts.formats.building import joined, media, shown, tool_call, tool_result
+from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, text_of
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What parts hold. `results` are in the order in which they stand."""
+
+    content: tuple[Part, ...] = ()
+    thoughts: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[Message, ...] = ()
+
+
+def read_parts(given: Any, place: str) -> Parts:
+    """Read a text, a part or a list of them. A call without an id gets one of the place and its number."""
+    content: list[Part] = []
+    thoughts: list[str] = []
+    calls: list[ToolCall] = []
+    results: list[Message] = []
+    for number, part in enumerate(given if isinstance(given, list) else [given], 1):
+        row = {"text": part} if isinstance(part, str) else object_of(part)
+        if called := object_of(row.get("functionCall")):
+            call_id = text_of(called.get("id")) or f"{place}, call {number}"
+            if call := tool_call(call_id, called.get("name"), called.get("args")):
+                calls.append(call)
+        elif response := object_of(row.get("functionResponse")):
+            results.append(read_response(response, list_of(response.get("parts"))))
+        elif row.get("thought") is True or isinstance(row.get("thought"), str):
+            thoughts.append(text_of(row.get("text")) or text_of(row.get("thought")))
+        elif shown_part := _shown(row):
+            content.append(shown_part)
+    return Parts(
+        content=tuple(content),
+        thoughts="\n\n".join(filter(None, thoughts)),
+        calls=tuple(calls),
+        results=tuple(results),
+    )
+
+
+def said_by(speaker: str, parts: Parts, calls: Iterable[str] = ()) -> tuple[str, ...]:
+    """What a message says, whatever its id, to find it again in a copy: who, its text, its calls, what it answers."""
+    shown = "\n".join(part.text if isinstance(part, TextPart) else str(part)[:200] for part in parts.content)
+    answered = (one.tool_call_id for one in parts.results)
+    return (speaker, shown, *(tuple(calls) or (one.id for one in parts.calls)), *answered)
+
+
+def read_response(response: Mapping[str, Any], beside: list[Any], *, is_error: bool = False) -> Message:
+    """A function's response as the result of its call; `beside` are parts with its pictures."""
+    said = response.get("response")
+    row = object_of(said)
+    error = row.get("error")
+    output = row.get("output", row.get("result", error if error else said))
+    pictures = [_shown(part) for part in objects_of(beside)]
+    return tool_result(
+        response.get("id"),
+        response.get("name"),
+        joined([TextPart(shown(output)), *pictures]),
+        is_error=is_error or (bool(error) and "output" not in row),
+    )
+
+
+def _shown(row: Mapping[str, Any]) -> Part | None:
+    if said := text_of(row.get("text")):
+        return TextPart(said)
+    if inline := object_of(row.get("inlineData")):
+        return media(inline.get("data"), inline.get("mimeType"), inline.get("displayName"))
+    if file := object_of(row.get("fileData")):
+        return TextPart(f"[file {text_of(file.get('fileUri'))}]")
+    return None
+
+
+def read_usage(row: Mapping[str, Any]) -> Usage | None:
+    """Google's usageMetadata, whose prompt includes what came from the cache."""
+    prompt, thoughts = count_of(row.get("promptTokenCount")), count_of(row.get("thoughtsTokenCount"))
+    completion = count_of(row.get("candidatesTokenCount")) + thoughts
+    if not prompt and not completion:
+        return None
+    cached = count_of(row.get("cachedContentTokenCount"))
+    return Usage(prompt, completion, cached, reasoning_tokens=thoughts)

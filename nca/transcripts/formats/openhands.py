@@ -1,0 +1,295 @@
+"""Read OpenHands' conversations: a folder with a JSON file for each event, or the events as JSON lines.
+
+Calls of one answer are events of their own with the same response id. A condensation names the events that the model no
+longer sees; its summary stands at their place
+(OpenHands/software-agent-sdk, openhands-sdk/openhands/sdk/event and conversation/persistence_const.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nca.messages import Message, Part, TextPart, ToolCall, Usage
+from nca.transcripts.formats.building import (
+    Content,
+    answer,
+    bad_line,
+    joined,
+    person,
+    picture,
+    some_messages,
+    tool_call,
+    tool_result,
+)
+from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.stored import chosen_folder, in_one_file, json_file
+from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, objects_of, seconds_of, text_of
+
+_KINDS = (
+    "MessageEvent",
+    "ActionEvent",
+    "ObservationEvent",
+    "SystemPromptEvent",
+    "AgentErrorEvent",
+    "UserRejectObservation",
+    "Condensation",
+    "ConversationStateUpdateEvent",
+)
+_EVENTS, _STATE = "events", "base_state.json"
+_CONDENSER = "condenser"
+"""Whose usage is not that of an answer."""
+
+
+class OpenHands:
+    name = "openhands"
+    title = "OpenHands"
+
+    def knows(self, source: Source) -> bool:
+        if source.path is not None and source.path.is_dir():
+            return next(_event_files(source.path), None) is not None
+        return any(_is_event(row) for row in source.first_rows)
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        folder = _folder(source)
+        return in_one_file(self.name, source, directory=_workspace(_state(folder)) if folder else "")
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        return some_messages(_Reading().records(source), source, self.title)
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        own = chosen_folder(env.get("OPENHANDS_CONVERSATIONS_DIR"), home)
+        persisted = chosen_folder(env.get("OPENHANDS_PERSISTENCE_DIR"), home) or home / ".openhands"
+        return sorted(state.parent for state in (own or persisted / "conversations").glob(f"*/{_STATE}"))
+
+
+FORMAT = OpenHands()
+
+
+def _is_event(row: Mapping[str, Any]) -> bool:
+    return row.get("kind") in _KINDS and isinstance(row.get("id"), str) and "source" in row
+
+
+def _folder(source: Source) -> Path | None:
+    """The conversation's folder, for it, for its folder of events or for one of these; None for JSON lines."""
+    path = source.path
+    if path is None or (path.is_file() and not path.name.startswith("event-")):
+        return None
+    folder = path if path.is_dir() else path.parent
+    return folder.parent if folder.name == _EVENTS else folder
+
+
+def _event_files(folder: Path) -> Iterator[Path]:
+    """In the order of the events: the numbers in the names grow longer."""
+    inside = folder / _EVENTS if (folder / _EVENTS).is_dir() else folder
+    return iter(sorted(inside.glob("event-*-*.json"), key=lambda path: (path.name.split("-")[1].zfill(12), path.name)))
+
+
+def _state(folder: Path) -> dict[str, Any]:
+    return object_of(json_file(folder / _STATE))
+
+
+def _workspace(state: Mapping[str, Any]) -> str:
+    return text_of(object_of(state.get("workspace")).get("working_dir"))
+
+
+def _events(source: Source) -> Iterator[tuple[str, Any]]:
+    folder = _folder(source)
+    if folder is not None:
+        for path in _event_files(folder):
+            yield path.name, json_file(path)
+        return
+    for row in source.rows():
+        if isinstance(row, BadLine):
+            yield f"line {row.number}", row
+        else:
+            yield f"line {row[0]}", row[1]
+
+
+class _Answer(msgspec.Struct):
+    """The events of one answer so far."""
+
+    first: Mapping[str, Any]
+    place: str
+    calls: list[ToolCall | None] = []
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self._answer: _Answer | None = None
+        self._same: dict[str, str] = {}
+        """Events that are no message of their own: the message that they are in."""
+        self._seen: dict[str, None] = {}
+        """The messages that the model sees."""
+        self._summaries: dict[str, str] = {}
+        self._spent = self._reported = Usage(0, 0)
+        self._model = ""
+
+    def records(self, source: Source) -> Iterator[Record]:
+        folder = _folder(source)
+        state = _state(folder) if folder else {}
+        yield About(
+            session=text_of(state.get("id")),
+            directory=_workspace(state),
+            model=text_of(object_of(object_of(state.get("agent")).get("llm")).get("model")),
+        )
+        for place, event in _events(source):
+            if isinstance(event, BadLine):
+                yield from bad_line(event)
+            elif not isinstance(event, dict):
+                yield Unreadable(place, "is no JSON object")
+            else:
+                yield from self._event(event, place)
+        yield from self._end_answer()
+
+    def _event(self, event: dict[str, Any], place: str) -> Iterator[Record]:
+        kind = event.get("kind")
+        if kind == "ActionEvent":
+            yield from self._action(event, place)
+        elif kind == "ConversationStateUpdateEvent":
+            if event.get("key") == "stats":
+                self._count(object_of(object_of(event.get("value")).get("usage_to_metrics")))
+        elif kind == "Condensation":
+            yield from self._end_answer()
+            yield from self._condensed(event, place)
+        elif isinstance(kind, str):
+            message = _message(kind, event)
+            if message is not None:
+                yield from self._end_answer()
+                yield self._said(message, event, place)
+        else:
+            yield Unreadable(place, "is an event without a kind")
+
+    def _action(self, event: dict[str, Any], place: str) -> Iterator[Record]:
+        response = text_of(event.get("llm_response_id"))
+        if self._answer and response and self._answer.first.get("llm_response_id") == response:
+            self._same[text_of(event.get("id"))] = text_of(self._answer.first.get("id"))
+        else:
+            yield from self._end_answer()
+            self._answer = _Answer(event, place)
+        made = object_of(event.get("tool_call"))
+        call_id = text_of(made.get("id")) or event.get("tool_call_id")
+        name = text_of(made.get("name")) or event.get("tool_name")
+        self._answer.calls.append(tool_call(call_id, name, made.get("arguments", event.get("action"))))
+
+    def _end_answer(self) -> Iterator[Record]:
+        given, self._answer = self._answer, None
+        if given is None:
+            return
+        parts = _parts(given.first.get("thought"))
+        message = answer(parts, given.calls, text_of(given.first.get("reasoning_content")))
+        if message is not None:
+            yield self._said(message, given.first, given.place)
+
+    def _said(self, message: Message, event: Mapping[str, Any], place: str) -> Said:
+        record_id, usage = text_of(event.get("id")), None
+        if message.role == "assistant" and self._spent != self._reported:
+            usage, self._reported = _difference(self._spent, self._reported), self._spent
+        self._seen[record_id] = None
+        return Said(
+            message=message,
+            id=record_id,
+            at=seconds_of(event.get("timestamp")),
+            usage=usage,
+            model=self._model if message.role == "assistant" else "",
+            place=place,
+        )
+
+    def _count(self, metrics: Mapping[str, Any]) -> None:
+        """The sum of all requests so far, but for those of the condenser."""
+        total = Usage(0, 0)
+        for name, one in metrics.items():
+            row = object_of(one)
+            if name != _CONDENSER:
+                self._model = text_of(row.get("model_name")) or self._model
+                total += _usage(object_of(row.get("accumulated_token_usage")), cost_of(row.get("accumulated_cost")))
+        self._spent = total
+
+    def _condensed(self, event: dict[str, Any], place: str) -> Iterator[Record]:
+        gone = {self._same.get(one, one) for one in list_of(event.get("forgotten_event_ids")) if isinstance(one, str)}
+        kept = [one for one in self._seen if one not in gone]
+        summary, record_id = text_of(event.get("summary")), text_of(event.get("id"))
+        before = len(self._seen)
+        self._seen = dict.fromkeys(kept)
+        self._summaries = {one: text for one, text in self._summaries.items() if one not in gone}
+        if summary and isinstance(event.get("summary_offset"), int):
+            self._summaries[f"{record_id}-summary"] = summary
+        if len(kept) < before or summary:
+            yield Compacted(
+                summary="\n\n".join(self._summaries.values()),
+                id=record_id,
+                kept=tuple(kept),
+                at=seconds_of(event.get("timestamp")),
+                place=place,
+            )
+
+
+def _message(kind: str, event: Mapping[str, Any]) -> Message | None:
+    """The message of an event; None for one that the model does not see."""
+    if kind == "SystemPromptEvent":
+        prompts = (object_of(event.get(key)).get("text") for key in ("system_prompt", "dynamic_context"))
+        text = "\n\n".join(filter(None, map(text_of, prompts)))
+        return Message("system", text) if text else None
+    if kind == "MessageEvent":
+        row = object_of(event.get("llm_message"))
+        parts = [*_parts(row.get("content")), *_parts(event.get("extended_content"))]
+        if row.get("role") == "assistant":
+            return answer(parts, (), text_of(row.get("reasoning_content")))
+        return person(joined(parts))
+    return _result(kind, event)
+
+
+def _result(kind: str, event: Mapping[str, Any]) -> Message | None:
+    call_id, name = event.get("tool_call_id"), event.get("tool_name")
+    if not text_of(call_id):
+        return None
+    if kind == "AgentErrorEvent":
+        return tool_result(call_id, name, text_of(event.get("error")), is_error=True)
+    if kind == "UserRejectObservation":
+        return tool_result(call_id, name, f"Rejected: {text_of(event.get('rejection_reason'))}", is_error=True)
+    if kind != "ObservationEvent":
+        return None
+    row = object_of(event.get("observation"))
+    content: Content = joined([*_parts(row.get("content")), *_parts(event.get("extended_content"))])
+    exit_code = row.get("exit_code")
+    failed = row.get("is_error") is True or (isinstance(exit_code, int) and exit_code not in (0, -1))
+    return tool_result(call_id, name, content or text_of(row.get("output")), is_error=failed)
+
+
+def _parts(content: Any) -> list[Part | None]:
+    if isinstance(content, str):
+        return [TextPart(text_of(content))]
+    parts: list[Part | None] = []
+    for block in objects_of(content):
+        if block.get("type") == "image":
+            parts += [picture(url) for url in list_of(block.get("image_urls"))]
+        else:
+            parts.append(TextPart(text_of(block.get("text"))))
+    return parts
+
+
+def _usage(row: Mapping[str, Any], cost: float | None) -> Usage:
+    return Usage(
+        count_of(row.get("prompt_tokens")),
+        count_of(row.get("completion_tokens")),
+        count_of(row.get("cache_read_tokens")),
+        count_of(row.get("cache_write_tokens")),
+        count_of(row.get("reasoning_tokens")),
+        cost or None,
+    )
+
+
+def _difference(now: Usage, before: Usage) -> Usage:
+    cost = None if now.cost is None else max(0.0, now.cost - (before.cost or 0.0))
+    return Usage(
+        max(0, now.prompt_tokens - before.prompt_tokens),
+        max(0, now.completion_tokens - before.completion_tokens),
+        max(0, now.cache_read_tokens - before.cache_read_tokens),
+        max(0, now.cache_write_tokens - before.cache_write_tokens),
+        max(0, now.reasoning_tokens - before.reasoning_tokens),
+        cost,
+    )

@@ -1,0 +1,136 @@
+"""Read conversations as data sets for training hold them (ShareGPT): `conversations` with `from` and `value`.
+
+A file holds one conversation, a JSON list of them, or one a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nca.errors import InvalidMessages
+from nca.messages import Message, ToolCall
+from nca.transcripts.formats.building import name_of, parsed, person, shown, some_messages, tool_call, tool_result
+from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
+from nca.transcripts.formats.source import BadLine, Source
+from nca.transcripts.formats.stored import path_of
+from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
+
+_BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"conversations"\s*:\s*\[\s*\{\s*"(from|value)"\s*:', re.DOTALL)
+_ROLES = {
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "assistant": "assistant",
+    "model": "assistant",
+    "bard": "assistant",
+    "bing": "assistant",
+    "chatgpt": "assistant",
+    "system": "system",
+    "function_call": "call",
+    "tool_call": "call",
+    "observation": "tool",
+    "function_response": "tool",
+    "tool": "tool",
+}
+
+
+class ShareGpt:
+    name = "sharegpt"
+    title = "ShareGPT"
+
+    def knows(self, source: Source) -> bool:
+        return _BEGINNING.search(source.head) is not None
+
+    def sessions(self, source: Source) -> Iterable[StoredSession]:
+        found = [(key, row) for _, key, row in _conversations(source) if row is not None]
+        for key, row in found:
+            title = text_of(row.get("title"))
+            yield StoredSession(agent=self.name, path=path_of(source), key=key if len(found) > 1 else "", title=title)
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        return some_messages(_records(source, key), source, self.title)
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
+        return []
+
+
+FORMAT = ShareGpt()
+
+
+def _conversations(source: Source) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+    """Each conversation with its place and its key; None for what is none."""
+    rows: Iterable[Any]
+    if source.head.lstrip()[:1] == b"[" or not source.first_rows:
+        value = source.value()
+        rows = value if isinstance(value, list) else [value]
+    else:
+        rows = (line if isinstance(line, BadLine) else line[1] for line in source.rows())
+    keys = set[str]()
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or not isinstance(row.get("conversations"), list):
+            yield f"conversation {number}", "", None
+            continue
+        key = name_of(row.get("id")) or str(number)
+        key = f"{key} ({number})" if key in keys else key
+        keys.add(key)
+        yield f"conversation {number}", key, row
+
+
+def _records(source: Source, key: str) -> Iterator[Record]:
+    for place, its_key, row in _conversations(source):
+        if row is None:
+            if not key:
+                yield Unreadable(place, "is no conversation")
+            continue
+        if key and its_key != key:
+            continue
+        yield About(session=its_key, title=text_of(row.get("title")), model=text_of(row.get("model")))
+        if system := text_of(row.get("system")):
+            yield Said(message=Message("system", system), place=place)
+        yield from _Reading(place).records(list_of(row.get("conversations")))
+        return
+    if key:
+        raise InvalidMessages(f"{source.place}: holds no conversation {key}.")
+
+
+class _Reading:
+    """Results have no ids in this shape: each answers the oldest call that still waits."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._open: list[ToolCall] = []
+
+    def records(self, rows: list[Any]) -> Iterator[Record]:
+        for number, given in enumerate(rows, 1):
+            place = f"{self._place}, message {number}"
+            row = object_of(given)
+            role = _ROLES.get(text_of(row.get("from")).lower())
+            if role is None:
+                yield Unreadable(place, "is a message without a known sender")
+                continue
+            message = self._message(role, row.get("value"), number)
+            if message is not None:
+                yield Said(message=message, place=place)
+
+    def _message(self, role: str, value: Any, number: int) -> Message | None:
+        said = shown(value)
+        if role == "user":
+            return person(said)
+        if role == "call":
+            rows = parsed(value)
+            made = [
+                tool_call(f"call-{number}-{place}", one.get("name"), one.get("arguments", one.get("parameters")))
+                for place, one in enumerate(objects_of(rows if isinstance(rows, list) else [rows]), 1)
+            ]
+            calls = tuple(call for call in made if call is not None)
+            self._open += calls
+            return Message("assistant", None, calls) if calls else Message("assistant", said) if said else None
+        if role == "tool":
+            if not self._open:
+                return person(said)
+            call = self._open.pop(0)
+            return tool_result(call.id, call.name, said)
+        return Message("system" if role == "system" else "assistant", said) if said.strip() else None

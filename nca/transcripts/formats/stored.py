@@ -1,0 +1,90 @@
+"""Where sessions are: one in a file with what the file system knows of it, and the folders where agents keep theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from nca.errors import InvalidMessages
+from nca.messages import clean_text
+from nca.ordinary_files import open_ordinary
+from nca.sessions.foreign_rows import MAGIC, foreign_tables
+from nca.transcripts.formats.records import StoredSession
+from nca.transcripts.formats.source import Source, decode
+
+_LONGEST_LINE_BYTES = 8192
+
+
+def in_one_file(
+    agent: str, source: Source, *, directory: str = "", title: str = "", at: float = 0.0
+) -> Iterable[StoredSession]:
+    """The one session of a file. Without `at` it was last used when the file changed."""
+    changed, size_bytes = 0.0, 0
+    with suppress(OSError):
+        if source.path is not None:
+            found = source.path.stat()
+            changed, size_bytes = found.st_mtime, found.st_size
+    path = path_of(source)
+    return [
+        StoredSession(agent=agent, path=path, directory=directory, title=title, at=at or changed, size_bytes=size_bytes)
+    ]
+
+
+def path_of(source: Source) -> Path:
+    """The file; for standard input what names it."""
+    return source.path or Path(source.place)
+
+
+def data_folder(env: Mapping[str, str], home: Path) -> Path:
+    """Where programs keep their data by the XDG base directories."""
+    given = env.get("XDG_DATA_HOME", "")
+    return Path(given) if given.startswith("/") else home / ".local" / "share"
+
+
+def chosen_folder(given: str | None, home: Path) -> Path | None:
+    """The folder that an environment variable names, in which `~` is the home; None without one."""
+    if not given:
+        return None
+    return home / given[2:] if given.startswith("~/") else home if given == "~" else Path(given)
+
+
+def first_line(path: Path) -> str:
+    """The first line of a small file of another program; "" if it cannot be read."""
+    try:
+        with open_ordinary(path) as file:
+            return clean_text(file.read(_LONGEST_LINE_BYTES).decode("utf-8", "replace").split("\n", 1)[0].strip())
+    except (OSError, ValueError):
+        return ""
+
+
+def is_database_with(source: Source, **tables: Sequence[str]) -> bool:
+    """Whether the file is a SQLite database with these tables and columns. Never raises."""
+    try:
+        if source.path is None or not source.head.startswith(MAGIC):
+            return False
+        found = foreign_tables(source.path)
+        return all(table in found and set(columns) <= set(found[table]) for table, columns in tables.items())
+    except InvalidMessages:
+        return False
+
+
+def newest_key(sessions: Iterable[StoredSession]) -> str:
+    """The key of the session that was used last; "" if there is none."""
+    return max(sessions, key=lambda one: one.at, default=StoredSession(agent="", path=Path())).key
+
+
+def json_file(path: Path) -> Any:
+    """The JSON of a small file; None if it cannot be read or is no JSON."""
+    try:
+        with open_ordinary(path) as file:
+            return decode(file.read())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def folders_above(env: Mapping[str, str]) -> list[Path]:
+    """The folder that one works in, and those above it: some agents keep sessions beside the project."""
+    given = env.get("PWD", "")
+    return [Path(given), *Path(given).parents] if given.startswith("/") else []
