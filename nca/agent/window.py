@@ -300,7 +300,10 @@ class Window:
 
     def _take_up_reports(self) -> None:
         """Learn again from the reports of a resumed session, so that it shows the usage that it ended with."""
-        rows = self.session.usage.reports(MOST_TAKEN_UP)
+        # Another agent's requests had another system prompt and other tools: they teach nothing.
+        origin = self.session.info.origin
+        own_since = origin.messages if origin else 0
+        rows = [row for row in self.session.usage.reports(MOST_TAKEN_UP) if row.seq >= own_since]
         is_sound = self.session.views.is_sound
         ours = [
             row

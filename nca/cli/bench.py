@@ -22,7 +22,10 @@ _LISTED = 12
 
 def bench(
     file: Annotated[
-        str, typer.Argument(metavar="FILE|ID|-", help="A transcript, a session's id or name, or standard input.")
+        str,
+        typer.Argument(
+            metavar="FILE|ID|-", help="A transcript or another agent's session, an id or name, or standard input."
+        ),
     ],
     model: Annotated[
         str, typer.Option("--model", "-m", help="The model whose window and prices count. Default: the session's.")
@@ -68,15 +71,16 @@ def bench(
 
 def _read(file: str) -> tuple[str, SessionCopy, list[Any]]:
     """The conversation with its name and tools. Raises UsageError, InvalidMessages, StoreError."""
-    from nca.cli.input_file import read_input
+    from nca.cli.input_file import open_source, print_notes
     from nca.cli.startup import open_session_store
     from nca.errors import SessionNotFound, UsageError
-    from nca.transcripts import read_transcript
-    from nca.transcripts.session_file import read_session
+    from nca.transcripts.conversation_file import read_conversation
 
-    if file == "-" or Path(file).exists():
-        raw, source = read_input(file)
-        return source, read_session(raw, source, directory=""), read_transcript(raw, source).tools
+    if file == "-" or Path(file).exists() or Path(file.rpartition("#")[0]).is_file():
+        source, key = open_source(file)
+        found = read_conversation(source, key=key)
+        print_notes(found.notes)
+        return source.place, found.copy, found.tools
     try:
         with open_session_store(read_only=True) as store:
             copy = store.copy_of(file)

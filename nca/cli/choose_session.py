@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from nca.sessions.session import SessionInfo
     from nca.sessions.store import Store
     from nca.terminal.panels.locked_session import KeyChoice, SessionToOpen
+    from nca.terminal.panels.offered_sessions import OtherSessions
     from nca.terminal.render.output import Output
 
 _LISTED = 15
@@ -28,6 +30,7 @@ class WantedSession:
         self._is_resuming = is_resuming
         self._session = session
         self._has_screen = has_screen
+        self._others: OtherSessions | None = None
 
     @property
     def is_new(self) -> bool:
@@ -41,6 +44,11 @@ class WantedSession:
         from nca.terminal.panels.locked_session import SessionToOpen, resolve_lock
 
         info = await self._earlier(store, output)
+        if info is not None and self._others is not None:
+            imported = self._others.chosen(store, info)
+            info = imported.info
+            for note in (*self._others.notes, *imported.notes):
+                output.notice(note)
         if info is None:
             return SessionToOpen(None)
         found = await resolve_lock(store, info, _ask if _can_ask() else None)
@@ -56,16 +64,40 @@ class WantedSession:
             return found
         if not self._is_resuming:
             return None
-        if self._session:
+        agent = _agent_named(self._session) if self._session else ""
+        if self._session and not agent:
             return store.find(self._session)
-        return await _pick_on_screen(store) if self._has_screen else _pick_by_number(store)
+        from nca.terminal.panels.offered_sessions import OtherSessions
+
+        self._others = OtherSessions(os.environ, Path.home(), str(Path.cwd()), agent)
+        if self._has_screen:
+            return await _pick_on_screen(store, self._others, agent)
+        return _pick_by_number(store, self._others, agent)
 
 
-async def _pick_on_screen(store: Store) -> SessionInfo:
-    from nca.terminal.panels.session_loader import SessionLoader
+def _agent_named(name: str) -> str:
+    """The name, if it is that of another agent; else ""."""
+    from nca.transcripts.formats.registry import format_named
+
+    return name if format_named(name) else ""
+
+
+def _none(agent: str) -> UsageError:
+    if not agent:
+        return UsageError("There is no session to resume.")
+    from nca.transcripts.formats.registry import format_named
+
+    found = format_named(agent)
+    return UsageError(f"There is no session of {found.title if found else agent} in this directory.")
+
+
+async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> SessionInfo:
+    from nca.terminal.panels.offered_sessions import OfferedSessions
     from nca.terminal.panels.session_picker import SessionPicker
 
-    loader = SessionLoader(store)
+    loader = OfferedSessions(store, others, own=not agent)
+    if agent and not await loader.sessions():
+        raise _none(agent)
     try:
         chosen = await SessionPicker(loader, str(Path.cwd())).run()
     finally:
@@ -75,17 +107,20 @@ async def _pick_on_screen(store: Store) -> SessionInfo:
     return chosen
 
 
-def _pick_by_number(store: Store) -> SessionInfo | None:
+def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionInfo | None:
     """The session that the person picks from a numbered list; None for a new one."""
     from nca.terminal.render.humanize import counted, local_time
     from nca.terminal.render.sessions import title
 
-    infos = store.list(limit=_LISTED)
+    own = [] if agent else store.list(limit=_LISTED)
+    infos = sorted([*own, *others.rows(store)], key=lambda info: -info.updated_at)[:_LISTED]
     if not infos:
-        raise UsageError("There is no session to resume.")
+        raise _none(agent)
     for number, info in enumerate(infos, 1):
-        name = f"{number:3}" if _can_ask() else info.id
-        print(f"{name}  {local_time(info.updated_at)}  {counted(info.messages, 'message'):>13}  {title(info, 60)}")
+        is_other = info.id in others
+        name = f"{number:3}" if _can_ask() else info.model if is_other else info.id
+        messages = "" if is_other else counted(info.messages, "message")
+        print(f"{name}  {local_time(info.updated_at)}  {messages:>13}  {title(info, 60)}")
     if not _can_ask():
         raise UsageError("--resume needs an id here.", advice="`nca sessions list --all` lists every session.")
     while True:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def compact(
     file: Annotated[
-        str, typer.Argument(help="A JSON array, JSON lines, {messages} or {input}; - is standard input.")
+        str, typer.Argument(help="A transcript in JSON, or another agent's session; - is standard input.")
     ] = "-",
     model: Annotated[str, typer.Option("--model", "-m", help="The model whose window sets the budget.")] = "",
     context_window: flags.ContextWindow = None,
@@ -38,11 +38,11 @@ def compact(
     Messages of OpenAI's and Anthropic's shape and Responses items come back in their own shape; with a system prompt
     beside them they come back as one JSON object.
     """
-    from nca.cli.input_file import read_input
+    from nca.cli.input_file import open_source, print_notes
     from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.library.compaction import compact_loaded
-    from nca.transcripts import read_transcript
+    from nca.transcripts.conversation_file import read_plain
 
     given = settings_of(
         context_window=context_window,
@@ -52,7 +52,9 @@ def compact(
         stages=stages,
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
-    transcript = read_transcript(*read_input(file))
+    source, key = open_source(file)
+    transcript, notes = read_plain(source, key=key)
+    print_notes(notes)
     result = compact_loaded(
         transcript.whole or transcript.messages,
         loaded,

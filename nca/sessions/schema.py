@@ -33,6 +33,7 @@ MIGRATIONS: tuple[str, ...] = tuple(
         "5_kept_by_kind.sql",
         "6_forks.sql",
         "7_chosen_models.sql",
+        "8_origins.sql",
     )
 )
 """Script n leads from schema n to n + 1. Only ever add one: released schemas are in people's files."""

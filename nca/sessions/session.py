@@ -15,6 +15,7 @@ from nca.sessions import results
 from nca.sessions.access import SessionAccess
 from nca.sessions.database import Database, Row
 from nca.sessions.log import SessionLog
+from nca.sessions.origin import Origin, as_origin
 from nca.sessions.ranking import RankingWeights
 from nca.sessions.results import SNIPPET_CHARS, Hit
 from nca.sessions.rewinds import SessionRewinds
@@ -44,18 +45,21 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """Whether another session was forked from it."""
     chosen_model: str = ""
     """The model that was chosen with /model in it, as typed (`openai/gpt-5:high`); "" if the settings chose it."""
+    origin: Origin | None = None
+    """Where it was imported from, if it is another agent's."""
 
 
 INFO = (
     "SELECT id, name, directory, model, created_at, updated_at,"
     " (SELECT coalesce(max(seq), 0) FROM messages WHERE session = number) AS messages, is_pinned, title, kind,"
-    " has_forks, chosen_model FROM sessions"
+    " has_forks, chosen_model, origin FROM sessions"
 )
 
 
 def as_info(row: Row) -> SessionInfo:
     values = dict(zip(SessionInfo.__struct_fields__, row, strict=True))
-    return SessionInfo(**values | {name: bool(values[name]) for name in ("is_pinned", "has_forks")})
+    values |= {name: bool(values[name]) for name in ("is_pinned", "has_forks")}
+    return SessionInfo(**values | {"origin": as_origin(values["origin"])})
 
 
 def as_name(text: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from nca.errors import SessionLocked, SessionNotFound, StoreDamaged, StoreError
 from nca.messages import clean_text
-from nca.sessions import output_files, results, transfer
+from nca.sessions import growth, output_files, results, transfer
 from nca.sessions import store_errors as faults
 from nca.sessions.database import Database, archives_of, outputs_of
 from nca.sessions.file_records import FileRecords
@@ -240,6 +240,20 @@ class Store:
             raise StoreError("the session holds a number that is too large to be stored") from error
         return self.find(session_id)
 
+    def imported(self) -> Infos:
+        """The sessions that were imported from other agents, most recently used first."""
+        rows = self._database.rows(f"{INFO} WHERE origin <> '' ORDER BY touched DESC")
+        return [info for info in map(as_info, rows) if info.origin]
+
+    def extend(self, session_id: str, copy: SessionCopy) -> SessionInfo:
+        """Add to an imported session what its file has more by now; see `growth.extend`. Raises SessionLocked."""
+        self._refuse_reader()
+        session_id, number = self._find(session_id)
+        self._acquire(session_id)
+        with self._session(session_id, number) as session:
+            growth.extend(session, copy)
+        return self.find(session_id)
+
     def fork(self, id_or_prefix: str, *, at: int | None = None, name: str = "") -> SessionInfo:
         """Copy a session, whole or up to message `at` (see `transfer.cut`), as an independent session.
 
@@ -250,7 +264,7 @@ class Store:
         copy = self.copy_of(session_id)
         copy = copy if at is None else transfer.cut(copy, at)
         name = as_name(name) or (f"{copy.info.name} (fork)" if copy.info.name else "")
-        info = msgspec.structs.replace(copy.info, name=name, is_pinned=False, has_forks=False)
+        info = msgspec.structs.replace(copy.info, name=name, is_pinned=False, has_forks=False, origin=None)
         return self.add(msgspec.structs.replace(copy, info=info, usage=()), forked_from=number)
 
     def expired(self, retention_days: int, max_sessions: int) -> Ids:

@@ -195,31 +195,41 @@ def write(connection: apsw.Connection, session_id: str, copy: SessionCopy) -> in
     title = log.title_of([entry.message for entry in copy.entries])
     number = connection.execute(
         "INSERT INTO sessions"
-        " (id, name, directory, model, title, is_pinned, kind, has_forks, chosen_model, created_at, updated_at,"
-        " touched) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " (id, name, directory, model, title, is_pinned, kind, has_forks, chosen_model, created_at, updated_at, origin,"
+        " touched) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
         " (SELECT coalesce(max(touched), 0) + 1 FROM sessions)) RETURNING number",
         (
             *(session_id, as_name(info.name), clean_text(info.directory), clean_text(info.model), title),
             *(int(info.is_pinned), info.kind, int(info.has_forks), as_name(info.chosen_model), info.created_at, now),
+            encode(info.origin) if info.origin else "",
         ),
     ).get
     log.insert(connection, number, copy.entries)
     connection.executemany("INSERT INTO pins VALUES (?, ?)", [(number, seq) for seq in sorted(set(copy.pins))])
-    rows = _insert_summaries(connection, number, copy)
-    for view in sorted(copy.views, key=lambda view: view.number):
-        items = tuple(_renumbered(view.items, rows))
-        body = encode(StoredView(items, view.tail, view.aside, view.since, view.left, view.files))
-        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (number, view.number, view.parent, body))
-    for record in copy.compactions:
-        view_rows.insert_record(connection, number, record.view_after, record)
+    insert_views(connection, number, copy, copy.views)
     usage.insert(connection, number, copy.usage)
     connection.execute("UPDATE sessions SET head_view = ? WHERE number = ?", (copy.head_view, number))
     return int(number)
 
 
-def _insert_summaries(connection: apsw.Connection, session: int, copy: SessionCopy) -> dict[int, int]:
+def insert_views(connection: apsw.Connection, session: int, copy: SessionCopy, views: Sequence[ViewCopy]) -> None:
+    """Write these views of the copy with their summaries, and the compactions that made them."""
+    rows = _insert_summaries(connection, session, copy, views)
+    for view in sorted(views, key=lambda view: view.number):
+        items = tuple(_renumbered(view.items, rows))
+        body = encode(StoredView(items, view.tail, view.aside, view.since, view.left, view.files))
+        connection.execute("INSERT INTO views VALUES (?, ?, ?, ?)", (session, view.number, view.parent, body))
+    written = {view.number for view in views}
+    for record in copy.compactions:
+        if record.view_after in written:
+            view_rows.insert_record(connection, session, record.view_after, record)
+
+
+def _insert_summaries(
+    connection: apsw.Connection, session: int, copy: SessionCopy, views: Sequence[ViewCopy]
+) -> dict[int, int]:
     """The row of each place. Summaries that no view contains are omitted."""
-    wanted = {item.row for view in copy.views for item in view.items if isinstance(item, SummaryPlace)}
+    wanted = {item.row for view in views for item in view.items if isinstance(item, SummaryPlace)}
     return {
         place: view_rows.insert_summary(connection, session, summary)
         for place, summary in enumerate(copy.summaries, 1)

@@ -7,14 +7,18 @@ from typing import Any
 
 import msgspec
 
+from nca.context.view import is_in
 from nca.errors import UsageError
+from nca.sessions.origin import Origin, digest_of
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
 from nca.transcripts.formats.records import Format, StoredSession, Unreadable
 from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
-from nca.transcripts.reading import read_transcript
+from nca.transcripts.formats.stores import stored
+from nca.transcripts.reading import Transcript, read_transcript
 from nca.transcripts.session_file import read_session
+from nca.wire import message_to_dict
 
 _LISTED = 3
 """Parts that could not be read, named one by one."""
@@ -26,14 +30,12 @@ class ConversationFile(msgspec.Struct, frozen=True, kw_only=True):
 
     tools       tool definitions that came along
     agent       the title of the agent that wrote it; "" for nca's own JSON and plain transcripts
-    session_id  the agent's id of the session
     notes       lines for the person: what could not be read
     """
 
     copy: SessionCopy
     tools: list[Any] = []
     agent: str = ""
-    session_id: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -54,42 +56,60 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
         raw = source.read()
         copy = read_session(raw, source.place, directory=directory, name=name)
         return ConversationFile(copy=copy, tools=read_transcript(raw, source.place).tools)
-    chosen = chosen_key(found, source, key)
-    return of_agent(found, assemble(found.read(source, chosen), source.place, directory=directory, name=name))
+    chosen = chosen_session(found, source, key)
+    assembled = assemble(found.read(source, chosen.key), source.place, directory=directory, name=name)
+    copy = with_origin(assembled.copy, chosen, assembled.about.session) if source.path else assembled.copy
+    return ConversationFile(copy=copy, agent=found.title, notes=notes_of(assembled))
 
 
-def of_agent(found: Format, assembled: Assembled) -> ConversationFile:
-    return ConversationFile(
-        copy=assembled.copy, agent=found.title, session_id=assembled.about.session, notes=notes_of(assembled)
+def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str, ...]]:
+    """The rows of a file as they are, or those of another agent's session as chat messages; and notes, as above.
+
+    The rows of a session are its whole conversation, without what is aside, and not what its own compactions left.
+    Raises as `read_conversation` does.
+    """
+    if recognise(source) is None and not key:
+        return read_transcript(source.read(), source.place), ()
+    found = read_conversation(source, key=key)
+    aside = found.copy.view(found.copy.head_view).aside
+    messages = [entry.message for entry in found.copy.entries if not is_in(entry.seq, aside)]
+    return Transcript([message_to_dict(message, annotate=True) for message in messages]), found.notes
+
+
+def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> SessionCopy:
+    """The copy with where it comes from. `place` was looked at before the copy was read."""
+    origin = Origin(
+        agent=place.agent,
+        session_id=session_id,
+        path=str(place.path.absolute()),
+        key=place.key,
+        size_bytes=place.size_bytes,
+        at=place.at,
+        messages=len(copy.entries),
+        digest=digest_of(copy.entries),
     )
+    return msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, origin=origin))
 
 
-def chosen_key(found: Format, source: Source, key: str) -> str:
-    """The key of the session to read. Raises UsageError, which lists the sessions, if several could be meant."""
+def chosen_session(found: Format, source: Source, key: str) -> StoredSession:
+    """The session to read. Raises UsageError, which lists the sessions, if several could be meant."""
     sessions = tuple(found.sessions(source))
-    keys = [one.key for one in sessions]
-    if key in keys:
-        return key
-    close = [one for one in keys if key and one.startswith(key)]
-    if len(close) == 1:
-        return close[0]
-    if not key and len(keys) == 1:
-        return keys[0]
-    if not any(keys):
-        raise UsageError(f"{source.place}: holds one session and no {key!r}." if keys else _empty(found, source))
-    wrong = f"no session {key!r}" if key and not close else f"{len(close or keys)} sessions"
+    if not sessions and not key:
+        # Its list says nothing of it (a subagent's session, a damaged beginning); it may be read nevertheless.
+        return stored(found.name, source)
+    close = [one for one in sessions if one.key == key] or [one for one in sessions if key and one.key.startswith(key)]
+    if len(close) == 1 or (not key and len(sessions) == 1):
+        return (close or sessions)[0]
+    if not any(one.key for one in sessions):
+        raise UsageError(f"{source.place}: holds one session and no {key!r}.")
+    wrong = f"no session {key!r}" if key and not close else f"{len(close or sessions)} sessions"
     raise UsageError(
-        f"{source.place}: holds {wrong}; valid: {_listed(sessions, close)}.",
+        f"{source.place}: holds {wrong}; valid: {_listed(close or sessions)}.",
         advice=f"Name one: {source.place}#KEY.",
     )
 
 
-def _empty(found: Format, source: Source) -> str:
-    return f"{source.place}: holds no session of {found.title}."
-
-
-def _listed(sessions: Sequence[StoredSession], close: Sequence[str]) -> str:
-    shown = [one for one in sessions if one.key in close] or list(sessions)
+def _listed(shown: Sequence[StoredSession]) -> str:
     names = [f"{one.key} ({one.title[:60]})" if one.title else one.key for one in shown[:_LISTED_SESSIONS]]
     more = [f"… {len(shown) - _LISTED_SESSIONS} more"] if len(shown) > _LISTED_SESSIONS else []
     return ", ".join([*names, *more])

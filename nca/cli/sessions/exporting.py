@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from nca.cli.flags import SessionId
-from nca.cli.input_file import read_input
+from nca.cli.input_file import open_source, print_notes
 from nca.cli.sessions.changing import print_new_session
 from nca.cli.startup import open_session_store
 from nca.terminal.render.humanize import counted
@@ -61,15 +61,19 @@ def export_session(
 def import_session(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="nca's JSON, or a transcript as `nca compact` takes it; - is stdin."),
+        typer.Argument(metavar="FILE", help="nca's JSON, a transcript, or another agent's session; - is stdin."),
     ],
     name: Annotated[str, typer.Option(help="A name for the session.")] = "",
 ) -> None:
-    """Import a file as a new session and print its id. An invalid file imports nothing."""
-    from nca.transcripts.session_file import read_session
+    """Import a file as a new session and print its id. An invalid file imports nothing.
 
-    raw, source = read_input(file)
-    copy = read_session(raw, source, directory=str(Path.cwd()), name=name)
+    FILE#KEY names one of several sessions in a file.
+    """
+    from nca.transcripts.conversation_file import read_conversation
+
+    source, key = open_source(file)
+    found = read_conversation(source, directory=str(Path.cwd()), name=name, key=key)
     with open_session_store(read_only=False) as store:
-        info = store.add(copy)
+        info = store.add(found.copy)
+    print_notes(found.notes)
     print_new_session(info)

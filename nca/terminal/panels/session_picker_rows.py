@@ -125,13 +125,19 @@ class PickerRows:
         if columns < _NARROW:
             return [("", f"{local_time(info.updated_at)[5:10]} {about}")]
         where = "" if self.is_here else f"{set_cell_size(_end(place(info.directory)), _PLACE_CELLS)}  "
-        return [("", f"{local_time(info.updated_at)} {info.messages:>6,}  {where}{about}")]
+        # How many messages another agent's session has is not known before it is read.
+        messages = f"{info.messages:,}" if info.messages else "–"
+        return [("", f"{local_time(info.updated_at)} {messages:>6}  {where}{about}")]
 
     def _about(self, preview: SessionPreview | None) -> list[Line]:
         info = self.chosen
         if info is None:
             return []
-        facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
+        if "\0" in info.id:
+            # Another agent's: its id is made of its file.
+            facts = [f"a session of {one_line(info.model, 60)}, imported when it is opened"]
+        else:
+            facts = [f"{short_id(info.id)} · {one_line(info.model, 60)} · {counted(info.messages, 'message')}"]
         facts += [byte_size(preview.size_bytes)] if preview else []
         facts += [f"began {local_time(info.created_at)}", *(["from nca run"] if info.kind == "run" else [])]
         found = self.snippet(info.id)

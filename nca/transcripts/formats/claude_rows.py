@@ -230,9 +230,8 @@ class Rows:
                 calls.update(text_of(block.get("id")) for block in one.blocks if block.get("type") == "tool_use")
         # The results of calls in parallel are leaves beside the chain.
         answered = {one.message.tool_call_id for one in self._parts if isinstance(one, Said) and one.id in ids}
-        for one in self._parts:
-            if isinstance(one, Said) and one.message.tool_call_id in calls - answered:
-                ids.add(one.id)
+        beside = calls - answered
+        ids.update(one.id for one in self._parts if isinstance(one, Said) and one.message.tool_call_id in beside)
         return frozenset(ids), chain.breaks
 
 

@@ -1,0 +1,81 @@
+"""The sessions that `--resume` offers: nca's own and those in the stores of other agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from nca.sessions.preview import SessionPreview
+from nca.sessions.session import SessionInfo
+from nca.sessions.store import Store
+from nca.terminal.panels.session_loader import SessionLoader
+from nca.transcripts.formats.records import StoredSession
+from nca.transcripts.formats.registry import format_named, stored_sessions
+from nca.transcripts.importing import Imported, import_stored, place_of, unchanged
+
+_SEPARATOR = "\0"
+"""In an id it is that of no session of nca."""
+
+
+class OtherSessions:
+    """Sessions of other agents as rows of a list, newest first.
+
+    agent      only that agent's, by name; "" for those of all agents in this directory
+    """
+
+    def __init__(self, env: Mapping[str, str], home: Path, directory: str, agent: str = "") -> None:
+        self._env = env
+        self._home = home
+        self._directory = directory
+        self._agent = agent
+        self._stored: dict[str, StoredSession] = {}
+        self.notes: tuple[str, ...] = ()
+
+    def rows(self, store: Store) -> list[SessionInfo]:
+        """The sessions, without those that nca has already as they are. `notes` then names what cannot be read."""
+        agents = [self._agent] if self._agent else []
+        found = stored_sessions(self._env, self._home, self._directory, agents=agents)
+        self.notes = found.notes
+        had = {} if self._agent else unchanged(store)
+        new = [one for one in found.sessions if place_of(one) not in had]
+        self._stored = {_id(one): one for one in new}
+        return [_as_info(id, one) for id, one in self._stored.items()]
+
+    def chosen(self, store: Store, info: SessionInfo) -> Imported:
+        """The session to open: imported if it is another agent's. Raises InvalidMessages, SessionLocked, StoreError."""
+        one = self._stored.get(info.id)
+        return import_stored(store, one) if one is not None else Imported(info)
+
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._stored
+
+
+class OfferedSessions(SessionLoader):
+    """Loads both kinds for the picker. `own`: whether nca's sessions are among them."""
+
+    def __init__(self, store: Store, others: OtherSessions, *, own: bool) -> None:
+        super().__init__(store)
+        self._others = others
+        self._own_too = own
+
+    async def sessions(self) -> list[SessionInfo]:
+        own = await super().sessions() if self._own_too else []
+        others = await self._do(self._others.rows)
+        return sorted([*own, *others], key=lambda info: -info.updated_at) if others else own
+
+    async def preview(self, session_id: str) -> SessionPreview | None:
+        if session_id in self._others:
+            await asyncio.sleep(0)
+            return None
+        return await super().preview(session_id)
+
+
+def _id(one: StoredSession) -> str:
+    return _SEPARATOR.join((one.agent, str(one.path), one.key))
+
+
+def _as_info(id: str, one: StoredSession) -> SessionInfo:
+    found = format_named(one.agent)
+    title = found.title if found else one.agent
+    return SessionInfo(id, "", one.directory, title, one.at, one.at, 0, False, f"{title}: {one.title or '(no title)'}")

@@ -1,0 +1,117 @@
+"""A session of another agent is imported once; what it has more later is appended, or becomes one more session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nca.context.history import History
+from nca.context.request import resolve
+from nca.errors import SessionLocked
+from nca.messages import Message
+from nca.sessions import Store
+from nca.sessions.session import SessionInfo
+from nca.transcripts.formats.claude_code import FORMAT
+from nca.transcripts.formats.source import Source
+from nca.transcripts.importing import Imported, import_stored
+from nca.transcripts.session_file import read_session, to_json
+from tests.transcripts.formats.test_claude_code import Row, answer, boundary, raw, summary, user
+
+START = [user("u1", None, "a"), answer("a1", "u1", "b")]
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store.open(None) as opened:
+        yield opened
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "s-1.jsonl"
+
+
+def imported(store: Store, file: Path, *rows: Row) -> Imported:
+    file.write_bytes(raw(*rows))
+    [stored] = FORMAT.sessions(Source.of_file(file))
+    return import_stored(store, stored)
+
+
+def shown(store: Store, info: SessionInfo) -> list[str]:
+    copy = store.copy_of(info.id)
+    return [message.text for message in resolve(History(copy.entries, copy.view(copy.head_view)))]
+
+
+def test_it_is_imported_once_and_knows_where_it_comes_from(store: Store, file: Path) -> None:
+    first = imported(store, file, *START)
+    assert first.notes == ()
+    [stored] = FORMAT.sessions(Source.of_file(file))
+    assert import_stored(store, stored).info.id == first.info.id
+    origin = first.info.origin
+    assert origin is not None
+    assert (origin.agent, origin.session_id, origin.path, origin.messages) == ("claude", "s-1", str(file), 2)
+    assert len(store.list()) == 1
+    again = read_session(to_json(store.copy_of(first.info.id)), "x", directory="/")
+    assert again.info.origin == origin
+    assert store.fork(first.info.id).origin is None
+
+
+def test_what_was_added_since_is_appended_with_its_compactions(store: Store, file: Path) -> None:
+    first = imported(store, file, *START)
+    rows = [*START, user("u2", "a1", "c"), boundary("cb", "u2"), summary("cs", "cb"), answer("a2", "cs", "d")]
+    second = imported(store, file, *rows)
+    assert second.info.id == first.info.id
+    assert second.notes == ("2 messages were added since it was imported.",)
+    texts = shown(store, second.info)
+    assert "They talked." in texts[0]
+    assert texts[1:] == ["d"]
+    assert second.info.origin is not None
+    assert second.info.origin.messages == 4
+    assert len(store.copy_of(first.info.id).usage) == 2
+    third = imported(store, file, *rows, user("u3", "a2", "e"))
+    assert shown(store, third.info)[1:] == ["d", "e"]
+    with store.open_session(first.info.id) as session:
+        assert session.views.undo() is not None
+        assert session.log.head == 5
+    assert shown(store, third.info) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_branch_that_was_left_since_is_aside(store: Store, file: Path) -> None:
+    rows = [*START, user("u2", "a1", "wrong")]
+    first = imported(store, file, *rows)
+    second = imported(store, file, *rows, user("u3", "a1", "right"), answer("a3", "u3", "good"))
+    assert second.info.id == first.info.id
+    assert shown(store, second.info) == ["a", "b", "right", "good"]
+    third = imported(store, file, *rows, user("u3", "a1", "right"), answer("a3", "u3", "good"), user("u4", "a1", "no"))
+    assert third.info.id == first.info.id
+    assert shown(store, third.info) == ["a", "b", "no"]
+
+
+def test_after_one_has_gone_on_in_nca_it_becomes_another_session(store: Store, file: Path) -> None:
+    first = imported(store, file, *START)
+    with store.open_session(first.info.id) as session:
+        session.log.append([Message("user", "mine")])
+    second = imported(store, file, *START, user("u2", "a1", "theirs"))
+    assert second.info.id != first.info.id
+    assert first.info.id in second.notes[0]
+    assert shown(store, first.info) == ["a", "b", "mine"]
+    assert shown(store, second.info) == ["a", "b", "theirs"]
+    third = imported(store, file, *START, user("u2", "a1", "theirs"), user("u3", "u2", "more"))
+    assert third.info.id == second.info.id
+
+
+def test_another_beginning_is_another_session(store: Store, file: Path) -> None:
+    first = imported(store, file, *START)
+    second = imported(store, file, user("u1", None, "z"), *START[1:], user("u2", "a1", "c"))
+    assert second.info.id != first.info.id
+    assert len(second.notes) == 1
+
+
+def test_a_session_that_is_open_elsewhere_is_not_touched(tmp_path: Path, file: Path) -> None:
+    with Store.open(tmp_path / "x" / "sessions.db") as store, Store.open(tmp_path / "x" / "sessions.db") as other:
+        first = imported(store, file, *START)
+        with other.open_session(first.info.id), pytest.raises(SessionLocked):
+            imported(store, file, *START, user("u2", "a1", "c"))
+        assert shown(store, first.info) == ["a", "b"]
