@@ -24,8 +24,14 @@ MODULES: tuple[str, ...] = (
     "swe_agent",
     "sharegpt",
     "chatgpt",
+    "crush",
+    "goose",
+    "cline",
+    "kimi",
+    "vibe",
     "claude_code",
     "codex",
+    "gptme",
 )
 """The modules of this package that hold a format, as `FORMAT`. A file is asked for in this order.
 

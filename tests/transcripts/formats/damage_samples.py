@@ -74,4 +74,10 @@ SAMPLES: dict[str, Write] = {
     "swe-agent": samples.mini_swe_agent,
     "sharegpt": samples.sharegpt,
     "chatgpt": samples.chatgpt,
+    "crush": samples.crush,
+    "goose": samples.goose,
+    "cline": samples.cline,
+    "gptme": samples.gptme,
+    "kimi": samples.kimi,
+    "vibe": samples.vibe,
 }

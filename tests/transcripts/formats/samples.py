@@ -5,6 +5,7 @@ Each has a question, an answer with a call, a result that is an error, and a las
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
@@ -435,6 +436,151 @@ def chatgpt(folder: Path) -> Path:
     return write_json(folder / "conversations.json", [{**row, "mapping": {one["id"]: one for one in nodes}}])
 
 
+def _crush_tables(folder: Path, **rows: list[dict[str, Any]]) -> Path:
+    return database(
+        folder / "crush.db",
+        "CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT, summary_message_id TEXT,"
+        " created_at INTEGER, updated_at INTEGER)",
+        "CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT, role TEXT, parts TEXT, model TEXT,"
+        " created_at INTEGER, is_summary_message INTEGER)",
+        **rows,
+    )
+
+
+def crush(folder: Path) -> Path:
+    def message(number: int, role: str, *parts: tuple[str, dict[str, Any]], summary: bool = False) -> dict[str, Any]:
+        row = {"id": f"m{number}", "session_id": "s1", "role": role, "created_at": 1_767_607_200 + number // 9}
+        held = [{"type": kind, "data": data} for kind, data in parts]
+        return row | {"parts": held, "model": "opus", "is_summary_message": int(summary)}
+
+    call = {"id": "t1", "name": "bash", "input": '{"command": "pytest"}', "finished": True}
+    result = {"tool_call_id": "t1", "name": "bash", "content": "1 failed", "is_error": True}
+    picture = {"Path": "p.png", "MIMEType": "image/png", "Data": PIXEL}
+    session = {"id": "s1", "title": "Parser", "summary_message_id": "m4", "created_at": 1, "updated_at": 1_767_607_300}
+    return _crush_tables(
+        folder,
+        sessions=[session, {"id": "s2", "parent_session_id": "s1", "title": "task", "created_at": 2, "updated_at": 3}],
+        messages=[
+            message(1, "user", ("text", {"text": ASKED}), ("binary", picture)),
+            message(2, "assistant", ("reasoning", {"thinking": "Look first."}), ("tool_call", call), ("finish", {})),
+            message(3, "tool", ("tool_result", result), ("of_a_later_version", {})),
+            message(4, "assistant", ("text", {"text": "They look for a fault."}), summary=True),
+            message(5, "user", ("shell_command", {"command": "git diff", "output": "+x", "exit_code": 3})),
+            message(6, "assistant", ("text", {"text": LAST}), ("finish", {"reason": "end_turn"})),
+        ],
+    )
+
+
+def goose(folder: Path) -> Path:
+    def message(number: int, role: str, *blocks: dict[str, Any], sees: str = "both") -> dict[str, Any]:
+        seen = {"userVisible": sees in ("both", "user"), "agentVisible": sees in ("both", "agent")}
+        row = {"message_id": f"m{number}", "session_id": "20260105_1", "role": role, "content_json": list(blocks)}
+        return row | {"metadata_json": seen, "created_timestamp": 1_767_607_200}
+
+    call = {"status": "success", "value": {"name": "shell", "arguments": {"command": "pytest"}}}
+    result = {"status": "success", "value": {"content": [{"type": "text", "text": "1 failed"}], "isError": True}}
+    picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    told = "Your context was compacted. The previous message contains a summary of the conversation so far."
+    session = {"id": "20260105_1", "name": "Parser", "working_dir": "/repo", "created_at": "2026-01-05 10:00:00"}
+    return database(
+        folder / "sessions.db",
+        "CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, working_dir TEXT, created_at TEXT, updated_at TEXT)",
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT,"
+        " metadata_json TEXT, created_timestamp INTEGER)",
+        sessions=[{**session, "updated_at": "2026-01-05 10:01:00"}],
+        messages=[
+            message(1, "user", {"type": "text", "text": ASKED}, picture, sees="user"),
+            message(
+                2,
+                "assistant",
+                {"type": "thinking", "thinking": "Look first.", "signature": "s"},
+                {"type": "toolRequest", "id": "t1", "toolCall": call},
+                sees="user",
+            ),
+            message(3, "user", {"type": "toolResponse", "id": "t1", "toolResult": result}, sees="user"),
+            message(4, "user", {"type": "text", "text": "They look for a fault."}, sees="agent"),
+            message(5, "assistant", {"type": "text", "text": told}, sees="agent"),
+            message(6, "user", {"type": "text", "text": "Go on."}),
+            message(7, "assistant", {"type": "text", "text": LAST}, {"type": "ofALaterVersion"}),
+        ],
+    )
+
+
+def cline(folder: Path) -> Path:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+    call = {"type": "tool_use", "id": "t1", "name": "execute_command", "input": {"command": "pytest"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "1 failed", "is_error": True}
+    item = {"id": "1767607200000", "ts": 1_767_607_200_000, "task": "Parser", "cwdOnTaskInitialization": "/repo"}
+    write_json(
+        folder / "state" / "taskHistory.json", [{**item, "conversationHistoryDeletedRange": [2, 3]}, {"id": "other"}]
+    )
+    by = {"modelInfo": {"modelId": "opus"}, "ts": 1_767_607_200_000}
+    return write_json(
+        folder / "tasks" / "1767607200000" / "api_conversation_history.json",
+        [
+            {"role": "user", "content": [{"type": "text", "text": ASKED}, picture]},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "Look first."}, call], **by},
+            {"role": "user", "content": [result]},
+            {"role": "assistant", "content": "It fails.", **by},
+            {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+            {"role": "assistant", "content": [{"type": "text", "text": LAST}], **by},
+        ],
+    )
+
+
+def gptme(folder: Path) -> Path:
+    at = {"timestamp": "2026-01-05T10:00:00.000000"}
+    spent = {"input_tokens": 10, "output_tokens": 5, "cache_read_tokens": 90, "cache_creation_tokens": 3}
+    by = {"metadata": {"model": "opus", "usage": spent, "cost": 0.02}}
+    return write_lines(
+        folder / "2026-01-05-parser" / "conversation.jsonl",
+        {"role": "system", "content": "Be brief.", "pinned": True, "hide": True, **at},
+        {"role": "user", "content": ASKED, "files": ["parser.py"], **at},
+        {"role": "assistant", "content": "I run it.\n```shell\npytest\n```", **at, **by},
+        {"role": "system", "content": "1 failed", **at},
+        {"role": "assistant", "content": LAST, **at},
+    )
+
+
+def kimi(folder: Path) -> Path:
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+    call = {"type": "function", "id": "t1", "function": {"name": "Shell", "arguments": '{"command": "pytest"}'}}
+    share = folder / "kimi"
+    write_json(share / "kimi.json", {"work_dirs": [{"path": "/elsewhere"}, {"path": "/repo"}]})
+    digest = hashlib.md5(b"/repo", usedforsecurity=False).hexdigest()
+    return write_lines(
+        share / "sessions" / digest / "s1" / "context.jsonl",
+        {"role": "_system_prompt", "content": "Be brief."},
+        {"role": "_checkpoint", "id": 0},
+        {"role": "user", "content": [{"type": "text", "text": ASKED}, picture]},
+        {"role": "assistant", "content": [{"type": "think", "think": "Look first."}], "tool_calls": [call]},
+        {"role": "_usage", "token_count": 103},
+        {"role": "tool", "content": [{"type": "text", "text": "1 failed"}], "tool_call_id": "t1"},
+        {"role": "assistant", "content": LAST},
+    )
+
+
+def vibe(folder: Path) -> Path:
+    call = {"id": "t1", "index": 0, "function": {"name": "bash", "arguments": '{"command": "pytest"}'}}
+    meta = {"session_id": "s2", "parent_session_id": "s1", "title": "Parser", "end_time": "2026-01-05T10:00:00Z"}
+    meta |= {"environment": {"working_directory": "/repo"}, "config": {"active_model": "devstral"}}  # type: ignore[dict-item]
+    path = folder / "session_1" / "messages.jsonl"
+    write_json(path.with_name("meta.json"), {**meta, "system_prompt": {"role": "system", "content": "Be brief."}})
+    return write_lines(
+        path,
+        {"role": "user", "content": ASKED, "message_id": "a"},
+        {
+            "role": "assistant",
+            "content": "",
+            "reasoning_content": "Look first.",
+            "tool_calls": [call],
+            "message_id": "b",
+        },
+        {"role": "tool", "content": "1 failed", "name": "bash", "tool_call_id": "t1"},
+        {"role": "assistant", "content": LAST, "message_id": "c"},
+    )
+
+
 SAMPLES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "pi": ("pi", pi),
     "gemini": ("gemini", gemini),
@@ -450,5 +596,11 @@ SAMPLES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "mini-swe-agent": ("swe-agent", mini_swe_agent),
     "sharegpt": ("sharegpt", sharegpt),
     "chatgpt": ("chatgpt", chatgpt),
+    "crush": ("crush", crush),
+    "goose": ("goose", goose),
+    "cline": ("cline", cline),
+    "gptme": ("gptme", gptme),
+    "kimi": ("kimi", kimi),
+    "vibe": ("vibe", vibe),
 }
 """The format's name and what writes the sample into a folder."""

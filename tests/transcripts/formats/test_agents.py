@@ -54,6 +54,8 @@ def about(found: list[Record], field: str) -> str:
         ("opencode", ("msg_3",), 103),
         ("opencode-files", ("msg_3",), 103),
         ("openhands", ("id000000",), 0),
+        ("crush", (), 0),
+        ("goose", (), 0),
     ],
 )
 def test_a_compaction_says_what_it_kept(name: str, kept: tuple[str, ...], before: int, tmp_path: Path) -> None:
@@ -81,23 +83,30 @@ def test_what_was_left_is_not_live(name: str, tmp_path: Path) -> None:
         ("llm-threads", Usage(100, 5), "gpt-5"),
         ("openhands", Usage(100, 5, 2, cost=0.01), "opus"),
         ("mini-swe-agent", Usage(100, 5, 90, cost=0.02), "opus"),
+        ("gptme", Usage(103, 5, 90, 3, 0, 0.02), "opus"),
+        ("crush", None, "opus"),
+        ("cline", None, "opus"),
     ],
 )
-def test_usage_and_model_stand_at_the_answer(name: str, usage: Usage, model: str, tmp_path: Path) -> None:
+def test_usage_and_model_stand_at_the_answer(name: str, usage: Usage | None, model: str, tmp_path: Path) -> None:
     first = next(one for one in said(sample(name, tmp_path)) if one.message.role == "assistant")
     assert (first.usage, first.model) == (usage, model)
     assert first.at == 1_767_607_200.0 or name.startswith("llm")
 
 
 @pytest.mark.parametrize(
-    "name", ["pi", "gemini", "qwen", "opencode", "llm", "llm-threads", "openhands", "mini-swe-agent", "chatgpt"]
+    "name",
+    [
+        *("pi", "gemini", "qwen", "opencode", "llm", "llm-threads", "openhands", "mini-swe-agent", "chatgpt"),
+        *("crush", "goose", "cline", "kimi", "vibe"),
+    ],
 )
 def test_thoughts_are_reasoning(name: str, tmp_path: Path) -> None:
     thoughts = [one.message.reasoning for one in said(sample(name, tmp_path)) if one.message.reasoning]
     assert any("first." in one or "So." in one for one in thoughts)
 
 
-@pytest.mark.parametrize("name", ["pi", "gemini", "qwen", "opencode", "llm", "llm-threads"])
+@pytest.mark.parametrize("name", ["pi", "gemini", "qwen", "opencode", "llm", "llm-threads", "crush", "goose", "kimi"])
 def test_pictures_are_pictures(name: str, tmp_path: Path) -> None:
     asked = next(one.message for one in said(sample(name, tmp_path)) if ASKED in one.message.text)
     [picture] = [part for part in asked.content or () if isinstance(part, MediaPart)]
@@ -116,6 +125,12 @@ def test_pictures_are_pictures(name: str, tmp_path: Path) -> None:
         ("llm", "", "Parser"),
         ("openhands", "/repo", ""),
         ("chatgpt", "", "Parser"),
+        ("crush", "", "Parser"),
+        ("goose", "/repo", "Parser"),
+        ("cline", "/repo", "Parser"),
+        ("gptme", "", "2026-01-05-parser"),
+        ("kimi", "/repo", ""),
+        ("vibe", "/repo", "Parser"),
     ],
 )
 def test_the_session_is_known_without_reading_it(name: str, directory: str, title: str, tmp_path: Path) -> None:
@@ -248,6 +263,27 @@ def test_the_system_prompt_of_llm_is_there_once(tmp_path: Path) -> None:
     messages = [one.message for one in said(sample("llm", tmp_path))]
     assert [message.role for message in messages] == ["system", "user", "assistant", "tool", "assistant"]
     assert "def parse(): ..." in messages[1].text
+
+
+def test_what_cline_leaves_out_is_a_cut(tmp_path: Path) -> None:
+    [cut] = compactions(sample("cline", tmp_path))
+    assert (cut.summary, cut.kept, cut.place) == ("", ("message 1", "message 2"), "message 4")
+
+
+def test_a_summary_of_roo_code_stands_for_what_it_marks(tmp_path: Path) -> None:
+    rows = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b", "condenseParent": "x"},
+        {"role": "assistant", "content": "They talk.", "isSummary": True, "condenseId": "x"},
+        {"role": "user", "content": "c"},
+    ]
+    [found] = compactions(records(write_json(tmp_path / "tasks" / "1" / "api_conversation_history.json", rows)))
+    assert (found.summary, found.kept) == ("They talk.", ("message 1",))
+
+
+def test_what_tells_the_model_of_goose_of_a_summary_is_aside(tmp_path: Path) -> None:
+    [told] = [one for one in said(sample("goose", tmp_path)) if one.is_aside]
+    assert told.message.text.startswith("Your context was compacted")
 
 
 def test_a_line_that_is_no_json_is_counted_with_its_place(tmp_path: Path) -> None:

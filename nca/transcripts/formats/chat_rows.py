@@ -1,0 +1,73 @@
+"""Read rows in the shape of chat messages, as gptme, Kimi CLI and Mistral Vibe keep them. Nothing is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nca.messages import Message, Part, TextPart
+from nca.transcripts.formats.building import answer, joined, person, picture, shown, tool_call, tool_result
+from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
+
+
+class ChatRows:
+    """Turns rows into messages. It knows the calls before, whose results name no tool."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._has_begun = False
+
+    def message(self, row: Mapping[str, Any]) -> Message | None:
+        """None for a row without content. A later system row, and a result without a call, are read as the user's:
+        so they stay at their place."""
+        role = row.get("role")
+        parts = [*_parts(row.get("content")), *_files(row.get("files"))]
+        if role == "assistant":
+            self._has_begun = True
+            return self._answer(row, parts)
+        if role == "tool" and (call_id := text_of(row.get("tool_call_id"))):
+            name = text_of(row.get("name")) or self._names.get(call_id, "")
+            return tool_result(call_id, name, joined(parts), is_error=row.get("is_error") is True)
+        if role in ("system", "developer") and not self._has_begun:
+            content = joined(parts)
+            return Message("system", content) if content else None
+        self._has_begun = True
+        return person(joined(parts))
+
+    def _answer(self, row: Mapping[str, Any], parts: list[Part | None]) -> Message | None:
+        calls = []
+        for one in objects_of(row.get("tool_calls")):
+            function = object_of(one.get("function"))
+            call = tool_call(one.get("id"), function.get("name"), function.get("arguments"))
+            if call is not None:
+                calls.append(call)
+                self._names[call.id] = call.name
+        thoughts = [text_of(row.get("reasoning_content")), *(_thought(one) for one in objects_of(row.get("content")))]
+        return answer(parts, calls, "\n\n".join(filter(None, thoughts)))
+
+
+def is_row(row: Mapping[str, Any]) -> bool:
+    return row.get("role") in ("system", "user", "assistant", "tool") and ("content" in row or "tool_calls" in row)
+
+
+def _parts(content: Any) -> list[Part | None]:
+    if not isinstance(content, list):
+        return [TextPart(shown(content))]
+    return [_part(object_of(one)) if not isinstance(one, str) else TextPart(text_of(one)) for one in content]
+
+
+def _part(block: Mapping[str, Any]) -> Part | None:
+    if block.get("type") == "think":
+        return None
+    if "image_url" in block:
+        given = block["image_url"]
+        return picture(object_of(given).get("url") if isinstance(given, dict) else given)
+    return TextPart(text_of(block.get("text")))
+
+
+def _thought(block: Mapping[str, Any]) -> str:
+    return text_of(block.get("think")) if block.get("type") == "think" else ""
+
+
+def _files(given: Any) -> list[Part | None]:
+    return [TextPart(f"[file {text_of(one)}]") for one in list_of(given) if text_of(one)]
