@@ -33,6 +33,7 @@ from nca.models.model import Model
 from nca.redact import Redactor
 from nca.sessions.session import Session
 from nca.sessions.store import Store
+from nca.tools.editor import Editor
 from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.servers import Servers
 from nca.tools.shell.jobs import Job, Jobs
@@ -64,11 +65,13 @@ def assemble(
     *,
     toolbox: Toolbox | None,
     prepares: bool,
+    editor: Editor | None = None,
 ) -> ConversationParts:
     """All parts of one conversation. Raises ConfigError if the settings leave no budget for this model.
 
     toolbox   None: nca's own tools
     prepares  compactions are prepared in the background
+    editor    the editor that nca's own tools work with
     """
     state = SessionState(store, session, loaded, model.facts)
     memory = Memory(state, directory)
@@ -98,6 +101,7 @@ def assemble(
         jobs=jobs,
         skills=skills,
         subtasks=subtasks,
+        editor=editor,
     )
     window = Window(state, tools, prompts)
     models = Fallbacks(model, ModelOpener(state, emit), window, emit)

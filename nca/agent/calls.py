@@ -25,7 +25,7 @@ from nca.events import Listener, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, Part, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
 from nca.sessions.passages import RECALL
-from nca.tools.tool import ToolOutcome, progress_listener
+from nca.tools.tool import ToolOutcome, current_call, progress_listener
 from nca.tools.toolbox import Toolbox
 
 MOST_AT_ONCE = 4
@@ -106,6 +106,7 @@ class Calls:
             self._begun.add(call.id)
             # Each call is a task of its own, and so has a context of its own.
             progress_listener.set(lambda text: self._emit(ToolProgress(shown.id, self._redactor.text(text))))
+            current_call.set(shown.id)
             outcome = await asyncio.to_thread(self._cleaned, await self._toolbox.run(call))
             seconds = time.monotonic() - started
             said = await self.hooks.after_tool(call, self._toolbox, outcome, seconds)

@@ -23,6 +23,7 @@ from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, T
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
+from nca.tools.editor import Editor
 from nca.tools.toolbox import Toolbox
 
 
@@ -55,6 +56,7 @@ class Conversation:
         prepares: bool,
         notified: set[str],
         person: Person,
+        editor: Editor | None = None,
     ) -> None:
         """For `open`, which programs call."""
         self.store, self.directory, self.session = store, directory, session
@@ -63,7 +65,16 @@ class Conversation:
         self._listeners = listeners
         self._emit = listeners.emit
         parts = assemble(
-            loaded, store, session, model, directory, person, self._emit, toolbox=toolbox, prepares=prepares
+            loaded,
+            store,
+            session,
+            model,
+            directory,
+            person,
+            self._emit,
+            toolbox=toolbox,
+            prepares=prepares,
+            editor=editor,
         )
         self._parts = parts.turn_parts
         self._window, self._compactor = self._parts.window, self._parts.compactor
@@ -93,6 +104,7 @@ class Conversation:
         kind: Kind = "chat",
         notified: set[str] | None = None,
         person: Person | None = None,
+        editor: Editor | None = None,
     ) -> Conversation:
         """Open `session` (an id or its beginning), or a new one. What was recovered or assumed goes to the listener.
 
@@ -103,6 +115,7 @@ class Conversation:
         kind       what makes a new session; an older one that is continued in a chat becomes a chat
         notified   `notified` of the conversation before, in the same chat
         person     approves calls and types ahead; without a person, no call that needs an approval runs
+        editor     the editor that the person works in: nca's own tools read and write its open files
         Raises SessionNotFound, SessionLocked, StoreError, ConfigError.
         """
         opened = (
@@ -117,7 +130,9 @@ class Conversation:
             listeners = Listeners(*([listener] if listener else []))
             notified = set() if notified is None else notified
             person = person or Nobody()
-            conversation = cls(loaded, store, opened, model, directory, toolbox, listeners, prepares, notified, person)
+            conversation = cls(
+                loaded, store, opened, model, directory, toolbox, listeners, prepares, notified, person, editor
+            )
         except BaseException:
             opened.close()
             raise

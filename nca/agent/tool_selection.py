@@ -15,6 +15,7 @@ from nca.config.schema import AdmissionSettings
 from nca.context.budget import Budget
 from nca.file_history.recorder import Recorder
 from nca.models.catalog import ModelFacts
+from nca.tools.editor import Editor
 from nca.tools.files.read_files import FilesRead
 from nca.tools.mcp.tool import server_of
 from nca.tools.recall import Archive
@@ -46,6 +47,7 @@ def own_toolbox(
     jobs: Jobs,
     skills: Sequence[SkillFile] = (),
     subtasks: Subtasks | None = None,
+    editor: Editor | None = None,
 ) -> Toolbox:
     """nca's own tools. Each call uses the model and the settings of that moment.
 
@@ -53,6 +55,7 @@ def own_toolbox(
     files_read  the files that the model has read
     recorder    records the files that the tools change
     jobs        commands in the background
+    editor      has files open, and may show commands in its terminal
     """
 
     def limits() -> AdmissionSettings:
@@ -75,12 +78,14 @@ def own_toolbox(
                 settings=lambda: state.settings.tools,
                 limits=limits,
                 outputs=lambda: outputs,
+                terminal=editor.terminal if editor else None,
             ),
             jobs=jobs,
             files_read=files_read,
             skills=skills,
             recorder=recorder,
             subtasks=subtasks,
+            editor=editor,
         ),
     )
 

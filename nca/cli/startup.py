@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nca.models.choose import Choice
     from nca.sessions.session import Kind
     from nca.sessions.store import Store
+    from nca.tools.editor import Editor
 
 
 ARCHIVED_AT_A_START = 50
@@ -33,10 +34,11 @@ def load_settings(
     trust: bool = False,
     asks: bool = False,
     remembers: bool = False,
+    project: Path | None = None,
 ) -> LoadedSettings:
-    """The settings for the working directory. A flag that is None was not given. Raises ConfigError.
+    """The settings for a project; None: for the working directory. Raises ConfigError.
 
-    Project settings that need trust count if `trust` is set or the person trusted them before. With `asks`, nca asks
+    A flag that is None was not given. Project settings that need trust count if `trust` is set or the person trusted them before. With `asks`, nca asks
     once on a terminal. With `remembers`, the model that was chosen in an earlier chat here counts: a chat goes on with
     it, while `nca run` does what the settings say.
     """
@@ -44,9 +46,10 @@ def load_settings(
     from nca.config.chosen_models import ChosenModels
     from nca.config.layers import load
 
-    chosen = ChosenModels(os.environ).of(Path.cwd()) if remembers else None
+    project = project or Path.cwd()
+    chosen = ChosenModels(os.environ).of(project) if remembers else None
     decide = trusts(by_flag=trust, asks=asks)
-    return load(project=Path.cwd(), env=os.environ, flags=flags, config_file=config_file, trusts=decide, chosen=chosen)
+    return load(project=project, env=os.environ, flags=flags, config_file=config_file, trusts=decide, chosen=chosen)
 
 
 _SWITCHES = {"disable_compaction": "off", "plain": "true"}
@@ -164,8 +167,13 @@ async def open_conversation(
     read_only: bool = False,
     kind: Kind = "chat",
     person: Person | None = None,
+    directory: Path | None = None,
+    editor: Editor | None = None,
 ) -> Conversation:
-    """The conversation with the chosen model. Raises ModelUnavailable, SessionNotFound, SessionLocked."""
+    """The conversation with the chosen model, in the working directory or another.
+
+    Raises ModelUnavailable, SessionNotFound, SessionLocked.
+    """
     from nca.agent.conversation import Conversation
     from nca.models.choose import open_model
 
@@ -176,13 +184,14 @@ async def open_conversation(
             loaded,
             store=store,
             model=model,
-            directory=Path.cwd(),
+            directory=directory or Path.cwd(),
             session=session,
             listener=listener,
             prepares=prepares,
             read_only=read_only,
             kind=kind,
             person=person,
+            editor=editor,
         )
     except BaseException:
         await model.close()

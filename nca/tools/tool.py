@@ -43,6 +43,9 @@ class ToolOutcome:
 progress_listener: ContextVar[Callable[[str], None]] = ContextVar("progress_listener", default=lambda _: None)
 """Called by a running tool with one line that says how far it is; set for each call by who runs it."""
 
+current_call: ContextVar[str] = ContextVar("current_call", default="")
+"""The id of the running call in events; set like `progress_listener`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:

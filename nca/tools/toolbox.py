@@ -19,6 +19,7 @@ from nca.tools.tool import Approval, Permission, Tool, ToolError, ToolOutcome, T
 
 if TYPE_CHECKING:
     from nca.file_history.recorder import Recorder
+    from nca.tools.editor import Editor
     from nca.tools.files.read_files import FilesRead
     from nca.tools.recall import Archive
     from nca.tools.shell.jobs import Jobs
@@ -159,6 +160,7 @@ class ToolContext:
     skills         the skills that can be read; without any there is no skill tool
     recorder       records what is changed; without it nothing is
     subtasks       answers the questions of the task tool; without it there is no task tool
+    editor         the editor that the person works in, if it has files open
     """
 
     can_see: Callable[[], bool] = lambda: False
@@ -174,6 +176,7 @@ class ToolContext:
     skills: Sequence[SkillFile] = ()
     recorder: Recorder | None = None
     subtasks: Subtasks | None = None
+    editor: Editor | None = None
 
 
 def default_toolbox(root: Path, archive: Archive | None = None, context: ToolContext | None = None) -> Toolbox:
@@ -198,7 +201,8 @@ def default_toolbox(root: Path, archive: Archive | None = None, context: ToolCon
     context = context or ToolContext()
     files_read = context.files_read or FilesRead()
     jobs = context.jobs or Jobs()
-    workspace = Workspace(root, context.protected, context.readable, files_read.attached)
+    open_files = context.editor.files if context.editor else None
+    workspace = Workspace(root, context.protected, context.readable, files_read.attached, open_files)
     tools: list[Tool | None] = [
         ReadFile(workspace, files_read, context.can_see, context.limits),
         EditFile(workspace, files_read, context.recorder, context.is_small),

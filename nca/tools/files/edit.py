@@ -25,6 +25,7 @@ from nca.tools.files.merge import merged
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.replace import replaced
 from nca.tools.files.text_file import TextFile, is_binary
+from nca.tools.files.unsaved import can_save, is_unsaved, says_the_same
 from nca.tools.files.workspace import NoSuchFile, Workspace, shown
 from nca.tools.tool import Approval, Permission, ToolError, ToolOutcome, TypedTool
 from nca.visible import WRITTEN_OUT
@@ -96,13 +97,8 @@ class _ChangingTool(TypedTool):
             _check_redacted(change)
             data = (change.before or TextFile("")).encode(change.after)
             try:
-                with (
-                    self._recorder.edit(change.path, data, self.name),
-                    self._workspace.folder(change.path.parent, create=True) as folder,
-                ):
-                    if change.facts is not None and _changed(change.facts, folder.stat(change.path.name)):
-                        raise ToolError(f"{change.name} has changed just now; read it again")
-                    write_file(folder, change.path.name, data, change.facts)
+                with self._recorder.edit(change.path, data, self.name):
+                    data = self._saved_by_editor(change, data) or self._write(change, data)
             except FileExistsError:
                 raise ToolError(f"{change.name} exists by now; read it first") from None
             except OSError as error:
@@ -111,6 +107,46 @@ class _ChangingTool(TypedTool):
         diff = change.diff()
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
+
+    def _write(self, change: Change, data: bytes) -> bytes:
+        """Write the file on the disk. Returns what it holds then. Raises OSError, ToolError."""
+        if change.facts is not None and is_unsaved(change.facts):
+            raise ToolError(
+                f"{change.name} has changes in the editor that are not saved; the person must save it first"
+            )
+        with self._workspace.folder(change.path.parent, create=True) as folder:
+            if change.facts is not None and _changed(change.facts, folder.stat(change.path.name)):
+                raise ToolError(f"{change.name} has changed just now; read it again")
+            write_file(folder, change.path.name, data, change.facts)
+        return data
+
+    def _saved_by_editor(self, change: Change, data: bytes) -> bytes:
+        """Have the editor write and save the file. Returns what it holds then; b"" if no editor wrote it.
+
+        An editor may change what it saves, such as its format. Then the file counts as changed since it was read.
+        """
+        editor, path = self._workspace.open_files, change.path
+        if editor is None or not can_save(change.before, change.after):
+            return b""
+        with self._workspace.folder(path.parent, create=True):
+            before = self._on_disk(path)
+            if not editor.write(path, change.after):
+                return b""
+        now = self._on_disk(path)
+        if now == before and now != data:
+            # It keeps the text to itself: saved by nca, it is on the disk and in the record.
+            with self._workspace.folder(path.parent) as folder:
+                write_file(folder, path.name, data, None if now is None else folder.stat(path.name))
+            return data
+        is_same = now is not None and says_the_same(now.decode("utf-8", "replace"), change.after)
+        return now if now and is_same else data
+
+    def _on_disk(self, path: Path) -> bytes | None:
+        try:
+            with self._workspace.open_saved(path, path.name) as file:
+                return file.read(MAX_CHANGED_BYTES + 1)
+        except NoSuchFile:
+            return None
 
     def _current(self, name: str) -> tuple[Path, TextFile | None, os.stat_result | None]:
         """The file as it is now, with None and None if it is new. Raises ToolError unless the model has read it."""

@@ -16,7 +16,9 @@ from typing import BinaryIO
 
 from nca.config.paths import PROJECT_FOLDER
 from nca.safe_open import READ_FLAGS, Folder, open_folder
+from nca.tools.editor import EditorFiles
 from nca.tools.files.acting_files import plain_parts, why_asked
+from nca.tools.files.unsaved import as_in_editor
 from nca.tools.tool import ToolError
 
 
@@ -25,6 +27,7 @@ class Workspace:
 
     readable  folders outside of the root whose files may be read: those that nca itself names to the model
     attached  files anywhere that the person attached: the model has their names, and may have only their beginnings
+    open_files  those that an editor has open: files under the root are read as they are there, saved or not
     """
 
     def __init__(
@@ -33,10 +36,12 @@ class Workspace:
         protected: Sequence[Path] = (),
         readable: Sequence[Path] = (),
         attached: Container[Path] = (),
+        open_files: EditorFiles | None = None,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self._readable = [Path(os.path.realpath(path)) for path in readable]
         self._attached = attached
+        self.open_files = open_files
         self._protected = [plain_parts(Path(os.path.realpath(path)).parts) for path in protected]
 
     def resolve(self, name: str) -> Path:
@@ -94,6 +99,13 @@ class Workspace:
 
     def open(self, path: Path, name: str) -> BinaryIO:
         """Open a regular file for reading. Raises ToolError, which mentions `name`, for anything else."""
+        file = self.open_saved(path, name)
+        if self.open_files is None or not path.is_relative_to(self.root):
+            return file
+        return as_in_editor(file, path, self.open_files)
+
+    def open_saved(self, path: Path, name: str) -> BinaryIO:
+        """As `open`, but always what is on the disk."""
         if path == self.root:
             raise ToolError(f"{shown(name)} is a directory; use list_directory")
         try:

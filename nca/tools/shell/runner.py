@@ -15,9 +15,11 @@ from nca.config.tool_settings import ToolSettings
 from nca.context.admission import LeftOut
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
+from nca.tools.editor import EditorTerminal
 from nca.tools.files.workspace import shown
 from nca.tools.programs import find_shell, path_outside
 from nca.tools.shell.environment import command_environment
+from nca.tools.shell.in_terminal import run_in_terminal
 from nca.tools.shell.output_capture import Output, OutputCapture
 from nca.tools.shell.process import Ended, OnOutput, Start, run_process
 from nca.tools.shell.sandbox import sandboxed
@@ -99,6 +101,7 @@ class CommandRunner:
     outputs       the folder for outputs that are too large to show, or None
     env           nca's own environment, of which commands get a part
     stays_inside  if a command leaves the project, the next one starts inside again
+    terminal      an editor's, which shows the person what is run; commands in the sandbox do not run there
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class CommandRunner:
         outputs: Callable[[], Path | None] = lambda: None,
         env: Mapping[str, str] = os.environ,
         stays_inside: bool = True,
+        terminal: EditorTerminal | None = None,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.directory = self.root
@@ -118,6 +122,7 @@ class CommandRunner:
         self._outputs = outputs
         self._env = env
         self._stays_inside = stays_inside
+        self._terminal = terminal
 
     def environment(self) -> dict[str, str]:
         """The whole environment of a command."""
@@ -154,7 +159,14 @@ class CommandRunner:
         directory, captured = self.current_directory(), self.capture()
         start = self.starting(command, directory, argv)
         try:
-            ended = await run_process(start, time_limit=asyncio.timeout(limit), captured=captured, on_output=on_output)
+            if self._terminal is not None and argv is None and settings.sandbox == "off":
+                ended = await run_in_terminal(
+                    self._terminal, command, start(0), root=self.root, seconds=limit, captured=captured
+                )
+            else:
+                ended = await run_process(
+                    start, time_limit=asyncio.timeout(limit), captured=captured, on_output=on_output
+                )
             output = await self.finished(captured)
         except BaseException as error:
             captured.drop()
