@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from nca.cli import bench, compact, completion, config, doctor, loop, mcp, models, run, sessions
+from nca.cli import acp, bench, compact, completion, config, doctor, loop, mcp, models, run, sessions
 
 
 def _group(
@@ -33,6 +33,7 @@ def build() -> TyperGroup:
     app.callback()(_group)
     app.command("loop")(loop.loop)
     app.command("run")(run.run)
+    app.command("acp")(acp.acp)
     app.command("compact")(compact.compact)
     app.command("bench")(bench.bench)
     app.command("doctor")(doctor.doctor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nca.cli.startup import choose_model, open_conversation
@@ -19,14 +20,25 @@ if TYPE_CHECKING:
     from nca.models.choose import Choice
     from nca.sessions.store import Store
     from nca.terminal.panels.locked_session import SessionToOpen
+    from nca.tools.editor import Editor
 
 
 async def open_chat_conversation(
-    loaded: LoadedSettings, choice: Choice, store: Store, listener: Listener, earlier: SessionToOpen, person: Person
+    loaded: LoadedSettings,
+    choice: Choice,
+    store: Store,
+    listener: Listener,
+    earlier: SessionToOpen,
+    person: Person,
+    *,
+    directory: Path | None = None,
+    editor: Editor | None = None,
 ) -> tuple[Conversation, Choice]:
     """The conversation, and the model that answers in it. One that is remembered but of no use now is passed over.
 
-    choice: the model that the settings lead to. Raises ModelUnavailable, SessionNotFound, SessionLocked.
+    choice     the model that the settings lead to
+    directory  None: the working directory
+    Raises ModelUnavailable, SessionNotFound, SessionLocked.
     """
     session = earlier.session
     for settings, wanted in _candidates(loaded, choice, session.chosen_model if session else ""):
@@ -40,6 +52,8 @@ async def open_chat_conversation(
                 prepares=True,
                 read_only=earlier.read_only,
                 person=person,
+                directory=directory,
+                editor=editor,
             )
         except ModelUnavailable as error:
             if not wanted.is_remembered:

@@ -38,9 +38,9 @@ def load_settings(
 ) -> LoadedSettings:
     """The settings for a project; None: for the working directory. Raises ConfigError.
 
-    A flag that is None was not given. Project settings that need trust count if `trust` is set or the person trusted them before. With `asks`, nca asks
-    once on a terminal. With `remembers`, the model that was chosen in an earlier chat here counts: a chat goes on with
-    it, while `nca run` does what the settings say.
+    A flag that is None was not given. Project settings that need trust count if `trust` is set or the person trusted
+    them before. With `asks`, nca asks once on a terminal. With `remembers`, the model that was chosen in an earlier
+    chat in the project counts: a chat goes on with it, while `nca run` does what the settings say.
     """
     from nca.cli.trust_question import trusts
     from nca.config.chosen_models import ChosenModels

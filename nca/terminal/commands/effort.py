@@ -9,7 +9,7 @@ from nca.models.reasoning import AUTO, LEVELS, OFF
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
 from nca.terminal.render.sanitize import one_line
 
-_MEANINGS = {
+MEANINGS = {
     AUTO: "the provider's default",
     OFF: "answer at once",
     "low": "a little",
@@ -32,12 +32,12 @@ class EffortCommand(Command):
         if level:
             conversation.set("model.reasoning", level)
         now = conversation.loaded.settings.model.reasoning
-        app.output.show(f"Reasoning: {now} ({_MEANINGS[now]}). /config model.reasoning {now} --save keeps it.")
+        app.output.show(f"Reasoning: {now} ({MEANINGS[now]}). /config model.reasoning {now} --save keeps it.")
         if now not in (AUTO, OFF) and not facts.can_reason:
             app.output.warn(f"{one_line(facts.name)} does not reason, as far as is known; this has no effect.")
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
-        return beginning_with(argument, _MEANINGS.items())
+        return beginning_with(argument, MEANINGS.items())
 
 
 COMMAND = EffortCommand()

@@ -15,7 +15,7 @@ from nca.terminal.commands.command import App, Command, Suggestion, beginning_wi
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
-_MODES = {
+MODES = {
     "ask": "asks before it changes files or runs commands that may do more than read",
     "accept-edits": "changes files without asking, asks before it runs commands that may do more than read",
     "plan": "only reads",
@@ -45,21 +45,21 @@ class PermissionsCommand(Command):
         match word.lower():
             case "":
                 _show(app)
-            case mode if mode in _MODES and not rest.strip():
+            case mode if mode in MODES and not rest.strip():
                 app.conversation.set("agent.permission", mode)
-                app.output.show(f"{mode}: nca {_MODES[mode]}, in this chat.")
+                app.output.show(f"{mode}: nca {MODES[mode]}, in this chat.")
             case "remove":
                 _remove(app, rest.strip())
             case _:
                 raise UsageError(
                     f"/permissions {one_line(argument, 40)} is not known.",
-                    advice=f"Valid: {', '.join(_MODES)}, remove NUMBER, or nothing.",
+                    advice=f"Valid: {', '.join(MODES)}, remove NUMBER, or nothing.",
                 )
 
     def complete(self, app: App, argument: str) -> Iterable[Suggestion]:
         word, blank, rest = argument.partition(" ")
         if not blank:
-            return beginning_with(word.lower(), (*_MODES.items(), (_REMOVE, "remove a rule, by its number")))
+            return beginning_with(word.lower(), (*MODES.items(), (_REMOVE, "remove a rule, by its number")))
         if word.lower() != _REMOVE:
             return ()
         return beginning_with(
@@ -76,7 +76,7 @@ def _listed(app: App) -> list[_Listed]:
 
 def _show(app: App) -> None:
     approvals = app.conversation.approvals
-    app.output.show(f"{approvals.mode}: nca {_MODES[approvals.mode]}.")
+    app.output.show(f"{approvals.mode}: nca {MODES[approvals.mode]}.")
     rules = _listed(app)
     if not rules:
         app.output.show("No rules. Add them when nca asks you, or in your config.toml.")
@@ -111,7 +111,7 @@ def _remove(app: App, wanted: str) -> None:
     app.output.show(f"Removed: {gone.verb} {one_line(str(gone.rule), 200)}.")
 
 
-assert set(_MODES) == set(KEYS["agent.permission"].value_type.choices)
+assert set(MODES) == set(KEYS["agent.permission"].value_type.choices)
 
 
 COMMAND = PermissionsCommand()

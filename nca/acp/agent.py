@@ -1,0 +1,305 @@
+"""The agent that the protocol's SDK serves: its methods, and the sessions that are open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from acp import PROTOCOL_VERSION, Client
+from acp.schema import (
+    AcpMcpServer,
+    AgentCapabilities,
+    AuthenticateResponse,
+    ClientCapabilities,
+    CloseSessionResponse,
+    ForkSessionResponse,
+    HttpMcpServer,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    McpCapabilities,
+    McpServerStdio,
+    NewSessionResponse,
+    PermissionOption,
+    PromptCapabilities,
+    PromptResponse,
+    RequestPermissionResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionForkCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+    SseMcpServer,
+    ToolCallUpdate,
+)
+
+from nca import __version__
+from nca.acp.commands import EditorCommands
+from nca.acp.errors import answered
+from nca.acp.files import ClientFiles
+from nca.acp.mcp_servers import servers_of
+from nca.acp.options import MODE, check_mode, mode_state
+from nca.acp.outlet import Outlet
+from nca.acp.person import EditorPerson, Request
+from nca.acp.prompts import Block
+from nca.acp.replay import replay
+from nca.acp.session import EditorSession
+from nca.acp.terminals import ClientTerminal
+from nca.acp.updates import Updates
+from nca.errors import SessionNotFound, UsageError
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sessions import title
+from nca.tools.editor import Editor
+
+if TYPE_CHECKING:
+    from nca.acp.stdio import Stdio
+    from nca.agent.conversation import Conversation
+    from nca.config.servers import McpServer
+    from nca.events import Listener
+    from nca.sessions.store import Store
+
+_PAGE = 50
+"""Sessions in one answer to session/list."""
+Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
+
+
+class Opener(Protocol):
+    """Opens conversations. `models`: names that the choice of a model came across."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def models(self) -> Sequence[str]: ...
+
+    async def open(
+        self,
+        directory: Path,
+        session: str | None,
+        servers: Sequence[McpServer],
+        listener: Listener,
+        person: EditorPerson,
+        editor: Editor,
+    ) -> Conversation:
+        """A conversation in a folder, new or of a stored session. Raises NcaError."""
+        ...
+
+
+class NcaAgent:
+    """Serves one client."""
+
+    def __init__(self, opener: Opener, stdio: Stdio) -> None:
+        self._opener, self._stdio = opener, stdio
+        self._client: Client | None = None
+        self._offers = ClientCapabilities()
+        self._sessions: dict[str, EditorSession] = {}
+        self._opening = asyncio.Lock()
+
+    def on_connect(self, conn: Client) -> None:
+        self._client = conn
+
+    def cancel_all(self) -> None:
+        """The client has gone: interrupt every prompt."""
+        for session in self._sessions.values():
+            session.cancel()
+
+    async def close(self) -> None:
+        """Close all sessions."""
+        sessions, self._sessions = list(self._sessions.values()), {}
+        await asyncio.gather(*(one.close() for one in sessions), return_exceptions=True)
+
+    @answered
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        self._offers = client_capabilities or ClientCapabilities()
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_info=Implementation(name="nca", title="nca", version=__version__),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                    fork=SessionForkCapabilities(),
+                ),
+            ),
+            auth_methods=[],
+        )
+
+    @answered
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        raise UsageError("nca needs no login.", advice="A provider's key comes from the environment.")
+
+    @answered
+    async def new_session(self, cwd: str, mcp_servers: Servers | None = None, **_: Any) -> NewSessionResponse:
+        session, session_id = await self._open(cwd, None, mcp_servers)
+        return NewSessionResponse(
+            session_id=session_id, modes=mode_state(session.conversation), config_options=list(session.options())
+        )
+
+    @answered
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
+    ) -> LoadSessionResponse:
+        session, _id = await self._open(cwd, session_id, mcp_servers, replays=True)
+        return LoadSessionResponse(modes=mode_state(session.conversation), config_options=list(session.options()))
+
+    @answered
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
+    ) -> ResumeSessionResponse:
+        session, _id = await self._open(cwd, session_id, mcp_servers)
+        return ResumeSessionResponse(modes=mode_state(session.conversation), config_options=list(session.options()))
+
+    @answered
+    async def fork_session(
+        self, cwd: str, session_id: str, mcp_servers: Servers | None = None, **_: Any
+    ) -> ForkSessionResponse:
+        copy = self._opener.store.fork(self._stored(session_id))
+        session, new_id = await self._open(cwd, copy.id, mcp_servers)
+        return ForkSessionResponse(
+            session_id=new_id, modes=mode_state(session.conversation), config_options=list(session.options())
+        )
+
+    @answered
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        session = self._session(session_id)
+        del self._sessions[session_id]
+        await session.close()
+        return CloseSessionResponse()
+
+    @answered
+    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
+        """Sessions with messages, the last used first. A cursor is the number of those before."""
+        if cursor is not None and not (cursor.isascii() and cursor.isdecimal()):
+            raise UsageError(f"{one_line(cursor, 40)!r} is not a cursor that session/list gave.")
+        start = int(cursor or 0)
+        infos = [
+            info
+            for info in self._opener.store.list(limit=None)
+            if info.messages and info.directory.startswith("/") and (cwd is None or info.directory == cwd)
+        ]
+        page = [
+            SessionInfo(
+                session_id=info.id,
+                cwd=info.directory,
+                title=title(info),
+                updated_at=datetime.fromtimestamp(info.updated_at, UTC).isoformat(),
+            )
+            for info in infos[start : start + _PAGE]
+        ]
+        return ListSessionsResponse(
+            sessions=page, next_cursor=str(start + _PAGE) if start + _PAGE < len(infos) else None
+        )
+
+    @answered
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+        check_mode(mode_id)
+        await self._session(session_id).set_option(MODE, mode_id)
+        return SetSessionModeResponse()
+
+    @answered
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        options = await self._session(session_id).set_option(config_id, value)
+        return SetSessionConfigOptionResponse(config_options=list(options))
+
+    @answered
+    async def prompt(self, session_id: str, prompt: list[Block], **_: Any) -> PromptResponse:
+        return PromptResponse(stop_reason=await self._session(session_id).prompt(prompt))
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        if (session := self._sessions.get(session_id)) is not None:
+            session.cancel()
+
+    def _session(self, session_id: str) -> EditorSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise SessionNotFound(
+                f"session {one_line(session_id, 40)} is not open", advice="session/new or session/load opens one."
+            )
+        return session
+
+    def _stored(self, session_id: str) -> str:
+        """A stored session's id; no beginning of one and no name is taken. Raises SessionNotFound."""
+        if self._opener.store.find(session_id).id != session_id:
+            raise SessionNotFound(f"there is no session {one_line(session_id, 40)}")
+        return session_id
+
+    async def _open(
+        self, cwd: str, stored: str | None, mcp_servers: Servers | None, *, replays: bool = False
+    ) -> tuple[EditorSession, str]:
+        directory = Path(cwd)
+        if not directory.is_absolute() or not await asyncio.to_thread(directory.is_dir):
+            raise UsageError(f"cwd: {one_line(cwd, 200)} is not the absolute path of a folder.")
+        servers = servers_of(mcp_servers or ())
+        async with self._opening:
+            before = self._sessions.get(stored or "")
+            if before is not None and before.is_new:
+                return before, stored or ""  # closed, it would leave nothing to open
+            if stored is not None and (before := self._sessions.pop(self._stored(stored), None)) is not None:
+                await before.close()
+            outlet = Outlet(self._stdio.put)
+            updates = Updates(outlet, directory)
+            editor = self._editor(outlet, updates)
+            person = EditorPerson(self._asking(outlet), updates.ids)
+            conversation = await self._opener.open(directory, stored, servers, updates.on_event, person, editor)
+            outlet.session_id = conversation.session.info.id
+            commands = EditorCommands(conversation, person, self._opener.models)
+            session = EditorSession(conversation, outlet, updates, commands, editor.files)
+            self._sessions[outlet.session_id] = session
+        if replays:
+            outlet.open()
+            await replay(conversation, outlet, updates.ids)
+        updates.follow(conversation)
+        await session.offer_commands()
+        if not replays:
+            # A new session's updates come behind the answer that names it.
+            asyncio.get_running_loop().call_soon(outlet.open)
+        session.warm()
+        return session, outlet.session_id
+
+    def _asking(self, outlet: Outlet) -> Request:
+        client = self._connected()
+
+        async def request(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
+            return await client.request_permission(session_id=outlet.session_id, tool_call=call, options=options)
+
+        return request
+
+    def _editor(self, outlet: Outlet, updates: Updates) -> Editor:
+        """What the client offers to the tools."""
+        client, offers = self._connected(), self._offers
+
+        async def read(path: str) -> str:
+            return (await client.read_text_file(session_id=outlet.session_id, path=path)).content
+
+        async def write(path: str, text: str) -> None:
+            await client.write_text_file(session_id=outlet.session_id, path=path, content=text)
+
+        can_read = offers.fs is not None and bool(offers.fs.read_text_file)
+        can_write = offers.fs is not None and bool(offers.fs.write_text_file)
+        files = ClientFiles(read if can_read else None, write if can_write else None) if can_read or can_write else None
+        terminal = ClientTerminal(client, lambda: outlet.session_id, updates.shown_in_terminal)
+        return Editor(files, terminal if offers.terminal else None)
+
+    def _connected(self) -> Client:
+        assert self._client is not None, "the SDK connects before it calls a method"
+        return self._client

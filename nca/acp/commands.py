@@ -1,0 +1,108 @@
+"""The chat's slash commands for a client without a screen, and what each says as one text."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
+
+from nca.acp.tool_calls import fenced
+from nca.agent.prompt_commands import find_prompts
+from nca.errors import UsageError
+from nca.terminal.commands.registry import advice_for, find_command
+from nca.terminal.render.plain import PlainDraw
+from nca.terminal.render.sanitize import one_line
+from nca.terminal.session_switcher import SessionSwitcher
+
+if TYPE_CHECKING:
+    from nca.acp.person import EditorPerson
+    from nca.agent.conversation import Conversation
+    from nca.agent.preview import Preview
+    from nca.agent.prompt_commands import PromptCommand
+    from nca.terminal.commands.command import Command
+
+OFFERED = (
+    *("context", "compact", "undo", "redo", "rewind", "changes"),
+    *("model", "effort", "permissions", "btw", "cost", "tools", "jobs", "mcp", "memory", "config", "rename", "export"),
+)
+"""Commands that need no screen. The others are for the terminal, or the client does the same in its own way."""
+_HINT_CHARS, _ABOUT_CHARS = 100, 200
+_COLUMNS = "100"
+"""Of tables; a client shows them in a font of fixed width."""
+
+
+class EditorCommands:
+    """What commands work with (`nca.terminal.commands.command.App`), without a screen.
+
+    models  names that the choice of a model came across
+    """
+
+    def __init__(self, conversation: Conversation, person: EditorPerson, models: Sequence[str]) -> None:
+        self.conversation = conversation
+        self.reader = person
+        self.models = models
+        self._said = io.StringIO()
+        self.output = PlainDraw(self._said, self._said, {**os.environ, "COLUMNS": _COLUMNS})
+        self.sessions = SessionSwitcher(conversation, self.output, person)
+        self.preview: Preview | None = None
+
+    def hold_preview(self, preview: Preview | None) -> None:
+        self.preview = preview
+
+    def put_in_prompt(self, text: str) -> None:
+        """Nothing to do: the prompt is the client's."""
+
+    async def run(self, command: Command, argument: str) -> str:
+        """What a command says, as Markdown. Raises NcaError."""
+        try:
+            await command.run(self, argument)
+        finally:
+            said = self._said.getvalue().rstrip("\n")
+            self._said.seek(0)
+            self._said.truncate()
+        return fenced(said, "text") if "\n" in said else said
+
+    async def prompts(self) -> dict[str, PromptCommand]:
+        """Skills and custom commands, as they are on disk now."""
+        return await asyncio.to_thread(find_prompts, self.conversation.directory)
+
+    async def available(self) -> list[AvailableCommand]:
+        """All that can be called, for the client to suggest."""
+        own = [_offer(name) for name in OFFERED]
+        taken = {one.name for one in own}
+        prompts = await self.prompts()
+        return own + [
+            _available(name, prompt.about, prompt.hint or "what to do")
+            for name, prompt in prompts.items()
+            if name not in taken
+        ]
+
+
+def offered(name: str) -> Command | None:
+    """The chat's command of this name, whole and in any case. Raises UsageError for one that needs the terminal."""
+    command = find_command(name)
+    if command is None or name.lower() not in (command.name, *command.aliases):
+        return None
+    if command.name not in OFFERED:
+        raise UsageError(f"/{command.name} works in the terminal (nca loop); nothing was sent.")
+    return command
+
+
+def unknown(name: str) -> UsageError:
+    return UsageError(f"There is no command /{one_line(name, 60)}; nothing was sent.", advice=advice_for(name))
+
+
+def _offer(name: str) -> AvailableCommand:
+    command = find_command(name)
+    assert command is not None, name
+    forms = [line.partition("  ")[0].removeprefix(f"/{name}").strip() for line in command.usage.split("\n")]
+    return _available(name, command.about, " · ".join(form for form in forms if form))
+
+
+def _available(name: str, about: str, hint: str) -> AvailableCommand:
+    asks = AvailableCommandInput(UnstructuredCommandInput(hint=one_line(hint, _HINT_CHARS))) if hint else None
+    return AvailableCommand(name=name, description=one_line(about, _ABOUT_CHARS) or name, input=asks)

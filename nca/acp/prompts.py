@@ -1,0 +1,154 @@
+"""Prompts of the protocol as messages: texts, links to files, files and images that come along."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from acp.schema import (
+    AudioContentBlock,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+from nca.errors import UsageError
+from nca.messages import clean_text
+from nca.terminal.input.line_kind import line_kind
+from nca.terminal.render.sanitize import one_line
+from nca.tools.editor import EditorFiles
+
+Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
+
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
+_NAME_CHARS = 200
+
+
+@dataclass(slots=True)
+class Prompt:
+    """What a prompt says.
+
+    text         the person's words, with the names of what they put among them
+    is_command   the person typed a slash command
+    attachments  files to attach
+    beside       names and texts that go along as files would
+    """
+
+    text: str = ""
+    is_command: bool = False
+    attachments: list[Path] = field(default_factory=list)
+    beside: list[tuple[str, str]] = field(default_factory=list)
+
+
+def prompt_of(blocks: Sequence[Block], directory: Path, folder: Path, open_files: EditorFiles | None) -> Prompt:
+    """Read a prompt. Blocks: it may ask the editor for texts.
+
+    directory   of the session
+    folder      where images of the prompt are put
+    open_files  the editor's: what is not saved is taken from there
+    Raises UsageError for what cannot be sent; then nothing is sent.
+    """
+    prompt = Prompt()
+    pieces: list[str] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock():
+                pieces.append(clean_text(block.text))
+            case ResourceContentBlock():
+                pieces.append(_linked(block, directory, open_files, prompt))
+            case EmbeddedResourceContentBlock():
+                pieces.append(_embedded(block, directory, folder, prompt))
+            case ImageContentBlock():
+                pieces.append(_image(block.data, block.mime_type, folder, prompt))
+            case _:
+                raise UsageError("nca takes no audio.", advice="Nothing was sent.")
+    prompt.text = "".join(pieces).strip()
+    # Only what the person typed begins a command: what comes along never does.
+    prompt.is_command = bool(blocks) and isinstance(blocks[0], TextContentBlock) and line_kind(prompt.text) == "command"
+    return prompt
+
+
+def path_of(uri: str) -> Path | None:
+    """The file that a `file:` address names; None for another address."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    path = unquote(parts.path)
+    if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost") or not path or "\0" in path:
+        return None
+    return Path(path)
+
+
+def _linked(block: ResourceContentBlock, directory: Path, open_files: EditorFiles | None, prompt: Prompt) -> str:
+    """A link to a file attaches it, as the editor has it; any other is only named."""
+    path = path_of(block.uri)
+    label = one_line(block.title or block.name, _NAME_CHARS)
+    if path is None:
+        return f" [{label}]({one_line(block.uri)}) "
+    name = _shown(path, directory)
+    text = open_files.read(path) if open_files is not None and not path.is_dir() else None
+    if text is not None and not _is_saved(path, text):
+        prompt.beside.append((name, clean_text(text)))
+    elif path.exists():
+        prompt.attachments.append(path)
+    else:
+        raise UsageError(f"{one_line(str(path))}: there is no such file.", advice="Nothing was sent.")
+    return f" `{one_line(name)}`{_lines(block.uri)} "
+
+
+def _embedded(block: EmbeddedResourceContentBlock, directory: Path, folder: Path, prompt: Prompt) -> str:
+    resource = block.resource
+    path = path_of(resource.uri)
+    name = _shown(path, directory) if path is not None else one_line(resource.uri, _NAME_CHARS)
+    if isinstance(resource, TextResourceContents):
+        prompt.beside.append((f"{name}{_lines(resource.uri)}", clean_text(resource.text)))
+        return f" `{one_line(name)}`{_lines(resource.uri)} "
+    if resource.mime_type in _SUFFIXES:
+        return _image(resource.blob, resource.mime_type, folder, prompt)
+    try:
+        text = base64.b64decode(resource.blob, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        raise UsageError(f"{name} is neither text nor an image.", advice="Nothing was sent.") from None
+    prompt.beside.append((name, clean_text(text)))
+    return f" `{one_line(name)}` "
+
+
+def _image(data: str, kind: str, folder: Path, prompt: Prompt) -> str:
+    """What the image is, and whether the model can see it, is checked like any attached file's."""
+    if kind not in _SUFFIXES:
+        valid = ", ".join(_SUFFIXES)
+        raise UsageError(f"An image of type {one_line(kind, 40)!r} cannot be sent; valid: {valid}.")
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise UsageError("An image is not valid base64.", advice="Nothing was sent.") from None
+    path = folder / f"image-{len(prompt.attachments) + 1}{_SUFFIXES[kind]}"
+    path.write_bytes(raw)
+    prompt.attachments.append(path)
+    return f" [{path.name}] "
+
+
+def _shown(path: Path, directory: Path) -> str:
+    return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
+
+
+def _lines(uri: str) -> str:
+    """The lines that an address points to, such as `#L10:20`, as the client wrote them."""
+    mark = one_line(urlsplit(uri).fragment, 40)
+    return f" ({mark})" if mark else ""
+
+
+def _is_saved(path: Path, text: str) -> bool:
+    from nca.tools.files.unsaved import says_the_same
+
+    try:
+        return says_the_same(path.read_text("utf-8", "replace"), text)
+    except OSError:
+        return False

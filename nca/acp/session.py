@@ -1,0 +1,187 @@
+"""One session of a client: its conversation, and the prompt that is being answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp.schema import (
+    AvailableCommandsUpdate,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    SessionConfigOptionSelect,
+    StopReason,
+)
+
+from nca.acp.commands import EditorCommands, offered, unknown
+from nca.acp.errors import request_error
+from nca.acp.options import command_for, config_options
+from nca.acp.outlet import Outlet
+from nca.acp.prompts import Block, Prompt, prompt_of
+from nca.acp.updates import Updates
+from nca.errors import NcaError, UsageError
+from nca.events import TurnFinished
+from nca.terminal.commands.registry import find_command
+from nca.terminal.input.line_kind import message_of
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+    from nca.tools.editor import EditorFiles
+
+_STOPS: dict[str, StopReason] = {"answered": "end_turn", "stuck": "end_turn", "max_steps": "max_turn_requests"}
+
+
+class EditorSession:
+    """Answers one prompt at a time. `open_files`: the editor's."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        outlet: Outlet,
+        updates: Updates,
+        commands: EditorCommands,
+        open_files: EditorFiles | None,
+    ) -> None:
+        self.conversation = conversation
+        self._outlet, self._updates, self._commands = outlet, updates, commands
+        self._open_files = open_files
+        self._task: asyncio.Task[StopReason] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._told_mode = conversation.approvals.mode
+        self._told_options: list[SessionConfigOptionSelect] = []
+
+    @property
+    def is_new(self) -> bool:
+        """Nothing was said yet."""
+        return not self.conversation.context.entries
+
+    async def prompt(self, blocks: Sequence[Block]) -> StopReason:
+        """Answer a prompt. Raises NcaError, RequestError; then nothing was sent, or the turn failed."""
+        self._refuse_busy()
+        self._task = asyncio.create_task(self._answer(blocks))
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            return "cancelled"
+        finally:
+            self._task = None
+
+    def cancel(self) -> None:
+        """Interrupt what the prompt is doing, if anything."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def set_option(self, option: str, value: str | bool) -> list[SessionConfigOptionSelect]:
+        """Set an option as its slash command would. Returns all options. Raises NcaError."""
+        name, argument = command_for(option, value)
+        command = find_command(name)
+        assert command is not None, name
+        await self._commands.run(command, argument)
+        self._tell_changes()
+        return self._told_options
+
+    def options(self) -> list[SessionConfigOptionSelect]:
+        """The options, which the client is told now."""
+        self._told_options = config_options(self.conversation, self._commands.models)
+        return self._told_options
+
+    async def offer_commands(self) -> None:
+        """Tell the client what can be called."""
+        commands = await self._commands.available()
+        self._outlet.send(
+            AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
+        )
+
+    def warm(self) -> None:
+        """Load what the first answer needs while the person types."""
+        task = asyncio.create_task(self._warm())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def close(self) -> None:
+        """End the prompt and close the conversation."""
+        task = self._task
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        for other in tuple(self._background):
+            other.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self.conversation.close()
+
+    def _refuse_busy(self) -> None:
+        if self._task is not None:
+            raise UsageError("This session still answers the prompt before.", advice="Cancel that first.")
+
+    async def _answer(self, blocks: Sequence[Block]) -> StopReason:
+        self._updates.failure = None
+        with tempfile.TemporaryDirectory(prefix="nca-prompt-") as folder:
+            directory = self.conversation.directory
+            prompt = await asyncio.to_thread(prompt_of, blocks, directory, Path(folder), self._open_files)
+            try:
+                if prompt.is_command:
+                    return await self._command(prompt)
+                return await self._send(message_of(prompt.text), prompt)
+            finally:
+                self._tell_changes()
+
+    async def _command(self, prompt: Prompt) -> StopReason:
+        """Run a slash command, or send the skill, custom command or server's prompt of that name."""
+        name, _, words = prompt.text[1:].partition(" ")
+        words = words.strip()
+        if name.startswith("mcp:"):
+            server, _, wanted = name.removeprefix("mcp:").partition(":")
+            text = await self.conversation.servers.prompt(server, wanted, words)
+            return await self._send(text, prompt, is_own=False)
+        command = offered(name)
+        if command is not None:
+            self._outlet.say(await self._commands.run(command, words))
+            self._updates.usage()
+            return "end_turn"
+        called = (await self._commands.prompts()).get(name)
+        if called is None:
+            raise unknown(name)
+        made = await asyncio.to_thread(called.call, words, self.conversation.directory)
+        prompt.attachments += [path for path in made.files if path not in prompt.attachments]
+        prompt.beside.insert(0, (made.source, made.text))
+        return await self._send(made.message, prompt, is_own=False)
+
+    async def _send(self, text: str, prompt: Prompt, *, is_own: bool = True) -> StopReason:
+        sending = self.conversation.send(text, attachments=prompt.attachments, is_own=is_own, beside=prompt.beside)
+        finished = await sending
+        return self._stop(finished)
+
+    def _stop(self, finished: TurnFinished) -> StopReason:
+        """Why the turn ended. Raises RequestError for one that failed."""
+        if finished.reason == "interrupted":
+            return "cancelled"
+        if finished.reason == "failed":
+            failure = self._updates.failure
+            raise request_error(NcaError(failure.message, advice=failure.advice) if failure else NcaError("It failed."))
+        return _STOPS[finished.reason]
+
+    def _tell_changes(self) -> None:
+        """A command may have changed the mode, the model or the reasoning."""
+        mode = self.conversation.approvals.mode
+        if mode != self._told_mode:
+            self._told_mode = mode
+            self._outlet.send(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode))
+        with contextlib.suppress(NcaError):  # only the list of recent models needs the store
+            before = self._told_options
+            if before and self.options() != before:
+                self._outlet.send(
+                    ConfigOptionUpdate(session_update="config_option_update", config_options=list(self._told_options))
+                )
+
+    async def _warm(self) -> None:
+        from nca.models.client import LitellmModel, warm
+
+        self.conversation.servers.begin()
+        # What is wrong is said when the model is asked.
+        with contextlib.suppress(ImportError, NcaError):
+            if isinstance(self.conversation.model, LitellmModel):
+                await warm()

@@ -1,0 +1,87 @@
+"""The client's terminals, in which the person sees what a command prints."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from acp import Client, RequestError
+from acp.schema import CreateTerminalResponse, TerminalOutputResponse, TerminalToolCallContent
+from pydantic import ValidationError
+
+from nca.acp.tool_calls import Content
+from nca.terminal.render.sanitize import one_line
+from nca.tools.editor import TerminalRun
+from nca.tools.tool import ToolError, current_call
+
+_END_SECONDS = 5.0
+"""How long the client may take to end a command, and to say what it printed."""
+_UNKNOWN_EXIT_CODE = 1
+
+
+class ClientTerminal:
+    """Runs each command in a terminal of its own.
+
+    session_id  of the protocol, as it is when a command runs
+    show        called with a call's id and the terminal, once there is one
+    """
+
+    def __init__(self, client: Client, session_id: Callable[[], str], show: Callable[[str, Content], None]) -> None:
+        self._client, self._session_id, self._show = client, session_id, show
+
+    async def run(self, argv: Sequence[str], directory: Path, *, seconds: float, most_bytes: int) -> TerminalRun:
+        client, session = self._client, self._session_id()
+        making = asyncio.ensure_future(
+            client.create_terminal(
+                session_id=session,
+                command=argv[0],
+                args=list(argv[1:]),
+                cwd=str(directory),
+                output_byte_limit=most_bytes,
+            )
+        )
+        try:
+            made = await asyncio.shield(making)
+        except (RequestError, ValidationError, ConnectionError) as error:
+            raise ToolError(f"the editor's terminal cannot be used ({one_line(str(error), 200)})") from error
+        except asyncio.CancelledError:
+            # The client may have started it all the same.
+            await self._release(session, making)
+            raise
+        self._show(current_call.get(), TerminalToolCallContent(type="terminal", terminal_id=made.terminal_id))
+        is_timeout = False
+        try:
+            try:
+                async with asyncio.timeout(seconds):
+                    await client.wait_for_terminal_exit(session_id=session, terminal_id=made.terminal_id)
+            except TimeoutError:
+                is_timeout = True
+                await client.kill_terminal(session_id=session, terminal_id=made.terminal_id)
+            async with asyncio.timeout(_END_SECONDS):
+                told = await client.terminal_output(session_id=session, terminal_id=made.terminal_id)
+        except (RequestError, ValidationError, ConnectionError, TimeoutError) as error:
+            raise ToolError(f"the editor's terminal failed ({one_line(str(error) or 'no answer', 200)})") from error
+        finally:
+            # Also when the turn is interrupted: releasing a terminal ends what still runs in it.
+            await asyncio.shield(self._release(session, making))
+        return TerminalRun(_exit_code(told), told.output, told.truncated, is_timeout)
+
+    async def _release(self, session: str, making: asyncio.Future[CreateTerminalResponse]) -> None:
+        with contextlib.suppress(RequestError, ValidationError, ConnectionError, TimeoutError):
+            async with asyncio.timeout(_END_SECONDS):
+                terminal = (await making).terminal_id
+                await self._client.release_terminal(session_id=session, terminal_id=terminal)
+
+
+def _exit_code(told: TerminalOutputResponse) -> int:
+    """As a shell's; negative for a signal."""
+    status = told.exit_status
+    if status is None:
+        return _UNKNOWN_EXIT_CODE
+    if status.signal:
+        name = status.signal if status.signal.startswith("SIG") else f"SIG{status.signal}"
+        return -int(signal.Signals[name]) if name in signal.Signals.__members__ else _UNKNOWN_EXIT_CODE
+    return _UNKNOWN_EXIT_CODE if status.exit_code is None else status.exit_code

@@ -1,0 +1,180 @@
+"""Tool calls as the protocol shows them: kind, places in files, changes, output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from acp.schema import (
+    ContentToolCallContent,
+    FileEditToolCallContent,
+    PlanEntry,
+    TerminalToolCallContent,
+    ToolCallLocation,
+    ToolKind,
+)
+
+from nca.acp.outlet import text_block
+from nca.context.todo import PARTS
+from nca.events import ApprovalAsked
+from nca.terminal.render.sanitize import to_terminal
+
+Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
+
+_KINDS: dict[str, ToolKind] = {
+    "read_file": "read",
+    "list_directory": "read",
+    "skill": "read",
+    "edit_file": "edit",
+    "write_file": "edit",
+    "grep": "search",
+    "glob": "search",
+    "recall": "search",
+    "shell": "execute",
+    "job": "execute",
+    "fetch_url": "fetch",
+    "todo": "think",
+    "task": "think",
+}
+"""A tool that is not here, such as an MCP server's, is of the kind `other`."""
+_NO_END = "\\ No newline at end of file"
+
+
+class CallIds:
+    """Ids of calls for the client. A model may use an id again; the protocol may not."""
+
+    def __init__(self) -> None:
+        self._count: dict[str, int] = {}
+
+    def begin(self, call_id: str) -> str:
+        """The id of a call that begins."""
+        self._count[call_id] = self._count.get(call_id, 0) + 1
+        return self.of(call_id)
+
+    def of(self, call_id: str) -> str:
+        """The id of the newest call with this one."""
+        count = self._count.get(call_id, 1)
+        return call_id if count == 1 else f"{call_id}#{count}"
+
+
+def kind_of(name: str) -> ToolKind:
+    return _KINDS.get(name, "other")
+
+
+def arguments_of(arguments: str) -> dict[str, Any]:
+    """The arguments of a call; empty where they are no JSON object."""
+    try:
+        value = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def locations_of(arguments: dict[str, Any], directory: Path) -> list[ToolCallLocation]:
+    """The file that a call is about, so that the editor can follow."""
+    path, offset = arguments.get("path"), arguments.get("offset")
+    if not isinstance(path, str) or not path.strip() or "\0" in path:
+        return []
+    line = offset if isinstance(offset, int) and offset > 0 else None
+    return [ToolCallLocation(path=str(directory / path), line=line)]
+
+
+def output_content(text: str) -> list[Content]:
+    """A call's output, with none of it read as Markdown."""
+    return [words(fenced(text))] if text.strip() else []
+
+
+def words(text: str) -> ContentToolCallContent:
+    return ContentToolCallContent(type="content", content=text_block(to_terminal(text)))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text as a block of code that it cannot end itself."""
+    longest = max((len(run) for run in _runs(text, "`")), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def asked_content(asked: ApprovalAsked) -> list[Content]:
+    """Exactly what a call that needs approval would do."""
+    shown: list[Content] = []
+    if asked.command:
+        shown.append(words(fenced(asked.command, "sh")))
+    elif asked.diff:
+        shown += diff_content(asked.diff, asked.path)
+    elif not asked.path:
+        shown.append(words(fenced(asked.summary)))
+    about = [f"in {asked.directory}"] if asked.directory else []
+    about += [asked.warning] if asked.warning else []
+    return [*shown, *([words("\n\n".join(about))] if about else [])]
+
+
+def diff_content(diff: str, path: str) -> list[Content]:
+    """A unified diff (nca.file_history.diffs), hunk by hunk."""
+    lines = diff.split("\n")
+    is_new = lines[0] == "--- /dev/null"
+    return [
+        FileEditToolCallContent(type="diff", path=path, old_text=None if is_new else old, new_text=new)
+        for old, new in _hunks(lines[2:])
+    ]
+
+
+def edit_content(name: str, arguments: dict[str, Any], directory: Path) -> list[Content]:
+    """A change from the arguments of its call, for one that was made long ago."""
+    path, old = arguments.get("path"), arguments.get("old_text")
+    new = arguments.get("new_text") if name == "edit_file" else arguments.get("content")
+    if kind_of(name) != "edit" or not isinstance(path, str) or not isinstance(new, str):
+        return []
+    before = old if isinstance(old, str) else None
+    return [FileEditToolCallContent(type="diff", path=str(directory / path), old_text=before, new_text=new)]
+
+
+def plan_of(arguments: dict[str, Any]) -> list[PlanEntry] | None:
+    """The steps of a todo list; None if the call only asked for it."""
+    if all(arguments.get(part) is None for part in PARTS):
+        return None
+    doing = arguments.get("doing")
+    entries = [PlanEntry(content=one, priority="medium", status="completed") for one in _steps(arguments.get("done"))]
+    if isinstance(doing, str) and doing.strip():
+        entries.append(PlanEntry(content=doing.strip(), priority="medium", status="in_progress"))
+    return entries + [
+        PlanEntry(content=one, priority="medium", status="pending") for one in _steps(arguments.get("open"))
+    ]
+
+
+def _steps(texts: Any) -> list[str]:
+    return [one.strip() for one in texts if isinstance(one, str) and one.strip()] if isinstance(texts, list) else []
+
+
+def _hunks(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The texts of each hunk, before and after. What follows a cut diff is no line of it."""
+    old: list[str] = []
+    new: list[str] = []
+    signs = ""
+    for line in [*lines, "@@ "]:
+        if line.startswith("@@ "):
+            if old or new:
+                yield "".join(old), "".join(new)
+            old, new = [], []
+        elif line == _NO_END:
+            for side, marks in ((old, " -"), (new, " +")):
+                if signs in marks and side:
+                    side[-1] = side[-1].removesuffix("\n")
+        elif line[:1] in (" ", "-", "+"):
+            signs = line[:1]
+            old += [f"{line[1:]}\n"] if signs != "+" else []
+            new += [f"{line[1:]}\n"] if signs != "-" else []
+
+
+def _runs(text: str, char: str) -> Iterator[str]:
+    run = ""
+    for one in text:
+        if one == char:
+            run += one
+        elif run:
+            yield run
+            run = ""
+    if run:
+        yield run

@@ -1,0 +1,253 @@
+"""Events of a conversation as updates for the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp.schema import (
+    AgentPlanUpdate,
+    Cost,
+    SessionInfoUpdate,
+    ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallStatus,
+    UsageUpdate,
+)
+
+from nca.acp.outlet import Outlet
+from nca.acp.tool_calls import (
+    CallIds,
+    Content,
+    arguments_of,
+    asked_content,
+    diff_content,
+    kind_of,
+    locations_of,
+    output_content,
+    plan_of,
+    words,
+)
+from nca.context.todo import NAME as TODO
+from nca.errors import NcaError
+from nca.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ContextCompaction,
+    ErrorRaised,
+    Event,
+    ReasoningDelta,
+    RequestStarted,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    UsageReported,
+)
+from nca.messages import Message
+from nca.terminal.render import event_lines
+from nca.terminal.render.sanitize import StreamSanitizer, one_line
+from nca.terminal.render.sessions import title
+
+if TYPE_CHECKING:
+    from nca.agent.conversation import Conversation
+
+
+class Updates:
+    """Listens to one conversation. Never raises.
+
+    directory  of the session: calls name files relative to it
+    ids        of the calls, for the client
+    failure    the last error of the turn
+    """
+
+    def __init__(self, outlet: Outlet, directory: Path) -> None:
+        self._outlet, self._directory = outlet, directory
+        self.ids = CallIds()
+        self.failure: ErrorRaised | None = None
+        self._conversation: Callable[[], Conversation | None] = lambda: None
+        self._text, self._thought = StreamSanitizer(), StreamSanitizer()
+        self._running: dict[str, ToolStarted] = {}
+        self._in_terminal: set[str] = set()
+        self._compactions = 0
+        self._told: tuple[int, int, float | None] | None = None
+        self._title = ""
+
+    def follow(self, conversation: Conversation) -> None:
+        """From now on, say how full its context is."""
+        self._conversation = lambda: conversation
+        self._title = _title(conversation)
+        self.usage()
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case TextDelta():
+                self._outlet.say(self._text.feed(event.text))
+            case ReasoningDelta():
+                self._outlet.think(self._thought.feed(event.text))
+            case ToolStarted():
+                self._started(event)
+            case ToolProgress():
+                self._progress(event.call_id, text=event.text)
+            case ApprovalAsked():
+                self._progress(event.call_id, status="pending", content=asked_content(event), path=event.path)
+            case ApprovalGiven(decision="once" | "session" | "always"):
+                self._progress(event.call_id, status="in_progress")
+            case ToolFinished():
+                self._finished(event)
+            case ContextCompaction():
+                self._compaction(event)
+            case ErrorRaised():
+                self.failure = event
+            case RequestStarted() | UsageReported():
+                self.usage()
+            case TurnFinished():
+                self._ended()
+        if not (isinstance(event, TurnFinished) and event.reason == "interrupted") and (
+            line := event_lines.notice_line(event)
+        ):
+            self._outlet.note(one_line(line[0], event_lines.ERROR_CHARS))
+
+    def usage(self) -> None:
+        """Say how full the context is and what the session has cost, if that has changed."""
+        conversation = self._conversation()
+        if conversation is None:
+            return
+        stats = conversation.context.stats(with_details=False)
+        try:
+            spent = conversation.session.usage.totals().cost
+        except NcaError:  # it is said where it matters: when the turn writes
+            spent = None
+        if self._told == (told := (stats.used_tokens, stats.budget_tokens, spent)):
+            return
+        self._told = told
+        cost = None if spent is None else Cost(amount=spent, currency="USD")
+        self._outlet.send(
+            UsageUpdate(session_update="usage_update", used=stats.used_tokens, size=stats.budget_tokens, cost=cost)
+        )
+
+    def shown_in_terminal(self, call_id: str, content: Content) -> None:
+        """A call's output is shown in a terminal of the client."""
+        self._in_terminal.add(call_id)
+        self._progress(call_id, content=[content])
+
+    def _started(self, event: ToolStarted) -> None:
+        self._flush()
+        self._running[event.call_id] = event
+        if event.name == TODO:
+            return
+        arguments = arguments_of(event.arguments)
+        self._outlet.send(
+            ToolCallStart(
+                session_update="tool_call",
+                tool_call_id=self.ids.begin(event.call_id),
+                title=event_lines.tool_started_line(event),
+                kind=kind_of(event.name),
+                status="in_progress",
+                locations=locations_of(arguments, self._directory) or None,
+                raw_input=arguments,
+            )
+        )
+
+    def _progress(
+        self,
+        call_id: str,
+        *,
+        status: ToolCallStatus | None = None,
+        content: list[Content] | None = None,
+        path: str = "",
+        text: str = "",
+    ) -> None:
+        started = self._running.get(call_id)
+        if started is None or started.name == TODO:
+            return
+        title = f"{event_lines.tool_started_line(started)} · {one_line(text, 80)}" if text else None
+        self._outlet.send(
+            ToolCallProgress(
+                session_update="tool_call_update",
+                tool_call_id=self.ids.of(call_id),
+                title=title,
+                status=status,
+                content=content or None,
+                locations=[ToolCallLocation(path=path)] if path else None,
+            )
+        )
+
+    def _finished(self, event: ToolFinished) -> None:
+        started = self._running.pop(event.call_id, None)
+        if started is None:
+            return
+        arguments = arguments_of(started.arguments)
+        if event.name == TODO:
+            entries = None if event.is_error else plan_of(arguments)
+            if entries is not None:
+                self._outlet.send(AgentPlanUpdate(session_update="plan", entries=entries))
+            return
+        is_shown = event.call_id in self._in_terminal
+        self._in_terminal.discard(event.call_id)
+        path = locations_of(arguments, self._directory)
+        content = diff_content(event.diff, path[0].path) if event.diff and path else self._output(event)
+        self._outlet.send(
+            ToolCallProgress(
+                session_update="tool_call_update",
+                tool_call_id=self.ids.of(event.call_id),
+                title=event_lines.tool_finished_line(event_lines.tool_started_line(started), event),
+                status="failed" if event.is_error else "completed",
+                content=None if is_shown else content or None,
+            )
+        )
+
+    def _output(self, event: ToolFinished) -> list[Content]:
+        """What the model was told; for a call of a task, which has no place in the log, only the summary."""
+        conversation = self._conversation()
+        last: Message | None = conversation.context.entries[-1].message if conversation is not None else None
+        if last is None or last.role != "tool" or last.tool_call_id != event.call_id:
+            return [words(event.summary)] if event.summary else []
+        return output_content(last.text)
+
+    def _compaction(self, event: ContextCompaction) -> None:
+        """A compaction is shown as a call: it takes time, and its result is one line."""
+        if event_lines.is_silent(event):
+            return
+        line = event_lines.compaction_line(event)
+        is_alone = event.phase in ("starting", "preview") or event.trigger == "idle"
+        status: ToolCallStatus = "failed" if event.phase == "failed" else "completed"
+        if is_alone:
+            self._flush()
+            self._compactions += 1
+            status = "in_progress" if event.phase == "starting" else status
+        call_id = f"compaction-{self._compactions}"
+        self._outlet.send(
+            ToolCallStart(session_update="tool_call", tool_call_id=call_id, title=line, kind="other", status=status)
+            if is_alone
+            else ToolCallProgress(session_update="tool_call_update", tool_call_id=call_id, title=line, status=status)
+        )
+        self.usage()
+
+    def _ended(self) -> None:
+        self._flush()
+        for call_id in list(self._running):
+            self._progress(call_id, status="failed")
+        self._running.clear()
+        self.usage()
+        conversation = self._conversation()
+        if conversation is not None and (now := _title(conversation)) != self._title:
+            self._title = now
+            self._outlet.send(SessionInfoUpdate(session_update="session_info_update", title=now))
+
+    def _flush(self) -> None:
+        """What was held back of a sequence that might have been an escape code."""
+        self._outlet.think(self._thought.finish())
+        self._outlet.say(self._text.finish())
+
+
+def _title(conversation: Conversation) -> str:
+    """The session's title; "" as long as it is empty, or the store cannot say."""
+    try:
+        info = conversation.session.info
+    except NcaError:
+        return ""
+    return title(info) if info.messages else ""

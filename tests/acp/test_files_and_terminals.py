@@ -1,0 +1,144 @@
+"""The editor's own files and terminals as the tools use them, over real pipes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import acp
+import pytest
+import pytest_asyncio
+
+from nca.testing.script import Answer, in_order
+from tests.acp.conftest import Desk, initialize
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def open_desk(desk: Desk) -> Desk:
+    """The editor offers its files and its terminal."""
+    await initialize(desk, files=True, terminal=True)
+    return desk
+
+
+def call(name: str, **arguments: object) -> Answer:
+    return Answer(tool_calls=[(name, arguments)])
+
+
+def result(desk: Desk, back: int = 1) -> str:
+    """What the model was last told by a tool."""
+    return str(desk.provider.requests[-back]["messages"][-1]["content"])
+
+
+async def test_what_is_not_saved_is_read_and_changed_and_can_be_taken_back(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "main.py"
+    path.write_text("saved = 1\n")
+    desk.editor.buffers[str(path)] = "unsaved = 1\n"
+    edit = call("edit_file", path="main.py", old_text="unsaved = 1", new_text="unsaved = 2")
+    desk.provider.script = in_order(call("read_file", path="main.py"), edit, "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Change it.")
+    assert "unsaved = 1" in str(desk.provider.requests[-2]["messages"][-1]["content"])
+    [(asked, _)] = desk.editor.asked
+    assert asked.content is not None
+    [diff] = asked.content
+    assert isinstance(diff, acp.schema.FileEditToolCallContent)
+    assert (diff.old_text, diff.new_text) == ("unsaved = 1\n", "unsaved = 2\n")
+    assert desk.editor.written == [(str(path), "unsaved = 2\n")]
+    assert path.read_text() == "unsaved = 2\n"
+    del desk.editor.buffers[str(path)]
+    await desk.ask(session, "/undo")
+    assert path.read_text() == "saved = 1\n"
+
+
+async def test_a_file_that_is_saved_keeps_its_line_ends_whatever_the_editor_shows(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "dos.txt"
+    path.write_bytes(b"one\r\ntwo\r\n")
+    desk.editor.buffers[str(path)] = "one\ntwo\n"
+    edit = call("edit_file", path="dos.txt", old_text="two", new_text="three")
+    again = call("edit_file", path="dos.txt", old_text="three", new_text="four")
+    desk.provider.script = in_order(call("read_file", path="dos.txt"), edit, again, "Done.")
+    await desk.ask(await desk.session(), "Change it.")
+    assert [text for _, text in desk.editor.written] == ["one\r\nthree\r\n", "one\r\nfour\r\n"]
+
+
+async def test_a_new_file_goes_through_the_editor_and_is_on_the_disk_even_if_that_keeps_it(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "deep" / "new.txt"
+    desk.editor.saves = False
+    desk.provider.script = in_order(call("write_file", path="deep/new.txt", content="text\n"), "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Write it.")
+    assert desk.editor.written == [(str(path), "text\n")]
+    assert path.read_text() == "text\n"
+    await desk.ask(session, "/undo")
+    assert not path.exists()
+
+
+async def test_a_file_that_the_editor_refuses_to_write_stays(open_desk: Desk) -> None:
+    desk = open_desk
+    desk.provider.script = in_order(call("write_file", path="locked.txt", content="text\n"), "No.")
+    await desk.ask(await desk.session(), "Write it.")
+    assert "the editor refused to write locked.txt (the file is locked)" in result(desk)
+    assert not (desk.work / "locked.txt").exists()
+
+
+async def test_a_linked_file_is_sent_as_the_editor_has_it(open_desk: Desk) -> None:
+    desk, path = open_desk, open_desk.work / "notes.txt"
+    path.write_text("saved\n")
+    desk.editor.buffers[str(path)] = "not yet saved\n"
+    new = desk.work / "untitled.txt"
+    desk.editor.buffers[str(new)] = "not a file yet\n"
+    desk.provider.script = in_order("Seen.")
+    links = [acp.resource_link_block(one.name, one.as_uri()) for one in (path, new)]
+    await desk.ask(await desk.session(), "See ", *links)
+    sent = str(desk.provider.requests[-1]["messages"][-1]["content"])
+    assert "not yet saved" in sent
+    assert "not a file yet" in sent
+
+
+async def test_a_command_runs_in_the_editors_terminal_without_its_keys(open_desk: Desk) -> None:
+    desk = open_desk
+    (desk.work / "sub").mkdir()
+    first = call(
+        "shell", command="cd sub; echo key=$OPENAI_API_KEY; echo 'it'\"'\"'s' >made; read line || echo none; (exit 3)"
+    )
+    desk.provider.script = in_order(first, call("shell", command="pwd; touch here"), "Done.")
+    session = await desk.session()
+    await desk.ask(session, "Run it.")
+    told = str(desk.provider.requests[-2]["messages"][-1]["content"])
+    assert told.splitlines() == ["key=", "none", "[exit code 3]", "[The next command runs in sub]"]
+    assert (desk.work / "sub" / "made").read_text() == "it's\n"
+    assert result(desk).splitlines()[0] == str(desk.work / "sub")
+    assert (desk.work / "sub" / "here").exists()
+    assert len(desk.editor.started) == 2
+    shown = [one.content[0] for one in desk.editor.of(session, "tool_call_update") if one.content]
+    assert [one.terminal_id for one in shown if one.type == "terminal"] == ["terminal-1", "terminal-2"]
+    assert not Path(desk.editor.started[0][-1]).exists(), "the script goes with the command"
+    await desk.ask(session, "/undo")
+    assert not (desk.work / "sub" / "made").exists(), "the record sees what such a command changes"
+
+
+async def test_a_command_that_only_reads_or_runs_in_the_background_needs_no_terminal(open_desk: Desk) -> None:
+    desk = open_desk
+    background = call("shell", command="echo from-the-job", background=True)
+    wait = call("job", number=1, wait_seconds=20)
+    desk.provider.script = in_order(call("shell", command="ls"), background, wait, "Done.")
+    await desk.ask(await desk.session(), "Run it.")
+    assert "from-the-job" in str(desk.provider.requests[-1]["messages"])
+    assert desk.editor.started == []
+
+
+async def test_a_command_in_the_editors_terminal_ends_with_a_cancel_and_at_its_time_limit(open_desk: Desk) -> None:
+    desk = open_desk
+    desk.provider.script = in_order(call("shell", command="touch begun; sleep 60"))
+    session = await desk.session()
+    asking = asyncio.create_task(desk.ask(session, "Sleep."))
+    while not (desk.work / "begun").exists():
+        await asyncio.sleep(0.02)
+    await desk.agent.cancel(session_id=session)
+    assert await asking == "cancelled"
+    assert await desk.editor.terminals["terminal-1"].wait() < 0
+    desk.provider.script = in_order(call("shell", command="touch again; sleep 60", timeout_seconds=1), "Too long.")
+    assert await desk.ask(session, "Sleep once more.") == "end_turn"
+    assert "[stopped: it ran longer than 1 seconds]" in result(desk)

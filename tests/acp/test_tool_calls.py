@@ -1,0 +1,80 @@
+"""Diffs, plans and ids as the protocol has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from acp.schema import FileEditToolCallContent
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.acp.mcp_servers import servers_of
+from nca.acp.prompts import path_of
+from nca.acp.tool_calls import CallIds, diff_content, edit_content, fenced, locations_of, plan_of
+from nca.file_history.diffs import unified
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "@@ -1 +1 @@", "-x", "+y", " z", "\\ No newline at end of file", ""])).map(
+    "\n".join
+)
+
+
+@given(TEXTS, TEXTS)
+def test_a_diff_changes_the_old_text_into_the_new(before: str, after: str) -> None:
+    diff = unified(before, after, "file")
+    text, place = before, 0
+    for one in diff_content(diff, "/file") if diff else []:
+        assert isinstance(one, FileEditToolCallContent)
+        place = text.index(one.old_text or "", place)
+        text = text[:place] + one.new_text + text[place + len(one.old_text or "") :]
+        place += len(one.new_text)
+    assert text == after or before == after
+
+
+def test_a_new_file_has_no_old_text_and_a_cut_diff_ends_where_it_is_cut() -> None:
+    [new] = diff_content(unified(None, "one\ntwo", "n"), "/n")
+    assert isinstance(new, FileEditToolCallContent)
+    assert (new.old_text, new.new_text) == (None, "one\ntwo")
+    [cut] = diff_content("--- a/n\n+++ b/n\n@@ -1,9 +1,9 @@\n-one\n+two\n… 7 more lines", "/n")
+    assert isinstance(cut, FileEditToolCallContent)
+    assert (cut.old_text, cut.new_text) == ("one\n", "two\n")
+
+
+@given(st.text(alphabet="`a\n"))
+def test_no_text_ends_its_block_of_code(text: str) -> None:
+    first, *inside, last = fenced(text).split("\n")
+    assert first == last
+    assert first not in inside
+
+
+def test_ids_of_calls_are_used_once() -> None:
+    ids = CallIds()
+    assert [ids.begin("call_1"), ids.begin("call_1"), ids.of("call_1"), ids.begin("x")] == [
+        *("call_1", "call_1#2", "call_1#2", "x")
+    ]
+
+
+def test_arguments_that_are_no_use_give_no_place_no_change_and_no_plan() -> None:
+    here = Path("/here")
+    for path in (None, 5, "", "a\0b"):
+        assert locations_of({"path": path}, here) == []
+    [place] = locations_of({"path": "a.py", "offset": 12}, here)
+    assert (place.path, place.line) == ("/here/a.py", 12)
+    assert edit_content("edit_file", {"path": "a.py", "new_text": None}, here) == []
+    assert edit_content("shell", {"path": "a.py", "new_text": "x"}, here) == []
+    assert plan_of({}) is None
+    assert plan_of({"open": "not a list", "doing": 5}) == []
+
+
+def test_addresses_of_files() -> None:
+    assert path_of("file:///a%20b/c.py#L1:2") == Path("/a b/c.py")
+    assert path_of("file://localhost/a") == Path("/a")
+    for other in ("https://x/a", "file://elsewhere/a", "file:", "zed:///a", "file:///a%00b", "http://[", ""):
+        assert path_of(other) is None
+
+
+def test_names_of_servers_are_made_to_fit() -> None:
+    from acp.schema import McpServerStdio
+
+    names = ["my server", "my server", "ümlaut/…", "x" * 50, ""]
+    found = servers_of([McpServerStdio(name=name, command="run", args=[], env=[]) for name in names])
+    assert [one.name for one in found] == ["my-server", "my-server-2", "mlaut", "x" * 32, "server"]
