@@ -1,8 +1,9 @@
 """Ten small edits by the embedded model: how many are right, judged by running the changed code.
 
-    python -m benchmarks.edits [--runs 1] [--verbose]
+    python -m benchmarks.edits [--runs 1] [--further] [--verbose]
 
-Each task is a file, a wish, and a check that fails on the file as it is. The weights must be here
+Each task is a file, a wish, and a check that fails on the file as it is. `--further` takes six others, whose results
+nobody looked at while the model's instructions and its edit_file were written. The weights must be here
 (`nca models get qwen2.5-coder-1.5b`). One child process serves all tasks, so the tools are read once.
 """
 
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +104,64 @@ TASKS = (
 )
 
 
+FURTHER = (
+    Task(
+        "inventory.py",
+        "from dataclasses import dataclass, field\n\n\n"
+        "@dataclass\nclass Item:\n    name: str\n    price: float\n    count: int = 0\n\n\n"
+        "@dataclass\nclass Inventory:\n    items: dict[str, Item] = field(default_factory=dict)\n\n"
+        "    def add(self, item: Item) -> None:\n        self.items[item.name] = item\n\n"
+        "    def remove(self, name: str) -> None:\n        del self.items[name]\n\n"
+        "    def value(self) -> float:\n        return sum(item.price for item in self.items.values())\n\n"
+        "    def names(self) -> list[str]:\n        return sorted(self.items)\n",
+        "value in inventory.py forgets the count of each item. Fix it.",
+        "from inventory import *; i = Inventory(); i.add(Item('a', 2.0, 3)); i.add(Item('b', 1.0, 4));"
+        "assert i.value() == 10 and i.names() == ['a', 'b']",
+    ),
+    Task(
+        "settings.toml",
+        '[server]\nhost = "127.0.0.1"\nport = 8000\n\n[log]\nlevel = "info"\nfile = "app.log"\n',
+        "In settings.toml, change the log level to debug.",
+        "import tomllib; d = tomllib.load(open('settings.toml', 'rb'));"
+        "assert d['server'] == {'host': '127.0.0.1', 'port': 8000};"
+        "assert d['log'] == {'level': 'debug', 'file': 'app.log'} and len(d) == 2",
+    ),
+    Task(
+        "clock.py",
+        "def seconds(hours, minutes):\n    return hours * 3600 + minutes * 60\n\n\n"
+        "def describe(hours, minutes):\n    return str(hours) + ':' + str(minutes)\n",
+        "describe in clock.py must show two digits for the minutes, so that describe(7, 5) gives '7:05'. Change it.",
+        "from clock import *; assert describe(7, 5) == '7:05' and describe(12, 30) == '12:30';"
+        "assert seconds(1, 1) == 3660",
+    ),
+    Task(
+        "queue_.py",
+        "class Queue:\n    def __init__(self):\n        self.items = []\n\n"
+        "    def push(self, item):\n        self.items.append(item)\n\n"
+        "    def pop(self):\n        return self.items.pop(0)\n",
+        "Add a method size to the class Queue in queue_.py that returns how many items it has.",
+        "from queue_ import Queue; q = Queue(); assert q.size() == 0; q.push(1); q.push(2);"
+        "assert q.size() == 2 and q.pop() == 1 and q.size() == 1",
+    ),
+    Task(
+        "path.py",
+        "import os\n\n\ndef extension(name):\n    return name.split('.')[1]\n\n\n"
+        "def folder(path):\n    return os.path.dirname(path)\n",
+        "extension('a.b.txt') in path.py returns 'b', but it should return 'txt'. Correct the function.",
+        "from path import *; assert extension('a.b.txt') == 'txt' and extension('x.py') == 'py';"
+        "assert folder('/a/b') == '/a'",
+    ),
+    Task(
+        "grades.py",
+        "def grade(points):\n    if points > 90:\n        return 'A'\n"
+        "    if points > 75:\n        return 'B'\n    return 'C'\n",
+        "Change grade in grades.py: fewer than 50 points must give 'F'.",
+        "from grades import grade; assert [grade(x) for x in (95, 80, 60, 50, 49, 0)] == list('ABCCFF')",
+    ),
+)
+"""Kept back: a gain on the ten may come from looking at them."""
+
+
 def is_right(task: Task, folder: Path) -> bool:
     """Whether the check passes on the folder's file, in a process of its own."""
     command = [sys.executable, "-B", "-c", task.check]
@@ -138,28 +198,30 @@ async def attempt(task: Task, model: Model, folder: Path, *, is_verbose: bool) -
         return "; ".join(["not changed" if is_same else "changed, but wrong", *failed])
 
 
-async def measure(runs: int, folder: Path, *, is_verbose: bool) -> None:
+async def measure(tasks: Sequence[Task], runs: int, folder: Path, *, is_verbose: bool) -> None:
     model = await open_embedded("qwen2.5-coder-1.5b")
-    right = 0
     try:
-        for _ in range(runs):
-            for task in TASKS:
+        for run in range(1, runs + 1):
+            right = 0
+            for task in tasks:
                 started = time.perf_counter()
                 outcome = await attempt(task, model, folder, is_verbose=is_verbose)
                 right += outcome == "right"
                 print(f"{task.file:<16} {time.perf_counter() - started:5.0f} s  {outcome}", flush=True)
+            print(f"Run {run}: {right} of {len(tasks)} right", flush=True)
     finally:
         await model.close()
-    print(f"{right} of {runs * len(TASKS)} right")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.edits", description=__doc__)
     parser.add_argument("--runs", type=int, default=1, help="how often each task is tried")
+    parser.add_argument("--further", action="store_true", help="try the six tasks that were kept back")
     parser.add_argument("--verbose", action="store_true", help="show every event")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(given.runs, Path(folder), is_verbose=given.verbose))
+        tasks = FURTHER if given.further else TASKS
+        asyncio.run(measure(tasks, given.runs, Path(folder), is_verbose=given.verbose))
 
 
 if __name__ == "__main__":

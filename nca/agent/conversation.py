@@ -14,12 +14,22 @@ import msgspec
 from nca.agent.approvals import Nobody, Person
 from nca.agent.assembly import assemble
 from nca.agent.mcp_updates import join_servers
-from nca.agent.reply_checks import CUT_OFF, NOT_CHANGED, VIEW_DAMAGED, wants_change
+from nca.agent.reply_checks import (
+    CHANGE_NOW,
+    CUT_OFF,
+    MOST_REPEATED_CHARS,
+    NOT_CHANGED,
+    NOT_RUN,
+    VIEW_DAMAGED,
+    orders_change,
+    wants_change,
+)
 from nca.agent.turn import Turn
 from nca.config.loaded import LoadedSettings
 from nca.config.names import canonical
 from nca.errors import ConfigError, NcaError, UsageError
 from nca.events import ErrorRaised, Listener, Listeners, Notice, TurnFinished, TurnStarted
+from nca.messages import clean_text
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
@@ -184,7 +194,7 @@ class Conversation:
                 self.files.recorder.start(looks=True)
             asked = self._window.history.head
             self._emit(TurnStarted(self.session.info.id, self._window.history.turns))
-            finished = await turn.run()
+            finished = await turn.run(lambda: self._missing(text, asked))
         except NcaError as error:
             self._keep(turn)
             self._emit(ErrorRaised(error.message, error.advice, error.exit_code))
@@ -215,6 +225,16 @@ class Conversation:
             self._emit(Notice(NOT_CHANGED))
         self._emit(finished)
         return finished
+
+    def _missing(self, text: str, asked: int) -> str:
+        """What a small model is told if it was to change a file and has changed none since message `asked`."""
+        facts, since = self.model.facts, self._window.history.entries[asked:]
+        is_meant = facts.is_small and facts.can_use_tools and len(text) <= MOST_REPEATED_CHARS and orders_change(text)
+        # Where a person or a rule refused a call, the model has done what it could.
+        is_refused = any(one.message.role == "tool" and one.message.text.startswith(NOT_RUN) for one in since)
+        if not is_meant or is_refused or self.approvals.mode == "plan" or self.rewinds.files_changed_since(asked):
+            return ""
+        return CHANGE_NOW.format(asked=clean_text(text))
 
     async def _enter(
         self, text: str, attachments: Sequence[Path], beside: Sequence[tuple[str, str]], *, is_own: bool

@@ -22,16 +22,30 @@ VIEW_DAMAGED = "The last compaction cannot be read: the store is damaged. The co
 """For a session that goes on with an earlier view."""
 NOT_CHANGED = "No file was changed. Ask again, or change the file yourself."
 """For a small model, which may show the code instead, or claim a change that it did not make."""
-_CHANGES = re.compile(
-    r"\b(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b",
-    re.IGNORECASE,
+CHANGE_NOW = "No file has changed yet; call a function that changes it. I asked: {asked}"
+"""For the model, once in a turn, before the person is told NOT_CHANGED."""
+ASKED_AGAIN = "No file was changed yet; the model is asked once more."
+NOT_RUN = "[not run:"
+"""The beginning of the result of a call that a person, a rule or a mode refused."""
+MOST_REPEATED_CHARS = 400
+"""A longer question is not repeated."""
+_VERBS = r"(?:add|change|correct|delete|edit|fix|insert|make|remove|rename|replace|rewrite|set|update|write)\b"
+_CHANGES = re.compile(rf"\b{_VERBS}", re.IGNORECASE)
+_ORDERS = re.compile(
+    rf"(?:^|[.,:;!?]\s+|\n\s*|\b(?:please|and|then|now|(?:can|could|will|would)\s+you)\s+){_VERBS}", re.IGNORECASE
 )
+"""Where the verb gives an order, so that a question about a change is not taken for one."""
 _FILE = re.compile(r"\w\.[a-z]\w*", re.IGNORECASE)
 
 
 def wants_change(asked: str) -> bool:
     """Whether the person named a file and asked for a change (in English)."""
     return _CHANGES.search(asked) is not None and _FILE.search(asked) is not None
+
+
+def orders_change(asked: str) -> bool:
+    """Whether the person certainly wants a file changed, so that the model may be told to do it."""
+    return wants_change(asked) and _ORDERS.search(asked) is not None
 
 
 def ending(reply: Reply, answer_tokens: int) -> str:

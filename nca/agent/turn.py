@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Literal
 
 from nca.agent.calls import Calls
 from nca.agent.compactor import Compactor
 from nca.agent.fallbacks import Fallbacks
-from nca.agent.reply_checks import cut_notice, ending, is_cut
+from nca.agent.reply_checks import ASKED_AGAIN, cut_notice, ending, is_cut
 from nca.agent.spending import Spending
 from nca.agent.user_input import NoInput, UserInput
 from nca.agent.window import Window
@@ -81,8 +82,11 @@ class Turn:
         self._unsaved_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self) -> TurnFinished:
-        """Ask and run tools until the model answers. Raises NcaError. To interrupt, cancel it and call `interrupt`."""
+    async def run(self, missing: Callable[[], str] = str) -> TurnFinished:
+        """Ask and run tools until the model answers. Raises NcaError. To interrupt, cancel it and call `interrupt`.
+
+        missing: asked once, when the model has answered: what it is told if it has not done what was asked, or "".
+        """
         started = time.monotonic()
         limit = self.window.settings.agent.max_steps
         self.models.begin_turn()
@@ -94,6 +98,9 @@ class Turn:
             calls = reply.message.tool_calls
             if not calls:
                 if self.steps < limit and await self.user_input.goes_on(self.text):
+                    continue
+                if self.steps < limit and self._is_told(missing):
+                    missing = str
                     continue
                 return self._finished("answered", started)
             if reply.finish_reason == "length":
@@ -111,6 +118,13 @@ class Turn:
             if not continue_turn:
                 return self._finished("max_steps", started)
             await self.user_input.enter_typed_ahead()
+
+    def _is_told(self, missing: Callable[[], str]) -> bool:
+        """Whether the model goes on because it was told what is missing."""
+        if said := missing():
+            self.window.append(Message("user", said, is_synthetic=True))
+            self.emit(Notice(ASKED_AGAIN))
+        return bool(said)
 
     def interrupt(self, started: float) -> TurnFinished:
         """Keep the partial answer, marked as interrupted, and give every open call a result."""

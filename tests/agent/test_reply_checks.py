@@ -2,7 +2,7 @@
 
 import pytest
 
-from nca.agent.reply_checks import cut_notice, ending, is_cut
+from nca.agent.reply_checks import cut_notice, ending, is_cut, orders_change, wants_change
 from nca.context.budget import Budget, Measurement
 from nca.messages import Message
 from nca.models.client import Reply
@@ -47,3 +47,21 @@ def test_a_large_file_that_counts_less_than_expected_was_not_left_out() -> None:
     measured = Measurement(3_720, ROOM, is_estimate=False)
     assert not is_cut(measured, 3_000, 1_540, 2_786)
     assert is_cut(measured, 3_000, 1_540, 2_048)
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_order"),
+    [
+        ("Set PORT to 9000 in config.py.", True),
+        ("a.py fails on x. Change it so that it returns None.", True),
+        ("In greet.py, rename greet to welcome.", True),
+        ("Look at a.py and fix what is wrong.", True),
+        ("Could you please update a.py?", True),
+        ("What does update in a.py do?", False),
+        ("Explain how to add a test to a.py.", False),
+        ("Does a.py set x?", False),
+    ],
+)
+def test_a_question_about_a_change_is_no_order(asked: str, is_order: bool) -> None:
+    assert wants_change(asked)
+    assert orders_change(asked) is is_order

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from nca.agent.conversation import Conversation
-from nca.agent.reply_checks import NOT_CHANGED
+from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
 from nca.context.budget import Budget
@@ -189,23 +189,44 @@ def test_what_is_off_is_not_offered(tmp_path: Path) -> None:
         assert "grep" not in names
 
 
+EDIT = call("write_file", path="b.py", content="x = 2\n")
+
+
 @pytest.mark.parametrize(
-    ("facts", "asked", "steps", "is_said"),
+    ("facts", "asked", "steps", "is_told", "is_said"),
     [
-        (SMALL, "Fix a.py.", ["```py\nx = 2\n```"], True),
-        (SMALL, "Fix a.py.", ["a.py is fixed."], True),
-        (SMALL, "What is in a.py?", ["```py\nx = 1\n```"], False),
-        (SMALL, "Write a loop.", ["```py\nx = 1\n```"], False),
-        (SMALL, "Fix b.py.", [call("write_file", path="b.py", content="x = 2\n"), "```py\nx = 2\n```"], False),
-        (LARGE, "Fix a.py.", ["```py\nx = 2\n```"], False),
+        (SMALL, "Fix a.py.", ["```py\nx = 2\n```", "a.py is fixed."], True, True),
+        (SMALL, "Something is wrong in b.py. Please fix it.", ["```py\nx = 2\n```", EDIT, "Fixed."], True, False),
+        (SMALL, "Can you fix a.py?", ["a.py is fixed.", "Yes."], True, True),
+        (SMALL, "What does fix in a.py do?", ["It changes x."], False, True),
+        (SMALL, "What is in a.py?", ["```py\nx = 1\n```"], False, False),
+        (SMALL, "Write a loop.", ["```py\nx = 1\n```"], False, False),
+        (SMALL, "Fix b.py. " + "It is wrong. " * 50, ["Fixed."], False, True),
+        (SMALL, "Fix b.py.", [EDIT, "```py\nx = 2\n```"], False, False),
+        (LARGE, "Fix a.py.", ["```py\nx = 2\n```"], False, False),
     ],
 )
-async def test_a_small_model_that_changed_no_file_does_not_pass_for_one_that_did(
-    room: Room, facts: ModelFacts, asked: str, steps: list[ScriptedReply], is_said: bool
+async def test_a_small_model_that_changed_no_file_is_told_once_and_does_not_pass_for_one_that_did(
+    room: Room, facts: ModelFacts, asked: str, steps: list[ScriptedReply], is_told: bool, is_said: bool
 ) -> None:
-    conversation, _ = room.open(steps, facts)
+    conversation, model = room.open(steps, facts)
     await conversation.send(asked)
+    told = [one["content"] for one in model.requests[-1].messages if one["role"] == "user"][1:]
+    assert told == ([CHANGE_NOW.format(asked=asked)] if is_told else [])
+    assert len(model.requests) == len(steps)
+    assert (Notice(ASKED_AGAIN) in room.events) is is_told
     assert (Notice(NOT_CHANGED) in room.events) is is_said
+    await conversation.close()
+
+
+@pytest.mark.parametrize(("mode", "steps"), [("ask", [EDIT, "I may not."]), ("plan", ["Change line 2."])])
+async def test_a_small_model_that_may_not_change_a_file_is_not_told_to(
+    room: Room, mode: str, steps: list[ScriptedReply]
+) -> None:
+    conversation, model = room.open(steps, SMALL)
+    conversation.set("agent.permission", mode)
+    await conversation.send("Fix b.py.")
+    assert len(model.requests) == len(steps)
     await conversation.close()
 
 

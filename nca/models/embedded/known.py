@@ -125,7 +125,7 @@ QWEN = KnownModel(
     can_use_tools=True,
     can_summarize=True,
     answer_tokens=2_048,
-    temperature=0.2,
+    temperature=0.0,
     loop_penalty=0.0,
     ability="Qwen2.5-Coder-1.5B runs on this machine: it reads files, makes small edits and summarises; "
     "check what it says.",
