@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nca.cli import mcp_install
 from nca.terminal.render.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def serve() -> None:
     history = History([OwnStore(store_path())], Redactor(known_secrets(os.environ)).text)
     with signals.at_once():  # it only reads: there is nothing to clean up
         asyncio.run(serve(history, __version__))
+
+
+app.command()(mcp_install.install)
 
 
 @app.command(name="list")

@@ -1,0 +1,77 @@
+"""An entry is added to JSON with comments, and every other character stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nca.mcp_server.json_insert import NotInsertable, inserted, read
+
+ENTRY = {"command": "/bin/nca", "args": ["mcp"]}
+PATH = ("mcpServers", "nca")
+
+_scalars = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=6)
+_values = st.recursive(
+    _scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+)
+
+
+def test_entries_go_to_the_end_of_an_object() -> None:
+    assert inserted("", PATH, {"a": 1}) == '{\n  "mcpServers": {\n    "nca": {\n      "a": 1\n    }\n  }\n}\n'
+    assert inserted("{}", ("mcp", "nca"), {}) == '{\n  "mcp": {\n    "nca": {}\n  }\n}'
+    assert inserted('{"mcp": {"x": 1}, "y": 2}', ("mcp", "nca"), {"a": [1]}) == (
+        '{"mcp": {"x": 1, "nca": {"a": [1]}}, "y": 2}'
+    )
+    before = '{\r\n\t// mine\r\n\t"mcp": {\r\n\t\t"x": 1, // one\r\n\t\t/* two */\r\n\t},\r\n\t"y": "} // no",\r\n}\r\n'
+    after = before.replace("/* two */", '/* two */\r\n\t\t"nca": {}')
+    assert inserted(before, ("mcp", "nca"), {}) == after
+    before = '{\n  "mcp": {\n    "x": {"a": 1} // one\n  }\n}\n'
+    after = '{\n  "mcp": {\n    "x": {"a": 1}, // one\n    "nca": {\n      "b": 2\n    }\n  }\n}\n'
+    assert inserted(before, ("mcp", "nca"), {"b": 2}) == after
+
+
+@given(st.dictionaries(st.text(max_size=4), _values, max_size=4), _values, st.sampled_from([None, 1, 2, "\t"]))
+def test_what_was_there_stays(settings: dict[str, object], servers: object, indent: int | str | None) -> None:
+    settings["mcpServers"] = servers
+    text = json.dumps(settings, indent=indent, ensure_ascii=False)
+    if not isinstance(servers, dict):
+        with pytest.raises(NotInsertable, match="mcpServers is no object"):
+            inserted(text, PATH, ENTRY)
+        return
+    servers.pop("nca", None)
+    text = json.dumps(settings, indent=indent, ensure_ascii=False)
+    written = inserted(text, PATH, ENTRY)
+    assert json.loads(written) == {**settings, "mcpServers": {**servers, "nca": ENTRY}}
+    left = iter(written)
+    assert all(char in left for char in text)
+    with pytest.raises(NotInsertable, match="is there already"):
+        inserted(written, PATH, ENTRY)
+
+
+@given(st.text('{}[],:"/* \n\\a1', max_size=40))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        value = read(text)
+    except NotInsertable:
+        return
+    if isinstance(value, dict) and "mcpServers" not in value:
+        assert read(inserted(text, PATH, ENTRY)) == {**value, "mcpServers": {"nca": ENTRY}}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1', "not whole JSON"),
+        ('{"a": 1, "a": 2}', "'a' is there twice"),
+        ('{\n"a": nope}', "line 2 is not JSON"),
+        ("[1]", "the file is no object"),
+        ("{} {}", "not one JSON value"),
+        ("[" * 5_000, "not whole JSON"),
+    ],
+)
+def test_other_texts_are_refused_in_a_few_words(text: str, reason: str) -> None:
+    with pytest.raises(NotInsertable, match=reason):
+        inserted(text, PATH, ENTRY)
