@@ -1,13 +1,15 @@
 """Measure the MCP server's search: python -m benchmarks.mcp_server FOLDER_OF_TRANSCRIPTS
 
 A store of 200,000 messages in 2,000 sessions and 20 folders, on disk; questions by code from the transcripts. Measured
-is the whole call of the tool, with reading, redaction and the text of the answer, without the pipe.
+is the whole call of the tool, with reading, redaction and the text of the answer, without the pipe. And how fast the
+sessions of another agent are indexed: files as Claude Code writes them, with the messages of the transcripts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import resource
 import statistics
 import sys
 import tempfile
@@ -19,14 +21,18 @@ from typing import Any
 from benchmarks.questions import questions_of, sessions_in
 from nca.mcp_server.answers import MAX_TOKENS
 from nca.mcp_server.history import History, OwnStore
+from nca.mcp_server.other_agents import OtherAgents
 from nca.mcp_server.tools import Recall, Sessions
 from nca.messages import Entry, Message
 from nca.redact import Redactor
 from nca.sessions import Store
 from nca.sessions.transfer import new_copy
 from nca.tools.recall import token_bound
+from nca.transcripts.formats.registry import formats
+from tests.mcp_server.other_sessions import claude_session
 
 MESSAGES, SESSIONS, DIRECTORIES, TIMED = 200_000, 2_000, 20, 300
+INDEXED_BYTES = 100_000_000
 
 
 def mcp_server(folder: Path) -> Iterator[str]:
@@ -54,6 +60,32 @@ def mcp_server(folder: Path) -> Iterator[str]:
         times = [_timed(Sessions(history), {})[0] for _ in range(50)]
         yield f"sessions, {SESSIONS:,} of them: {_percentiles(times)}"
         yield f"longest answer: {longest:,} tokens of {MAX_TOKENS:,}, counted on the safe side"
+    yield from _indexing(transcripts, chance)
+
+
+def _indexing(transcripts: Sequence[Sequence[Message]], chance: random.Random) -> Iterator[str]:
+    texts = [message.text for messages in transcripts for message in messages if message.text]
+    with tempfile.TemporaryDirectory() as made:
+        home, written, sessions = Path(made), 0, 0
+        while written < INDEXED_BYTES:
+            said = [f"{chance.choice(texts)} {chance.random()}" for _ in range(chance.randint(50, 600))]
+            path = claude_session(home, f"s{sessions}", f"/work/{sessions % DIRECTORIES}", said)
+            written, sessions = written + path.stat().st_size, sessions + 1
+        index = home / "index.db"
+        others = OtherAgents(index, formats(), {"HOME": made}, home, version="")
+        started, used = time.perf_counter(), time.process_time()
+        others.index()
+        seconds, cpu = time.perf_counter() - started, time.process_time() - used
+        megabytes = written / 1e6
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        yield (
+            f"indexing {megabytes:.0f} MB of JSON in {sessions} files: {megabytes / seconds:.1f} MB/s"
+            f" ({megabytes / cpu:.1f} MB per second of CPU), at most {memory:.0f} MB of memory in this process,"
+            f" index {index.stat().st_size / 1e6:.0f} MB"
+        )
+        started = time.perf_counter()
+        others.index()
+        yield f"looking again, nothing has changed: {(time.perf_counter() - started) * 1e3:.0f} ms"
 
 
 def _fill(path: Path, transcripts: Sequence[Sequence[Message]], chance: random.Random) -> list[str]:

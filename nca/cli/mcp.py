@@ -30,11 +30,13 @@ def mcp(context: typer.Context) -> None:
     if sys.stdin.isatty():
         typer.echo(context.get_help())
         return
-    serve()
+    serve(own=False)
 
 
 @app.command()
-def serve() -> None:
+def serve(
+    own: Annotated[bool, typer.Option("--own", help="Only nca's own sessions, not those of other agents.")] = False,
+) -> None:
     """Be an MCP server over standard input and output: other agents search and read your sessions.
 
     `nca mcp` alone does the same where standard input is no terminal.
@@ -43,13 +45,20 @@ def serve() -> None:
 
     from nca import __version__
     from nca.cli.startup import store_path
-    from nca.mcp_server.history import History, OwnStore
+    from nca.config.paths import cache_dir, user_home
+    from nca.mcp_server.history import History, OwnStore, Place
+    from nca.mcp_server.other_agents import OtherAgents
     from nca.mcp_server.server import serve
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
     from nca.terminal import signals
+    from nca.transcripts.formats.registry import formats
 
-    history = History([OwnStore(store_path())], Redactor(known_secrets(os.environ)).text)
+    places: list[Place] = [OwnStore(store_path())]
+    if not own:
+        index, home = cache_dir(os.environ) / "other-agents.db", user_home(os.environ)
+        places.append(OtherAgents(index, formats(), os.environ, home, version=__version__))
+    history = History(places, Redactor(known_secrets(os.environ)).text)
     with signals.at_once():  # it only reads: there is nothing to clean up
         asyncio.run(serve(history, __version__))
 

@@ -1,6 +1,6 @@
-"""Locations of the user's settings, the project's settings, and the data directory.
+"""Locations of the user's settings, the project's settings, the data directory, and the cache.
 
-`NCA_HOME` moves the user's settings and the data to one folder. Otherwise the XDG variables apply, then the platform's
+`NCA_HOME` moves all but the project's settings to one folder. Otherwise the XDG variables apply, then the platform's
 convention; on every Unix the user's settings are in ~/.config/nca, as usual for terminal tools.
 """
 
@@ -40,6 +40,19 @@ def data_dir(env: Mapping[str, str]) -> Path:
 
         return platformdirs.user_data_path("nca", appauthor=False)
     return user_home(env) / ".local" / "share" / "nca"
+
+
+def cache_dir(env: Mapping[str, str]) -> Path:
+    """The folder for what can be made again, which may not exist."""
+    if home := _nca_home(env):
+        return home / "cache"
+    if base := _absolute(env.get("XDG_CACHE_HOME", "")):
+        return base / "nca"
+    if sys.platform in ("win32", "darwin"):
+        import platformdirs
+
+        return platformdirs.user_cache_path("nca", appauthor=False)
+    return user_home(env) / ".cache" / "nca"
 
 
 def project_config_file(directory: Path) -> Path:

@@ -32,8 +32,9 @@ RECALL = "recall"
 _LEAST_PASSAGE = PASSAGE_CHARS // 2
 _OUTPUT = re.compile(r"\[The whole output is in .*?([0-9A-Za-z_-]+)[/\\](\d+\.txt)\]\s*\Z")
 CAMEL = re.compile(r"\b(?:[^\W\d_]*[a-z][A-Z]\w*|[A-Z]{2,}[a-z]\w+)")
-_HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-"""In every match of CAMEL, and much faster to search: most texts have none."""
+_CAPITALS = re.compile(r"[A-Z]+")
+"""In every match of CAMEL one stands behind a small letter, or two before one."""
+_WORD = re.compile(r"\w+")
 CAMEL_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 CJK_RUN = re.compile(f"[{_CJK}]+")
@@ -44,6 +45,8 @@ _SPEAKER_CHARS = 200
 BY = "nca9by"
 """Prefix of each word of the speaker's name in the second column; nobody writes it."""
 _ISO_DATE = re.compile(r"\b(?:19|20)\d\d[-/](0[1-9]|1[0-2])[-/](?:[0-2]\d|3[01])")
+_LIKE_A_DATE = re.compile(r"[12][09]\d\d[-/][01]")
+"""In every match of _ISO_DATE, and much faster to search."""
 _MONTH_NAMES = "january february march april may june july august september october november december"
 _MONTHS = _MONTH_NAMES.split()
 
@@ -93,13 +96,33 @@ def cuts(text: str) -> list[tuple[int, int]]:
 
 def extra_words(text: str, speaker: str = "") -> str:
     """The second column of the index, one entry a line."""
-    words = [" ".join(CAMEL_PART.findall(match)) for match in (CAMEL.findall(text) if _HUMP.search(text) else ())]
-    words += [_MONTHS[int(month) - 1] for month in _ISO_DATE.findall(text)]
+    words = [" ".join(CAMEL_PART.findall(word)) for word in camel_words(text)]
+    if _LIKE_A_DATE.search(text):
+        words += [_MONTHS[int(month) - 1] for month in _ISO_DATE.findall(text)]
     if not text.isascii():
         words += [" ".join(pairs(run)) for run in CJK_RUN.findall(unicodedata.normalize("NFKC", text))]
     if speaker:
         words += [f"{BY}{word}" for word in re.findall(r"\w+", speaker.lower())]
     return "\n".join(words)
+
+
+def camel_words(text: str) -> list[str]:
+    """What CAMEL finds in a text. Only words with a hump are looked at, which is much faster."""
+    found: list[str] = []
+    end = 0
+    for capitals in _CAPITALS.finditer(text):
+        first, last = capitals.span()
+        if first < end or not (
+            "a" <= text[first - 1 : first] <= "z" or (last > first + 1 and "a" <= text[last : last + 1] <= "z")
+        ):
+            continue
+        while first > end and (text[first - 1].isalnum() or text[first - 1] == "_"):
+            first -= 1
+        if match := CAMEL.match(text, first):
+            found.append(match[0])
+        word = match or _WORD.match(text, first)
+        end = word.end() if word else last
+    return found
 
 
 def pairs(run: str) -> Iterator[str]:

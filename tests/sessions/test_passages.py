@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,10 @@ from nca.messages import Message, ToolCall
 from nca.sessions.encoding import encode
 from nca.sessions.passages import (
     BY,
+    CAMEL,
     MAX_PASSAGES,
     PASSAGE_CHARS,
+    camel_words,
     cuts,
     extra_words,
     pairs,
@@ -46,6 +49,17 @@ def test_a_message_has_no_more_passages_than_its_rows() -> None:
 )
 def test_extra_words(text: str, words: str) -> None:
     assert words in extra_words(text).split("\n")
+
+
+@given(st.text("abABz_9 é.ÄßZ-", max_size=40))
+def test_words_with_humps_are_those_that_the_pattern_finds(text: str) -> None:
+    assert camel_words(text) == CAMEL.findall(text)
+
+
+@given(st.text("0129-/ x", max_size=24))
+def test_the_month_of_each_date_is_a_word(text: str) -> None:
+    has_date = re.search(r"\b(?:19|20)\d\d[-/](0[1-9]|1[0-2])[-/](?:[0-2]\d|3[01])", text)
+    assert bool(extra_words(text)) == bool(has_date)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,243 @@
+"""The sessions of other agents on this machine: indexed in the background, and searched as far as the index has come.
+
+Each question starts a look at the agents' files, unless the last one was just now. What is new or has changed is read,
+newest files first; what is gone is removed. One process indexes at a time, and all that run answer from the index.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from nca.errors import NcaError, StoreError
+from nca.messages import Entry, Message
+from nca.sessions.foreign_index import FOREIGN, FOREIGN_COLUMNS, About, File, ForeignIndex, origin, progress
+from nca.sessions.lock import FileLock
+from nca.sessions.log import title_of
+from nca.sessions.passages import RECALL, plain_text
+from nca.sessions.past_sessions import PastSession, PastSessions
+from nca.transcripts.formats import records
+from nca.transcripts.formats.records import Format, Record, Said, StoredSession
+from nca.transcripts.formats.source import Source
+
+FRESH_SECONDS = 5.0
+"""A look at the files is not repeated within this time."""
+WAIT_SECONDS = 0.3
+"""How long a question waits for a look that has just begun. Most find nothing new and take less."""
+_SAID_EVERY_SECONDS = 0.5
+_NICENESS = 10
+_OWN_TOOL = re.compile(r"(?:.*nca.*[^a-z])?(?:recall|expand)")
+"""nca's own tools as agents name them: mcp__nca__recall, nca_expand. Their results repeat what was found once."""
+
+
+class OtherAgents:
+    """The place of other agents' sessions."""
+
+    def __init__(
+        self, path: Path, formats: Sequence[Format], env: Mapping[str, str], home: Path, *, version: str
+    ) -> None:
+        """path: the index; version: nca's, whose readers make it."""
+        self._path = path
+        self._formats = formats
+        self._env, self._home = env, home
+        self._made_by = ", ".join([version, *(one.name for one in formats)])
+        self._lock = threading.Lock()
+        self._open: PastSessions | None = None
+        self._looking: threading.Thread | None = None
+        self._looked_at = float("-inf")
+        self._problem = ""
+
+    @property
+    def agents(self) -> Sequence[str]:
+        return [one.name for one in self._formats]
+
+    def sessions(self) -> PastSessions:
+        self._look()
+        with self._lock:
+            if self._open is not None and not self._open.is_current(self._path):
+                with suppress(StoreError):
+                    self._open.close()
+                self._open = None
+            if self._open is None:
+                self._open = PastSessions.open(self._path, FOREIGN, FOREIGN_COLUMNS)
+            return self._open
+
+    def whole(self, session: PastSession, entry: Entry) -> str:
+        with self._lock:
+            found = origin(self._open.database, session.number, entry.seq) if self._open is not None else None
+        if found is None:
+            return ""
+        path, agent, key = found
+        reader = next((one for one in self._formats if one.name == agent), None)
+        try:
+            said = _said(reader.read(Source.of_file(path), key)) if reader is not None else iter(())
+            message = next((one.message for seq, one in enumerate(said, 1) if seq == entry.seq), None)
+        except NcaError:
+            return ""  # the file is gone, or is being written: the index has the beginning and the end
+        return plain_text(message) or message.text if message is not None else ""
+
+    def note(self) -> str:
+        if self._problem:
+            return self._problem
+        with self._lock:
+            known = progress(self._open.database) if self._open is not None else None
+        if known is None or not known.is_known:
+            return "the sessions of other agents are not indexed yet; ask again in a moment" if self._formats else ""
+        notes = []
+        if known.indexed < known.files:
+            notes.append(f"indexed {known.indexed:,} of {known.files:,} files of other agents; ask again for the rest")
+        if known.problems:
+            notes.append(f"{known.problems:,} files of other agents cannot be read")
+        return "; ".join(notes)
+
+    def index(self) -> None:
+        """Bring the index up to date. Returns at once if another process does. Raises StoreError."""
+        lock = FileLock.acquire(self._path.parent / "locks" / f"{self._path.name}.indexing")
+        if lock is None:
+            return
+        try:
+            index = ForeignIndex(self._path, self._made_by)
+            try:
+                _Indexing(index, {one.name: one for one in self._formats}).run(list(self._found()))
+            finally:
+                index.close()
+        finally:
+            lock.release()
+
+    def _look(self) -> None:
+        """Begin to bring the index up to date, unless that was done just now, and wait for it a little."""
+        with self._lock:
+            is_looking = self._looking is not None and self._looking.is_alive()
+            if is_looking or not self._formats or time.monotonic() - self._looked_at < FRESH_SECONDS:
+                return
+            self._looking = looking = threading.Thread(target=self._run, daemon=True)
+            looking.start()
+        looking.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        if sys.platform == "linux":
+            with suppress(OSError):  # of this thread alone
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        try:
+            self.index()
+            self._problem = ""
+        except StoreError as error:
+            self._problem = f"the sessions of other agents cannot be indexed: {error.message}"
+        finally:
+            self._looked_at = time.monotonic()
+
+    def _found(self) -> Iterator[File]:
+        """The agents' files as they are now. A folder that cannot be read has none."""
+        for one in self._formats:
+            with suppress(OSError):
+                for path in one.files(self._env, self._home):
+                    with suppress(OSError):
+                        status = path.stat()
+                        # A database that is in use has its newest pages in a log beside it.
+                        log = path.with_name(f"{path.name}-wal")
+                        beside = log.stat() if log.exists() else None
+                        size = status.st_size + (beside.st_size if beside else 0)
+                        changed = max(status.st_mtime_ns, beside.st_mtime_ns if beside else 0)
+                        yield File(path, one.name, size, changed)
+
+
+class _Indexing:
+    """One pass over the files."""
+
+    def __init__(self, index: ForeignIndex, formats: Mapping[str, Format]) -> None:
+        self._index = index
+        self._formats = formats
+        self._said_at = float("-inf")
+
+    def run(self, found: Sequence[File]) -> None:
+        known = self._index.files()
+        paths = {file.path for file in found}
+        self._index.forget(file for path, file in known.items() if path not in paths)
+        changed = [file for file in found if known.get(file.path) != file]
+        changed.sort(key=lambda file: -file.modified_ns)
+        for number, file in enumerate(changed):
+            self._say(len(paths), len(paths) - len(changed) + number)
+            self._file(file)
+        self._index.say(len(paths), len(paths))
+
+    def _say(self, files: int, indexed: int) -> None:
+        if time.monotonic() - self._said_at >= _SAID_EVERY_SECONDS:
+            self._index.say(files, indexed)
+            self._said_at = time.monotonic()
+
+    def _file(self, file: File) -> None:
+        reader, keys, problem = self._formats[file.agent], list[str](), ""
+        try:
+            for stored in reader.sessions(Source.of_file(file.path)):
+                keys.append(stored.key)
+                self._session(file, reader, stored)
+        except StoreError:
+            raise
+        except NcaError as error:
+            problem = error.message
+        except Exception as error:  # noqa: BLE001  a fault of one reader, or in one file, must not hide all others
+            problem = f"{type(error).__name__}: {error}"
+        self._index.finish(file, keys, problem)
+
+    def _session(self, file: File, reader: Format, stored: StoredSession) -> None:
+        about = About(key=stored.key, title=stored.title, directory=stored.directory, at=stored.at)
+        if stored.key and self._index.is_current(file, about):
+            return
+        session = self._index.begin(file, about)
+        reading = _Reading(about)
+        count = self._index.put(session, reading.messages(reader.read(Source.of_file(file.path), stored.key)))
+        self._index.end(session, reading.about(), count)
+
+
+class _Reading:
+    """The messages of a session, and what its records say about it."""
+
+    def __init__(self, about: About) -> None:
+        self._about = about
+        self._title = ""
+
+    def messages(self, found: Iterable[Record]) -> Iterator[tuple[float, Message]]:
+        for record in found:
+            if isinstance(record, records.About):
+                self._about = msgspec.structs.replace(
+                    self._about,
+                    own_id=record.session or self._about.own_id,
+                    title=record.title or self._about.title,
+                    directory=record.directory or self._about.directory,
+                )
+            elif isinstance(record, Said):
+                message = _without_own_tools(record.message)
+                self._title = self._title or title_of([message])
+                yield record.at or self._about.at, message
+
+    def about(self) -> About:
+        about = self._about
+        return msgspec.structs.replace(
+            about,
+            own_id=about.own_id or about.key,
+            title=about.title or self._title,
+            directory=about.directory.rstrip("/"),
+        )
+
+
+def _said(found: Iterable[Record]) -> Iterator[Said]:
+    return (record for record in found if isinstance(record, Said))
+
+
+def _without_own_tools(message: Message) -> Message:
+    """The calls and results of nca's own tools under the name that searches pass over."""
+    if message.role == "tool":
+        is_own = _OWN_TOOL.fullmatch(message.name) is not None
+        return msgspec.structs.replace(message, name=RECALL) if is_own else message
+    if any(_OWN_TOOL.fullmatch(call.name) for call in message.tool_calls):
+        calls = tuple(call for call in message.tool_calls if not _OWN_TOOL.fullmatch(call.name))
+        return msgspec.structs.replace(message, tool_calls=calls)
+    return message

@@ -1,0 +1,292 @@
+"""The index of other agents' sessions: their messages and a full-text index, in a database of its own in the cache.
+
+It holds what their files say, so it can be made again at any time: a damaged one, or one of another version, is
+deleted. Nothing here knows a format; `nca.mcp_server.other_agents` reads the files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from nca.errors import StoreError
+from nca.messages import Message
+from nca.sessions.database import Database, Row
+from nca.sessions.encoding import encode
+from nca.sessions.opening import Kind, open_for_writing
+from nca.sessions.passages import MAX_PASSAGES, cuts, extra_words, plain_text, speaker_of
+
+KEPT_CHARS = 24_000
+"""Of one message. The rest of a longer one is read from its file when it is shown."""
+_KEPT_AT_THE_END = 4_000
+_AT_ONCE = 400
+"""Messages of one transaction."""
+_ENDINGS = ("", "-wal", "-shm")
+_MIGRATIONS = (Path(__file__).with_name("migrations").joinpath("foreign_1.sql").read_text(encoding="utf-8"),)
+
+
+def _recover_nothing(damaged: Path, fresh: Database) -> str:
+    return "the files of the other agents are read again"
+
+
+FOREIGN = Kind(0x6E636F0A, _MIGRATIONS, _recover_nothing)
+"""`nco` and a newline."""
+FOREIGN_COLUMNS = "SELECT number, id, agent, own_id, title, directory, updated_at, messages FROM sessions"
+"""What a PastSession is made of, here."""
+
+
+_Row = tuple[int, int, float, str, str, bytes, bool]
+"""Of messages: session, seq, at, role, body, digest, is_cut."""
+
+
+class File(NamedTuple):
+    """A file of an agent as it was found."""
+
+    path: Path
+    agent: str
+    size_bytes: int
+    modified_ns: int
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about a session of a file. `key`: which of the file's sessions; `at`: its last use."""
+
+    key: str = ""
+    own_id: str = ""
+    title: str = ""
+    directory: str = ""
+    at: float = 0.0
+
+
+class Progress(NamedTuple):
+    """How many files there are and are indexed; `is_known`: whether they have been counted yet."""
+
+    files: int
+    indexed: int
+    problems: int
+    is_known: bool
+
+
+class ForeignIndex:
+    """The index, open for writing. Any thread may use it. Methods raise StoreError."""
+
+    def __init__(self, path: Path, made_by: str) -> None:
+        """made_by: the version of the readers; what another version has read is read again."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            opened = open_for_writing(path, FOREIGN)
+        except StoreError:
+            _delete(path)
+            opened = open_for_writing(path, FOREIGN)
+        for aside in path.parent.glob(f"{path.name}.corrupt-*"):
+            aside.unlink(missing_ok=True)
+        self.database, self._lock, _ = opened
+        # After a power failure the last commits may be missing; the files are then read again.
+        self.database.connection.pragma("synchronous", "NORMAL")
+        if self._fact("made_by") != made_by:
+            self.forget([File(Path(os.fsdecode(path)), "", 0, 0) for (path,) in self._rows("SELECT path FROM files")])
+            self._set({"made_by": made_by})
+
+    def files(self) -> dict[Path, File]:
+        rows = self._rows("SELECT path, agent, size_bytes, modified_ns FROM files")
+        return {Path(os.fsdecode(path)): File(Path(os.fsdecode(path)), *facts) for path, *facts in rows}
+
+    def say(self, files: int, indexed: int) -> None:
+        """Record how far the indexing is, for every process that answers."""
+        self._set({"files": str(files), "indexed": str(indexed)})
+
+    def forget(self, files: Iterable[File]) -> None:
+        """Remove the files and their sessions."""
+        for file in files:
+            with self.database.transaction() as connection:
+                connection.execute("DELETE FROM sessions WHERE file = ?", (os.fsencode(file.path),))
+                connection.execute("DELETE FROM files WHERE path = ?", (os.fsencode(file.path),))
+
+    def finish(self, file: File, keys: Sequence[str], problem: str = "") -> None:
+        """Record that a file was read as it was found; its sessions with other keys are removed."""
+        path = os.fsencode(file.path)
+        kept = set(keys)
+        with self.database.transaction() as connection:
+            for number, key in connection.execute(
+                "SELECT number, key FROM sessions WHERE file = ?", (path,)
+            ).fetchall():
+                if key not in kept:
+                    connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
+            connection.execute(
+                "INSERT INTO files (path, agent, size_bytes, modified_ns, problem) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (path) DO UPDATE SET agent = excluded.agent, size_bytes = excluded.size_bytes,"
+                " modified_ns = excluded.modified_ns, problem = excluded.problem",
+                (path, file.agent, file.size_bytes, file.modified_ns, problem),
+            )
+
+    def is_current(self, file: File, about: About) -> bool:
+        """Whether a session of a file of several is indexed whole, as it was when it was last used."""
+        row = self.database.row(
+            "SELECT is_whole, updated_at FROM sessions WHERE file = ? AND key = ?", (os.fsencode(file.path), about.key)
+        )
+        return row is not None and bool(row[0]) and about.at > 0 and row[1] == about.at
+
+    def begin(self, file: File, about: About) -> int:
+        """The row of a session that is about to be read."""
+        path = os.fsencode(file.path)
+        with self.database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO sessions (id, file, key, agent, own_id, title, directory, updated_at, messages, is_whole)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (file, key) DO UPDATE SET is_whole = 0",
+                (
+                    _id_of(connection, file, about.key),
+                    path,
+                    about.key,
+                    file.agent,
+                    *(about.own_id, about.title, about.directory, about.at),
+                ),
+            )
+            row = connection.execute("SELECT number FROM sessions WHERE file = ? AND key = ?", (path, about.key)).get
+        return int(row)
+
+    def put(self, session: int, messages: Iterable[tuple[float, Message]]) -> int:
+        """Make these the messages of a session, and return how many they are. Those that are there already stay."""
+        known = [
+            digest for (digest,) in self._rows("SELECT digest FROM messages WHERE session = ? ORDER BY seq", session)
+        ]
+        same, seq = True, 0
+        for part in _parts(messages):
+            rows, texts = list[_Row](), list[Message]()
+            for at, message in part:
+                seq += 1
+                stored, is_cut = kept(message)
+                body = encode(stored)
+                digest = blake2b(body.encode(), digest_size=8).digest()
+                if same and seq <= len(known) and known[seq - 1] == digest:
+                    continue
+                if same:
+                    same = False
+                    self._drop(session, seq)
+                rows.append((session, seq, at, message.role, body, digest, is_cut))
+                texts.append(stored)
+            self._add(rows, texts)
+        if seq < len(known) and same:
+            self._drop(session, seq + 1)
+        return seq
+
+    def end(self, session: int, about: About, messages: int) -> None:
+        """Record what is known of a session that was read to its end."""
+        with self.database.transaction() as connection:
+            connection.execute(
+                "UPDATE sessions SET own_id = ?, title = ?, directory = ?, updated_at = ?, messages = ?, is_whole = 1"
+                " WHERE number = ?",
+                (about.own_id, about.title, about.directory, about.at, messages, session),
+            )
+
+    def close(self) -> None:
+        try:
+            self.database.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def _drop(self, session: int, first: int) -> None:
+        with self.database.transaction() as connection:
+            connection.execute("DELETE FROM messages WHERE session = ? AND seq >= ?", (session, first))
+
+    def _add(self, rows: Sequence[_Row], stored: Sequence[Message]) -> None:
+        if not rows:
+            return
+        with self.database.transaction() as connection:
+            last = connection.execute("SELECT coalesce(max(id), 0) FROM messages").get
+            connection.executemany(
+                "INSERT INTO messages (id, session, seq, at, role, body, digest, is_cut)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(last + place, *row) for place, row in enumerate(rows, 1)],
+            )
+            connection.executemany(
+                "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
+                _passages(stored, f"s{rows[0][0]}", last + 1),
+            )
+            connection.execute("UPDATE sessions SET messages = ? WHERE number = ?", (rows[-1][1], rows[-1][0]))
+
+    def _fact(self, name: str) -> str:
+        row = self.database.row("SELECT value FROM facts WHERE name = ?", (name,))
+        return str(row[0]) if row else ""
+
+    def _set(self, facts: Mapping[str, str]) -> None:
+        with self.database.transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", list(facts.items()))
+
+    def _rows(self, sql: str, *bindings: int | str) -> list[Row]:
+        return self.database.rows(sql, bindings)
+
+
+def progress(database: Database) -> Progress:
+    """How far the indexing is, as its process has recorded it."""
+    facts: dict[str, str] = dict(database.rows("SELECT name, value FROM facts WHERE name IN ('files', 'indexed')"))
+    [(problems,)] = database.rows("SELECT count(*) FROM files WHERE problem <> ''")
+    return Progress(int(facts.get("files", 0)), int(facts.get("indexed", 0)), int(problems), "files" in facts)
+
+
+def origin(database: Database, session: int, seq: int) -> tuple[Path, str, str] | None:
+    """Where to read a message whole: its file, the agent, the key. None if the index has all of it."""
+    row = database.row(
+        "SELECT file, agent, key FROM sessions WHERE number = ?1"
+        " AND EXISTS (SELECT 1 FROM messages WHERE session = ?1 AND seq = ?2 AND is_cut)",
+        (session, seq),
+    )
+    return (Path(os.fsdecode(row[0])), row[1], row[2]) if row else None
+
+
+def kept(message: Message) -> tuple[Message, bool]:
+    """A message as the index stores it: its searchable text, without pictures; and whether that is cut."""
+    text = plain_text(message)
+    is_found = bool(text)
+    text = text or message.text
+    is_cut = len(text) > KEPT_CHARS
+    if is_cut:
+        left_out = len(text) - KEPT_CHARS
+        beginning, end = text[: KEPT_CHARS - _KEPT_AT_THE_END], text[-_KEPT_AT_THE_END:]
+        text = f"{beginning}\n[… {left_out:,} characters …]\n{end}"
+    return Message(message.role, text, name=message.name, is_synthetic=not is_found), is_cut
+
+
+def _passages(stored: Sequence[Message], scope: str, first_id: int) -> Iterator[tuple[int, str, str, str]]:
+    """The rows of the full-text index for messages of one session, whose ids follow each other."""
+    for id, message in enumerate(stored, first_id):
+        if message.is_synthetic:
+            continue
+        text, speaker = message.text, speaker_of(message)
+        for number, (first, end) in enumerate(cuts(text)):
+            passage = text[first:end]
+            yield id * MAX_PASSAGES + number, passage.replace("\0", " "), extra_words(passage, speaker), scope
+
+
+def _parts(messages: Iterable[tuple[float, Message]]) -> Iterator[list[tuple[float, Message]]]:
+    source = iter(messages)
+    while part := list(islice(source, _AT_ONCE)):
+        yield part
+
+
+def _id_of(connection: apsw.Connection, file: File, key: str) -> str:
+    """An id for a session of a file: the same one each time the index is made, unless another session has it."""
+    number = 0
+    while True:
+        named = b"\0".join(
+            (file.agent.encode(), os.fsencode(file.path), key.encode("utf-8", "replace"), b"%d" % number)
+        )
+        found = blake2b(named, digest_size=5).hexdigest()
+        row = connection.execute("SELECT file, key FROM sessions WHERE id = ?", (found,)).fetchone()
+        if row is None or row == (os.fsencode(file.path), key):
+            return found
+        number += 1
+
+
+def _delete(path: Path) -> None:
+    for ending in _ENDINGS:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + ending).unlink()

@@ -1,0 +1,205 @@
+"""The sessions of other agents: indexed, kept up to date, searched with nca's own."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nca.mcp_server.history import History, OwnStore
+from nca.mcp_server.other_agents import OtherAgents
+from nca.sessions import Store
+from nca.sessions.foreign_index import FOREIGN, ForeignIndex, progress
+from nca.sessions.opening import open_for_reading
+from nca.tools.tool import ToolError
+from nca.transcripts.formats.records import Format, Record
+from nca.transcripts.formats.registry import formats
+from nca.transcripts.formats.source import Source
+from tests.mcp_server.asking import asked as asked_server
+from tests.mcp_server.asking import served, store_of, talk
+from tests.mcp_server.other_sessions import append_to_claude, claude_session, codex_session
+from tests.mcp_server.test_history import asked
+
+
+class Machine:
+    """A home directory, and an index that is brought up to date when it is told to."""
+
+    def __init__(self, home: Path, readers: Sequence[Format] = ()) -> None:
+        self.home = home
+        self.path = home / "cache" / "other-agents.db"
+        self.others = OtherAgents(self.path, readers or formats(), {"HOME": str(home)}, home, version="1")
+        self.history = History([OwnStore(store_of(home)), self.others])
+
+    def index(self) -> None:
+        self.others.index()
+        self.others._looked_at = float("inf")  # no other look begins by itself
+
+    def rows(self, sql: str) -> list[Any]:
+        with closing(open_for_reading(self.path, FOREIGN).database) as database:
+            return database.rows(sql)
+
+    async def found(self, query: str, **arguments: str) -> list[str]:
+        """The lines of the results."""
+        text = await asked(self.history, "recall", query=query, **arguments)
+        return [line for line in text.splitlines() if re.match(r"\[[0-9a-f]{8,10}:\d+\]", line)]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+async def test_all_agents_are_searched_together(machine: Machine) -> None:
+    claude_session(machine.home, "c1", "/work/shop", ["Why is the zebra invoice wrong?", "Rounding of the zebra tax."])
+    codex_session(machine.home, "x1", "/work/shop/web", ["Paint the zebra", "Painted in black and white"])
+    with Store.open(store_of(machine.home)) as store:
+        own = talk(store, "/work", "Where does the zebra live?", "In Kenya.")
+    machine.index()
+    found = await machine.found("zebra")
+    assert {line.split(", ")[2] for line in found} == {"nca", "claude", "codex"}
+    assert {line.split(", ")[3].partition(":")[0] for line in found} == {"/work", "/work/shop", "/work/shop/web"}
+    assert (await machine.found("where does the zebra live"))[0].startswith(f"[{own}:1] user, ")
+    assert "Rounding" in (await machine.found("rounding of the tax"))[0]
+    assert all(", claude, " in line for line in await machine.found("zebra", agent="claude"))
+    assert len(await machine.found("zebra", directory="/work/shop")) >= 2
+    assert not await machine.found("zebra", directory="/work/shop", agent="nca")
+    assert all(
+        ", 2026-03-02, claude" in line for line in await machine.found("zebra", since="2026-03-02", agent="claude")
+    )
+    listed = await asked(machine.history, "sessions")
+    assert "of 3, those used last first" in listed
+    assert re.search(r"claude, /work/shop, 2 messages: Why is the zebra invoice wrong\?", listed)
+    [claude] = re.findall(r"^\[([0-9a-f]{10})\] .*, claude", listed, re.MULTILINE)
+    whole = await asked(machine.history, "expand", messages=f"{claude}:1-2")
+    assert "Rounding of the zebra tax." in whole
+    assert await asked(machine.history, "expand", messages="c1:1-2") == whole, "by the agent's own id"
+    with pytest.raises(ToolError, match=r"no agent 'cline2'; the agents are: nca, .*claude, codex"):
+        await machine.found("zebra", agent="cline2")
+
+
+async def test_files_that_change_and_go(machine: Machine) -> None:
+    path = claude_session(machine.home, "c1", "/work", [f"step {n} tiger" for n in range(900)])
+    gone = codex_session(machine.home, "x1", "/work", ["lion", "cub"])
+    machine.index()
+    assert machine.rows("SELECT count(*) FROM messages") == [(902,)]
+    before = machine.rows("SELECT seq, id FROM messages ORDER BY id")
+    machine.index()
+    assert machine.rows("SELECT seq, id FROM messages ORDER BY id") == before
+    append_to_claude(path, "/work", ["and a leopard", "seen"])
+    gone.unlink()
+    machine.index()
+    rows = machine.rows("SELECT seq, id FROM messages ORDER BY id")
+    assert [row for row in rows if row in before] == rows[:-2], "what was there is not read anew"
+    assert await machine.found("leopard")
+    assert not await machine.found("lion")
+    assert machine.rows("SELECT count(*) FROM passages WHERE passages MATCH 'lion'") == [(0,)]
+    claude_session(machine.home, "c1", "/work", ["step 0 tiger", "a panther", "step 2 tiger"])
+    machine.index()
+    assert machine.rows("SELECT count(*) FROM messages") == [(3,)]
+    assert machine.rows("SELECT count(*) FROM passages WHERE passages MATCH 'tiger'") == [(2,)]
+    assert await machine.found("panther")
+    path.unlink()
+    machine.index()
+    assert machine.rows("SELECT count(*) FROM sessions") == machine.rows("SELECT count(*) FROM files") == [(0,)]
+
+
+async def test_long_messages_are_cut_in_the_index_and_shown_whole(machine: Machine) -> None:
+    words = " ".join(f"word{n}" for n in range(20_000))
+    path = claude_session(machine.home, "c1", "/work", ["short giraffe", f"{words} the very end"])
+    machine.index()
+    [(size,)] = machine.rows("SELECT length(body) FROM messages WHERE seq = 2")
+    assert size < 25_000
+    assert await machine.found("word100")
+    assert await machine.found("the very end")
+    text, wanted, offset = "", "c1:2", 0
+    while wanted:
+        answer = await asked(machine.history, "expand", messages=wanted, offset=offset)
+        head, _, rest = answer.partition("\n\n")
+        text += rest.partition("\n")[2]
+        more = re.search(r"offset=(\d+)", head)
+        wanted, offset = ("c1:2", int(more[1])) if more else ("", 0)
+    assert text == f"{words} the very end"
+    path.unlink()
+    assert "characters …]" in await asked(machine.history, "expand", messages="c1:2", offset=19_900)
+
+
+async def test_calls_of_nca_itself_are_not_found(machine: Machine) -> None:
+    claude_session(machine.home, "c1", "/work", ["Look it up", "I will"], tool="mcp__nca__recall")
+    claude_session(machine.home, "c2", "/work", ["Look it up", "I will"], tool="mcp__zoo__lookup")
+    machine.index()
+    found = await machine.found("zebra")
+    assert len({line[:11] for line in found}) == 1
+
+
+class Torn:
+    """A format whose reader has a fault."""
+
+    name, title = "torn", "Torn"
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def knows(self, source: Source) -> bool:
+        return False
+
+    def sessions(self, source: Source) -> Iterator[Any]:
+        raise KeyError("uuid")
+
+    def read(self, source: Source, key: str = "") -> Iterator[Record]:
+        return iter(())
+
+    def files(self, env: Mapping[str, str], home: Path) -> Iterator[Path]:
+        return iter([self._file, self._file.with_name("missing")])
+
+
+async def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, [Torn(tmp_path / "torn.jsonl"), *formats()])
+    (tmp_path / "torn.jsonl").write_text("x")
+    claude_session(tmp_path, "c1", "/work", ["a hippo", "yes"])
+    with (tmp_path / ".claude" / "projects" / "-work" / "c1.jsonl").open("a") as file:
+        file.write('{"half": ')
+    (tmp_path / ".claude" / "projects" / "-work" / "bad.jsonl").write_bytes(b"\x00\xff garbage\n" * 50)
+    store_of(tmp_path).parent.mkdir(parents=True)
+    store_of(tmp_path).write_bytes(b"no database " * 1_000)
+    machine.index()
+    text = await asked(machine.history, "recall", query="hippo")
+    assert "a hippo" in text
+    assert "some sessions cannot be read: " in text
+    assert "is damaged" in text
+    assert "1 files of other agents cannot be read" in text
+
+
+async def test_an_index_that_is_damaged_or_of_another_version_is_made_again(machine: Machine) -> None:
+    claude_session(machine.home, "c1", "/work", ["an okapi", "yes"])
+    machine.index()
+    [(first,)] = machine.rows("SELECT id FROM sessions")
+    machine.path.write_bytes(b"no database " * 1_000)
+    machine.index()
+    assert await machine.found("okapi")
+    assert machine.rows("SELECT id FROM sessions") == [(first,)], "an id that was given stays"
+    assert not list(machine.path.parent.glob("*corrupt*"))
+    with closing(ForeignIndex(machine.path, "another version")) as index:
+        assert not index.files()
+        assert progress(index.database).files == 1
+
+
+async def test_over_the_pipe_while_the_index_is_made(tmp_path: Path) -> None:
+    for number in range(60):
+        claude_session(tmp_path, f"c{number}", f"/work/{number % 3}", [f"the gnu number {number}", "grazes"] * 5)
+    os.utime(claude_session(tmp_path, "newest", "/work/new", ["a quokka", "smiles"]))
+    extra = {"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
+    async with served(tmp_path, **extra) as client:
+        while "not indexed yet" in (text := await asked_server(client, "recall", query="quokka")):
+            pass
+        assert ", claude, " in text, "newest files come first"
+        while "ask again" in await asked_server(client, "sessions"):
+            pass
+        assert "of 61, " in await asked_server(client, "sessions")
+    assert (tmp_path / "nca" / "cache" / "other-agents.db").stat().st_mode & 0o077 == 0
+    async with served(tmp_path, "serve", "--own", **extra) as client:
+        assert "No session fits." in await asked_server(client, "sessions")
