@@ -118,7 +118,7 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
         raise _none(agent)
     for number, info in enumerate(infos, 1):
         is_other = info.id in others
-        name = f"{number:3}" if _can_ask() else info.model if is_other else info.id
+        name = f"{number:3}" if _can_ask() else "        " if is_other else info.id
         messages = "" if is_other else counted(info.messages, "message")
         print(f"{name}  {local_time(info.updated_at)}  {messages:>13}  {title(info, 60)}")
     if not _can_ask():

@@ -36,9 +36,27 @@ def extend(session: Session, copy: SessionCopy) -> None:
             view = _put_last(connection, session, before, copy)
             used = tuple(msgspec.structs.replace(row, view_id=view) for row in copy.usage[len(before.usage) :])
         usage.insert(connection, number, used)
-        origin = encode(copy.info.origin) if copy.info.origin else ""
-        connection.execute("UPDATE sessions SET origin = ? WHERE number = ?", (origin, number))
+        if (origin := copy.info.origin) is not None:
+            origin = msgspec.structs.replace(origin, views=_views(session))
+            connection.execute("UPDATE sessions SET origin = ? WHERE number = ?", (encode(origin), number))
         log.touch(connection, number, time.time())
+
+
+def has_gone_on(session: Session) -> bool:
+    """Whether anything was added to an imported session, or undone in it, since it was imported."""
+    origin = session.info.origin
+    if origin is None:
+        return True
+    return (session.log.head, session.views.current_id, _views(session)) != (
+        origin.messages,
+        origin.views - 1,
+        origin.views,
+    )
+
+
+def _views(session: Session) -> int:
+    row = session.row("SELECT max(number) + 1 FROM views WHERE session = ?")
+    return int(row[0] or 1) if row else 1
 
 
 def _continues(before: SessionCopy, after: SessionCopy) -> bool:

@@ -19,7 +19,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     session_id  the agent's own id of the session
     path, key   the file, and which of its sessions
     size_bytes  the size of the file when it was read; `at`: when it was last used then, seconds since the epoch
-    messages    how many messages of the log come from it: the first ones
+    messages    how many messages of the log come from it: the first ones; `views`: how many views
     digest      of these messages; another one later means that the file has other messages now
     """
 
@@ -30,6 +30,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int = 0
     at: float = 0.0
     messages: int = 0
+    views: int = 1
     digest: str = ""
 
     def begins(self, entries: Sequence[Entry]) -> bool:

@@ -245,6 +245,11 @@ class Store:
         rows = self._database.rows(f"{INFO} WHERE origin <> '' ORDER BY touched DESC")
         return [info for info in map(as_info, rows) if info.origin]
 
+    def has_gone_on(self, session_id: str) -> bool:
+        """Whether anything was added to an imported session, or undone in it, since it was imported."""
+        with self.open_session(session_id, read_only=True) as session:
+            return growth.has_gone_on(session)
+
     def extend(self, session_id: str, copy: SessionCopy) -> SessionInfo:
         """Add to an imported session what its file has more by now; see `growth.extend`. Raises SessionLocked."""
         self._refuse_reader()

@@ -86,6 +86,7 @@ def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> Ses
         size_bytes=place.size_bytes,
         at=place.at,
         messages=len(copy.entries),
+        views=len(copy.views),
         digest=digest_of(copy.entries),
     )
     return msgspec.structs.replace(copy, info=msgspec.structs.replace(copy.info, origin=origin))

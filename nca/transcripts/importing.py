@@ -55,7 +55,7 @@ def import_stored(store: Store, stored: StoredSession) -> Imported:
     notes = notes_of(assembled)
     earlier = [one for one in store.imported() if one.origin and (one.origin.path, one.origin.key) == place[:2]]
     for one in earlier:
-        if one.origin and one.messages == one.origin.messages and one.origin.begins(copy.entries):
+        if one.origin and one.origin.begins(copy.entries) and not store.has_gone_on(one.id):
             grown = len(copy.entries) - one.messages
             said = f"{grown:,} messages were added since it was imported." if grown else ""
             return Imported(store.extend(one.id, copy), (*([said] if said else []), *notes))

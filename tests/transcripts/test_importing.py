@@ -17,6 +17,7 @@ from nca.transcripts.formats.claude_code import FORMAT
 from nca.transcripts.formats.source import Source
 from nca.transcripts.importing import Imported, import_stored
 from nca.transcripts.session_file import read_session, to_json
+from tests.sessions.samples import MANUAL, hiding
 from tests.transcripts.formats.test_claude_code import Row, answer, boundary, raw, summary, user
 
 START = [user("u1", None, "a"), answer("a1", "u1", "b")]
@@ -100,6 +101,16 @@ def test_after_one_has_gone_on_in_nca_it_becomes_another_session(store: Store, f
     assert shown(store, second.info) == ["a", "b", "theirs"]
     third = imported(store, file, *START, user("u2", "a1", "theirs"), user("u3", "u2", "more"))
     assert third.info.id == second.info.id
+
+
+def test_a_compaction_in_nca_is_going_on_too(store: Store, file: Path) -> None:
+    first = imported(store, file, *START)
+    with store.open_session(first.info.id) as session:
+        session.views.commit(hiding(1), MANUAL)
+    second = imported(store, file, *START, user("u2", "a1", "theirs"))
+    assert second.info.id != first.info.id
+    with store.open_session(first.info.id) as session:
+        assert session.views.current_id == 1
 
 
 def test_another_beginning_is_another_session(store: Store, file: Path) -> None:

@@ -64,20 +64,21 @@ def stored_sessions(
 ) -> Stored:
     """The sessions in the agents' stores.
 
-    directory  only those that worked there
+    directory  only those that worked there; of agents that are named, also those whose directory is not known
     agents     only those of these formats, by name; empty: of all
     """
     asked = set(agents)
+    directories = {directory, ""} if asked else {directory}
     found: list[StoredSession] = []
     notes: list[str] = []
-    for one in formats():
-        if asked and one.name not in asked:
+    for agent in formats():
+        if asked and agent.name not in asked:
             continue
-        for path in one.files(env, home):
+        for path in agent.files(env, home):
             try:
-                sessions = one.sessions(Source.of_file(path))
-                found += [session for session in sessions if directory in (None, session.directory)]
+                sessions = agent.sessions(Source.of_file(path))
+                found += [one for one in sessions if directory is None or one.directory in directories]
             except NcaError as error:
-                notes.append(f"{one.title}: {error.message}")
+                notes.append(f"{agent.title}: {error.message}")
     found.sort(key=lambda session: (-session.at, str(session.path), session.key))
     return Stored(tuple(found), tuple(notes))
