@@ -73,6 +73,7 @@ def _findings(*, probe: bool) -> Iterator[Finding]:
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "python": _python,
         "litellm": _litellm,
+        "prices": _prices,
         "sqlite": _sqlite,
         "settings": _settings,
         "data": _data,
@@ -110,6 +111,13 @@ def _litellm() -> Iterator[Finding]:
         yield Finding("litellm", "warn", f"{version} is outside the tested range ({tested}).")
     else:
         yield Finding("litellm", "ok", f"{version} (tested: {tested})")
+
+
+def _prices() -> Iterator[Finding]:
+    """Which price map is used, and how old it is."""
+    from nca.models.fetched_prices import in_use
+
+    yield Finding("prices", "ok", in_use(os.environ))
 
 
 def _sqlite() -> Iterator[Finding]:

@@ -33,6 +33,7 @@ def list_(
     """Show which model nca would use and why, and list the embedded models."""
     from nca.cli.startup import choose_model, load_settings
     from nca.models.embedded import weights
+    from nca.models.fetched_prices import in_use
 
     choice = choose_model(load_settings({}, None, remembers=True))
     here = weights.installed()
@@ -52,10 +53,21 @@ def list_(
     ]
     if as_json:
         chosen = {"model": choice.model, "why": choice.why, "alternatives": list(choice.alternatives)}
-        typer.echo(json.dumps({"chosen": chosen, "embedded": rows}, indent=2))
+        typer.echo(json.dumps({"chosen": chosen, "prices": in_use(os.environ), "embedded": rows}, indent=2))
         return
     _show_choice(choice)
+    typer.echo(f"Prices and windows: {one_line(in_use(os.environ))}")
     _show_rows(rows)
+
+
+@app.command()
+def refresh() -> None:
+    """Fetch the newest prices and windows: litellm's public price map. Nothing else fetches it."""
+    from nca.models.fetched_prices import refresh as fetch
+
+    fetched = fetch(os.environ)
+    left_out = f" {fetched.left_out} with values that cannot be true were left out." if fetched.left_out else ""
+    typer.echo(f"{len(fetched.models):,} models from {one_line(fetched.source)} are used from now on.{left_out}")
 
 
 @app.command()

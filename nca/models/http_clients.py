@@ -10,10 +10,11 @@ import codecs
 import json
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import openai
+
+from nca.models.local_servers import is_loopback
 
 _KEPT_BYTES = 2_000_000
 _TAIL_BYTES = 64
@@ -63,12 +64,6 @@ class BodyRecorder(httpx.AsyncByteStream):
             return None
         is_answer = isinstance(value, dict) and bool(value.get("choices")) and not value.get("error")
         return value if is_answer else None
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address is on this machine."""
-    host = urlsplit(address).hostname or ""
-    return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
 class RecordingClient:

@@ -41,6 +41,12 @@ class Found:
         return f"{self.server.prefix}/{self.models[0]}"
 
 
+def is_loopback(address: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(address).hostname or ""
+    return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
 def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
     """The servers that answer in time and have a model, in order. All are asked at once."""
     if not servers:

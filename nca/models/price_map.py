@@ -1,11 +1,14 @@
 """Read litellm's price map: windows, output limits, prices and abilities of some three thousand models.
 
-The file in litellm's package is read without importing litellm (seconds and 160 MB), once, when first needed.
+The file in litellm's package is read without importing litellm (seconds and 160 MB), once, when first needed. Models
+that are newer than that release come from `newer_models.json`, in the same shape, each with its source and the day on
+which it was checked; and from the table that `nca models refresh` fetched, which wins.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -15,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-FILE_NAME = "model_prices_and_context_window_backup.json"
+from nca.models import fetched_prices
+from nca.models.price_rows import ABOVE, CHATS, KINDS
 
-_CHATS = frozenset({"chat", "responses"})
-"""Modes of chat models. The windows of embedding, image and completion models mean something else."""
+FILE_NAME = "model_prices_and_context_window_backup.json"
 
 _BOUNDARIES = "-:@/_"
 """Characters at which a known name may end inside a longer one. Not the dot: gpt-4.5 is not a gpt-4."""
@@ -26,15 +29,6 @@ _BOUNDARIES = "-:@/_"
 _DATES = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|latest)|-v\d+:\d+)+$")
 _BEDROCK = re.compile(r"^(?:(?:us|eu|ap|apac|au|jp|global|us-gov)\.)?[a-z0-9]+\.(?=[a-z])")
 _DIGITS_DOT = re.compile(r"(?<=\d)\.(?=\d)")
-
-_KINDS = {
-    "input_cost_per_token": "input_cost",
-    "output_cost_per_token": "output_cost",
-    "cache_read_input_token_cost": "cache_read_cost",
-    "cache_creation_input_token_cost": "cache_write_cost",
-}
-"""The map's names of the four prices, and nca's."""
-_ABOVE = re.compile(rf"({'|'.join(_KINDS)})_above_(\d+)k_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +87,33 @@ def locate() -> Path | None:
 
 @cache
 def load() -> dict[str, PriceEntry]:
-    """All chat models by lower-case name; empty if the file is missing or unreadable."""
+    """All chat models by lower-case name; a table that is missing or unreadable has none."""
+    fetched = fetched_prices.read(os.environ)
     path = locate()
-    if path is None:
-        return {}
+    return {
+        **(_read(path) if path is not None else {}),
+        **_read(fetched_prices.NEWER),
+        **(_entries(fetched.models) if fetched is not None else {}),
+    }
+
+
+def _read(path: Path) -> dict[str, PriceEntry]:
     try:
         # One model at a time: decoding all at once takes six times the memory, which is never returned.
-        raw = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
-        return {name.lower(): _entry(name, values) for name, row in raw.items() if (values := _chat(row)) is not None}
+        return _entries(msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw]))
     except (OSError, msgspec.MsgspecError):
         return {}
+
+
+def _entries(raw: dict[str, msgspec.Raw]) -> dict[str, PriceEntry]:
+    """Raises MsgspecError."""
+    return {name.lower(): _entry(name, values) for name, row in raw.items() if (values := _chat(row)) is not None}
 
 
 def _chat(row: msgspec.Raw) -> dict[str, Any] | None:
     """The values of a chat model, None for others. Raises MsgspecError."""
     values = msgspec.json.decode(row)
-    return values if isinstance(values, dict) and values.get("mode") in _CHATS else None
+    return values if isinstance(values, dict) and values.get("mode") in CHATS else None
 
 
 @cache
@@ -197,7 +202,7 @@ def _entry(name: str, values: dict[str, Any]) -> PriceEntry:
     base = _prices(values)
     if tiers and tiers[0].above_tokens == 0:
         first = tiers.pop(0)
-        base = {kind: getattr(first, kind) for kind in _KINDS.values()}
+        base = {kind: getattr(first, kind) for kind in KINDS.values()}
     return PriceEntry(
         name=name,
         provider=str(values.get("litellm_provider", "")),
@@ -216,7 +221,7 @@ def _tiers(values: dict[str, Any]) -> list[PriceTier]:
     """Price tiers. The map has them in two forms: `…_above_200k_tokens` keys, and a list of ranges from 0."""
     found: dict[int, dict[str, Any]] = {}
     for key in values:
-        if named := _ABOVE.fullmatch(key):
+        if named := ABOVE.fullmatch(key):
             found.setdefault(int(named[2]) * 1_000, {})[named[1]] = values[key]
     listed = values.get("tiered_pricing")
     for row in listed if isinstance(listed, list) else ():
@@ -233,4 +238,4 @@ def _prices(values: dict[str, Any]) -> dict[str, float | None]:
         value = values.get(key)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
-    return {kind: price(key) for key, kind in _KINDS.items()}
+    return {kind: price(key) for key, kind in KINDS.items()}

@@ -101,7 +101,7 @@ def test_doctor_finds_a_fresh_machine_fit_and_writes_nothing(home: Path) -> None
     result = run_doctor()
     assert result.return_value == 0
     names = [line.split()[1] for line in _ANSI.sub("", result.output).splitlines()]
-    assert names[:9] == ["python", "nca", "litellm", "sqlite", "settings", "data", "database", "keys", "servers"]
+    assert names[:9] == ["python", "nca", "litellm", "prices", "sqlite", "settings", "data", "database", "keys"]
     assert not home.exists()
 
 

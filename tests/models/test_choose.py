@@ -10,8 +10,7 @@ from nca.errors import ModelUnavailable
 from nca.models.catalog import describe
 from nca.models.choose import Choice, choose, named, open_model
 from nca.models.client import LitellmModel
-from nca.models.http_clients import is_loopback
-from nca.models.local_servers import LocalServer, find_servers
+from nca.models.local_servers import LocalServer, find_servers, is_loopback
 from nca.models.providers import PROVIDERS
 from nca.testing.provider import Provider
 

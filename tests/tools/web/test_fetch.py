@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from nca.tools.tool import ToolError
@@ -189,7 +189,7 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(
 
 @pytest.mark.parametrize("more", [0, 1])
 async def test_a_page_is_cut_only_beyond_the_limit(more: int) -> None:
-    response = httpx.Response(200, stream=httpx.ByteStream(b"x" * (MAX_FETCHED_BYTES + more)))
+    response = httpx2.Response(200, stream=httpx2.ByteStream(b"x" * (MAX_FETCHED_BYTES + more)))
     assert await _body(response) == (b"x" * MAX_FETCHED_BYTES, bool(more))
 
 
@@ -207,7 +207,7 @@ async def test_a_page_is_cut_only_beyond_the_limit(more: int) -> None:
     ],
 )
 def test_a_redirect_stays_at_the_site_or_is_told(start: str, target: str, expected: bool) -> None:
-    assert _is_same_site(httpx.URL(start), httpx.URL(target)) is expected
+    assert _is_same_site(httpx2.URL(start), httpx2.URL(target)) is expected
 
 
 @pytest.mark.parametrize(
