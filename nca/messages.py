@@ -1,4 +1,7 @@
-"""Messages: roles, parts, tool calls, log entries and token usage."""
+"""Messages: roles, parts, tool calls, log entries and token usage.
+
+The garbage collector does not look at what a log holds (gc=False): what never changes is never part of a cycle.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from nca.surrogates import clean_text as clean_text
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+class TextPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
     """Text. `extra` holds a provider's own keys of the part, such as cache_control.
 
     is_synthetic  nca added it to the user's message (a reminder): sent, but not written by the user
@@ -22,7 +25,7 @@ class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
     is_synthetic: bool = False
 
 
-class AttachmentPart(msgspec.Struct, frozen=True, tag_field="type", tag="attachment"):
+class AttachmentPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="attachment"):
     """A file attached with `@path`: the text that was admitted, and the size of the whole file."""
 
     path: str
@@ -31,7 +34,7 @@ class AttachmentPart(msgspec.Struct, frozen=True, tag_field="type", tag="attachm
     is_cut: bool = False
 
 
-class MediaPart(msgspec.Struct, frozen=True, tag_field="type", tag="media"):
+class MediaPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="media"):
     """An image, document or audio clip; `payload` is the provider-shaped part, never counted as text."""
 
     kind: Literal["image", "document", "audio"]
@@ -41,7 +44,7 @@ class MediaPart(msgspec.Struct, frozen=True, tag_field="type", tag="media"):
 Part = TextPart | AttachmentPart | MediaPart
 
 
-class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolCall(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A tool call. `arguments` is the JSON text exactly as the model wrote it.
 
     extra    a provider's other keys of the call, such as Gemini's thought signatures; sent back only to the model that
@@ -56,7 +59,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     made_by: str = ""
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of a conversation. Immutable.
 
     content          text, a tuple of parts, or None (an assistant message with only tool calls)
@@ -85,15 +88,12 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """The text that the user or the model wrote, without attachments, media and reminders."""
-        match self.content:
-            case None:
-                return ""
-            case str():
-                return self.content
-            case _:
-                return "\n".join(
-                    part.text for part in self.content if isinstance(part, TextPart) and not part.is_synthetic
-                )
+        content = self.content
+        if isinstance(content, str):
+            return content
+        if content is None:
+            return ""
+        return "\n".join(part.text for part in content if isinstance(part, TextPart) and not part.is_synthetic)
 
     @property
     def attachments(self) -> tuple[AttachmentPart, ...]:
@@ -102,7 +102,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
         return ()
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A message in the log. `seq` counts from 1 without gaps and defines the order."""
 
     seq: int

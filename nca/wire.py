@@ -29,10 +29,53 @@ def messages_from_list(rows: Any) -> list[Message]:
     """Read a list of OpenAI-shaped dicts. Raises InvalidMessages naming the place and what is valid."""
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
-    read = [message_from_dict(row, index) for index, row in enumerate(rows) if not is_note(row)]
+    read: list[Message] = []
+    for index, row in enumerate(rows):
+        message = _usual_message(row) if type(row) is dict else None
+        if message is not None:
+            read.append(message)
+        elif not is_note(row):
+            read.append(message_from_dict(row, index))
     if not read:
         raise InvalidMessages("messages: the list is empty; expected at least one message.")
     return read
+
+
+def _usual_message(row: dict[str, Any]) -> Message | None:
+    """What `message_from_dict` gives for a row with nothing but text and usual calls; None for any other.
+
+    Nearly all rows of a long conversation are so, and most of the time is saved by asking nothing else of them.
+    """
+    role, content, keys = row.get("role"), row.get("content"), len(row)
+    if type(content) is str:
+        text: str | None = content if content.isascii() else clean_text(content)
+    elif content is None and role == "assistant" and "content" in row:
+        text = None
+    else:
+        return None
+    if keys == 2 and (role == "user" or role == "assistant" or role == "system"):
+        return Message(role, text)
+    if role == "tool" and (keys == 3 or (keys == 4 and "name" in row)):
+        answered, name = row.get("tool_call_id"), row.get("name") or ""
+        if type(answered) is str and answered and type(name) is str:
+            return Message(role, text, (), clean_text(answered), clean_text(name))
+    elif role == "assistant" and keys == 3:
+        given = row.get("tool_calls")
+        calls = [_usual_call(call) for call in given] if type(given) is list else [None]
+        if None not in calls:
+            return Message(role, text, tuple(calls))  # type: ignore[arg-type]
+    return None
+
+
+def _usual_call(call: Any) -> ToolCall | None:
+    """A call with the keys that every call has, and no others; None for any other."""
+    if type(call) is not dict or len(call) != 3 or "type" not in call or type(call.get("function")) is not dict:
+        return None
+    function = call["function"]
+    id, name, arguments = call.get("id"), function.get("name"), function.get("arguments")
+    if not id or not name or len(function) != 2 or not (type(id) is type(name) is type(arguments) is str):
+        return None
+    return ToolCall(clean_text(id), clean_text(name), clean_text(arguments))
 
 
 def message_from_dict(row: Any, index: int = 0) -> Message:

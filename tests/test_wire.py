@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import types
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -223,3 +224,35 @@ def test_a_call_is_written_in_full() -> None:
 def test_every_lone_surrogate_is_replaced(code: int) -> None:
     assert clean_text(f"a{chr(code)}b") == "a\ufffdb"
     assert clean_text("😀") == "😀"
+
+
+CALLS: list[Any] = [
+    CALL,
+    {**CALL, "index": 0},
+    {**CALL, "id": ""},
+    {**CALL, "function": {"name": "f", "arguments": None}},
+    {**CALL, "function": {"name": "\ud800", "arguments": {"x": 1}}},
+    {key: CALL[key] for key in ("id", "function")},
+    {"id": "a", "function": CALL["function"], "strange": 1},
+    "no call",
+]
+KEYS: dict[str, st.SearchStrategy[Any]] = {
+    "role": st.sampled_from(["system", "developer", "user", "assistant", "tool", "nobody", None]),
+    "content": st.sampled_from(["Hi", "", "\ud800", None, [{"type": "text", "text": "Hi"}], 7]),
+    "tool_calls": st.none() | st.just("x") | st.lists(st.sampled_from(CALLS), max_size=2),
+    "tool_call_id": st.sampled_from(["a", "", "\ud800", None, 7]),
+    "name": st.sampled_from(["ann", "", "\ud800", None, 7]),
+    "_error": st.booleans(),
+    "more": st.just(1),
+}
+
+
+@given(st.fixed_dictionaries({}, optional=KEYS))
+def test_the_quick_way_through_usual_rows_reads_what_the_other_reads(row: dict[str, Any]) -> None:
+    def read(way: Callable[[], Message]) -> Message | str:
+        try:
+            return way()
+        except InvalidMessages as error:
+            return error.message
+
+    assert read(lambda: messages_from_list([row])[0]) == read(lambda: message_from_dict(row))

@@ -55,6 +55,8 @@ def history_of(messages: Sequence[Message]) -> History:
 
 def _is_left_behind(message: Message) -> bool:
     """A summary, or the line that stands for what was left out: else it could pass for the newest user message."""
+    if message.role == "assistant" or message.role == "tool":
+        return False
     return is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
 
 

@@ -32,14 +32,16 @@ def shape_of(given: Any) -> str:
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
     if isinstance(given, Mapping) and given.get("system"):
         return "anthropic"
-    telling = [row for row in rows if isinstance(row, OBJECT) and not _is_in_any_shape(row)]
+    telling = [row for row in rows if not _is_in_any_shape(row) and isinstance(row, OBJECT)]
     if any(_is_item(row) for row in telling):
         return "responses"
     return "anthropic" if any(_is_anthropic(row) for row in telling) else "openai"
 
 
-def _is_in_any_shape(row: Mapping[str, Any]) -> bool:
+def _is_in_any_shape(row: Any) -> bool:
     """Whether a row is a plain message, as nearly all of a long conversation are: no type, and no parts."""
+    if type(row) is not dict and not isinstance(row, Mapping):
+        return False
     return "role" in row and "type" not in row and not isinstance(row.get("content"), list | tuple)
 
 

@@ -48,6 +48,8 @@ class Piece(NamedTuple):
     section: Any
     place: int
     forms: tuple[str, ...]
+    costs: tuple[int, ...] = ()
+    """Raw tokens of each form, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +119,15 @@ def allocate(
 
 def _steps(pieces: Iterable[Piece]) -> Iterator[tuple[int, Piece, int, int]]:
     """First each piece's shortest form, then each one's longer forms, with what each step costs."""
-    shown: list[Piece] = []
+    longer: list[tuple[int, Piece]] = []
     for place, piece in enumerate(pieces):
-        shown.append(piece)
-        yield place, piece, 0, line_tokens(piece.forms[0])
-    for place, piece in enumerate(shown):
+        if len(piece.forms) > 1:
+            longer.append((place, piece))
+        yield place, piece, 0, piece.costs[0] if piece.costs else line_tokens(piece.forms[0])
+    for place, piece in longer:
+        costs = piece.costs or tuple(map(line_tokens, piece.forms))
         for form in range(1, len(piece.forms)):
-            cost = line_tokens(piece.forms[form]) - line_tokens(piece.forms[form - 1])
-            yield place, piece, form, max(0, cost)
+            yield place, piece, form, max(0, costs[form] - costs[form - 1])
 
 
 def from_both_ends(count: int) -> list[int]:

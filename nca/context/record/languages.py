@@ -14,8 +14,13 @@ from typing import Any, Literal
 
 Mark = Literal["rules", "corrections", "decisions", "findings", "negations"]
 LONGEST_FILLER_CHARS = 60
-_SENTENCE_END = re.compile(r"(?m)(?<=[.!?…])(?<!\s\d\.)(?<!\s\d\d\.)(?<!^\d\.)(?<!^\d\d\.)\s+|(?<=[。！？])\s*|\n+")
+# Python's `re` skips quickly to where an expression may begin only if that begins with a character or a set of them. So
+# these begin with what stands before a word or between two sentences.
+_SENTENCE_END = re.compile(
+    r"(?m)\s(?:(?<=[.!?…]\s)(?<!\s\d\.\s)(?<!\s\d\d\.\s)(?<!^\d\.\s)(?<!^\d\d\.\s)\s*|(?<=\n)\n*)"
+)
 """Not after an ordinal ("am 4. Februar") or the number of an item in a list."""
+_WIDE_SENTENCE_END = re.compile(r"(?<=[。！？])\s*")
 _LETTER = re.compile(r"[^\W\d_](?![?*+{])")
 """How a word begins that is an expression, where that is one letter."""
 
@@ -29,19 +34,25 @@ def languages() -> tuple[dict[str, Any], ...]:
 
 @cache
 def _pattern(wanted: tuple[Mark, ...], *, is_ascii: bool) -> re.Pattern[str]:
-    """All languages' words for these things. A word of a language without spaces may stand anywhere."""
-    spaced, others = (
-        _any_of(
-            word
-            for one in languages()
-            if one.get("has_spaces", True) is has_spaces
-            for mark in wanted
-            for word in one[mark]
-            if word[0].isascii() or not is_ascii
-        )
-        for has_spaces in (True, False)
+    """All languages' words for these things, to be searched for in a text with a space before it."""
+    return re.compile(rf"\W(?:{_words(wanted, has_spaces=True, is_ascii=is_ascii)})(?!\w)")
+
+
+@cache
+def _unspaced(wanted: tuple[Mark, ...]) -> re.Pattern[str]:
+    """The words of the languages without spaces, which may stand anywhere."""
+    return re.compile(_words(wanted, has_spaces=False, is_ascii=False))
+
+
+def _words(wanted: tuple[Mark, ...], *, has_spaces: bool, is_ascii: bool) -> str:
+    return _any_of(
+        word
+        for one in languages()
+        if one.get("has_spaces", True) is has_spaces
+        for mark in wanted
+        for word in one[mark]
+        if word[0].isascii() or not is_ascii
     )
-    return re.compile(rf"(?<!\w)(?:{spaced})(?!\w)" + (f"|{others}" if others else ""))
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -56,7 +67,10 @@ def _any_of(words: Iterable[str]) -> str:
 
 def marks(text: str, *wanted: Mark) -> bool:
     """Whether a text has a word that marks one of these."""
-    return _pattern(wanted, is_ascii=text.isascii()).search(text.lower()) is not None
+    lowered, is_ascii = text.lower(), text.isascii()
+    if _pattern(wanted, is_ascii=is_ascii).search(f" {lowered}") is not None:
+        return True
+    return not is_ascii and _unspaced(wanted).search(lowered) is not None
 
 
 def says_nothing(text: str) -> bool:
@@ -72,4 +86,7 @@ def _filler() -> re.Pattern[str]:
 
 def sentences(text: str) -> list[str]:
     """The sentences and lines of a text, stripped, none empty."""
-    return [one for part in _SENTENCE_END.split(text) if (one := part.strip())]
+    parts = _SENTENCE_END.split(text)
+    if not text.isascii():
+        parts = [one for part in parts for one in _WIDE_SENTENCE_END.split(part)]
+    return [one for part in parts if (one := part.strip())]

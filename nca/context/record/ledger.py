@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from nca.context.file_reads import arguments_of, file_use, main_argument
+from nca.context.file_reads import arguments_of
+from nca.context.record.call_facts import CHANGE, HINT_CHARS, call_facts
 from nca.context.record.known import Known
-from nca.context.record.outcomes import (
-    Outcome,
-    command_of,
-    essence_of,
-    kind_of_command,
-    kinds_of_command,
-    outcome_of,
-    says_little,
-)
-from nca.context.record.statements import Stated
+from nca.context.record.outcomes import Outcome, essence_of, kind_of_command, kinds_of_command, outcome_of
+from nca.context.record.statements import NOTHING_STATED, Stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
 Ledger = dict[str, list[str]]
@@ -47,9 +41,6 @@ STATED = (RULES, WORDS, DECISIONS, ANSWERS, URLS)
 SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once."""
 MAX_FACT_CHARS = 160
-HINT_CHARS = 60
-CHANGE = "change"
-"""Begins the key of a failure to change a file."""
 COMMAND_CHARS = 100
 _OLD_CATEGORIES = {
     "Rules the user stated": RULES,
@@ -99,14 +90,15 @@ class Reading:
         calls, known = self._calls, self._known
         for entry in entries:
             message, seq = entry.message, entry.seq
-            for part in message.attachments if type(message.content) is tuple else ():
+            content = message.content
+            for part in message.attachments if type(content) is tuple else ():
                 self._note_attachment(part, seq)
             if message.role == "tool":
                 # What a result names can be had again; it counts once somebody speaks of it.
                 if message.tool_call_id in calls:
                     self._note_call(*calls.pop(message.tool_call_id), message)
                 continue
-            if message.content:
+            if content:
                 self._note_said(seq, known.stated(message))
             for call in message.tool_calls:
                 calls[call.id] = (seq, call)
@@ -133,9 +125,8 @@ class Reading:
 
     def _note_call(self, seq: int, call: ToolCall, result: Message) -> None:
         outcome, lines = self._known.outcome(call, result), self._lines
-        use = file_use(call)
+        use, command, key, says_little = call_facts(call)
         if use is not None:
-            key = f"{CHANGE if use.is_write else 'read'} {use.path}"
             if outcome.is_failure:
                 if use.is_write:
                     _note_failure(key, f"{call.name} {use.path}", seq, outcome, lines)
@@ -148,17 +139,17 @@ class Reading:
             elif not result.is_error and use.path not in lines[FILES]:
                 lines[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
             return
-        command = command_of(call)
-        kind = kind_of_command(command) if command else f"{call.name} {main_argument(call)[:HINT_CHARS]}".strip()
-        if command and outcome.was_run and not (says_little(kind) and outcome.text == "ok"):
-            self._note_outcome(kind, seq, command, outcome)
+        if command and outcome.was_run and not (says_little and outcome.text == "ok"):
+            self._note_outcome(key, seq, command, outcome)
         if outcome.is_failure:
-            _note_failure(kind, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, lines)
+            _note_failure(key, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, lines)
         elif outcome.was_run:
-            _succeed(kind, lines)
+            _succeed(key, lines)
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
+        if found is NOTHING_STATED:
+            return
         for category, sayings in zip(STATED, found[:-1], strict=True):
             for text in sayings:
                 lines[category].setdefault(text, f"{seq}\t{text}")
@@ -187,20 +178,29 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
         for _, key in texts(current, SUCCEEDED):
             _fix(key, merged)
         for category in CATEGORIES:
-            for line in current.get(category, ()):
-                whole = f"0\t{line}" if is_old else line
-                _, text = parted(whole)
-                key = text if category in SAID else text.partition("\t")[0]
-                if category == FILES and key in merged[FILES]:
-                    whole = _added(merged[FILES][key], whole)
-                if category in SAID or category in (READ, URLS):
-                    merged[category].setdefault(key, whole)
-                else:
-                    merged[category].pop(key, None)
-                    merged[category][key] = whole
+            if found := current.get(category):
+                _merge_lines(category, [f"0\t{line}" for line in found] if is_old else found, merged[category])
     for path in merged[FILES]:
         merged[READ].pop(path, None)
     return {category: list(lines.values()) for category, lines in merged.items() if lines}
+
+
+def _merge_lines(category: str, lines: Sequence[str], merged: dict[str, str]) -> None:
+    """The lines of one category behind those that are merged already."""
+    keys = [_text_of(line) for line in lines]
+    if category not in SAID:
+        keys = [text.partition("\t")[0] for text in keys]
+    if not merged:
+        merged |= zip(keys, lines, strict=True)
+        if len(merged) == len(lines):
+            return
+        merged.clear()
+    for key, line in zip(keys, lines, strict=True):
+        if category in SAID or category in (READ, URLS):
+            merged.setdefault(key, line)
+        else:
+            before = merged.pop(key, None)
+            merged[key] = _added(before, line) if before is not None and category == FILES else line
 
 
 def as_of_now(ledger: Ledger, later: Ledger, shown: Container[int]) -> Ledger:
@@ -233,6 +233,11 @@ def parted(line: str) -> tuple[int, str]:
     return (int(seq), text) if tab and seq.isdecimal() else (0, line)
 
 
+def _text_of(line: str) -> str:
+    seq, tab, text = line.partition("\t")
+    return text if tab and seq.isdecimal() else line
+
+
 def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[int, str]]:
     return (parted(line) for line in ledger.get(category, ()))
 
@@ -244,12 +249,24 @@ def _succeed(key: str, ledger: dict[str, dict[str, str]]) -> None:
 
 def _fix(key: str, ledger: dict[str, dict[str, str]]) -> None:
     """What failed has succeeded since: it is no longer open, and what it said is kept only where there is room."""
-    for failing, line in list(ledger[FAILING].items()):
-        seq, text = parted(line)
-        _, what, errors = (*text.split("\t", 2), "", "")[:3]
-        if failing == key or key in kinds_of_command(what):
-            del ledger[FAILING][failing]
-            ledger[FIXED] |= {row: f"{seq}\t{row}" for row in errors.split("\n") if row and row not in ledger[FIXED]}
+    failing, fixed = ledger[FAILING], ledger[FIXED]
+    if not failing:
+        return
+    for other, line in list(failing.items()):
+        seq, kinds, errors = _failure(line)
+        if other == key or key in kinds:
+            del failing[other]
+            for row in errors:
+                if row not in fixed:
+                    fixed[row] = f"{seq}\t{row}"
+
+
+@lru_cache(maxsize=1_024)
+def _failure(line: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    """Of a line on what fails: its message, the kinds of command whose success ends it, and the errors."""
+    seq, text = parted(line)
+    _, what, errors = (*text.split("\t", 2), "", "")[:3]
+    return seq, kinds_of_command(what), tuple(filter(None, errors.split("\n")))
 
 
 def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:

@@ -7,8 +7,8 @@ as well. A search without hits, a refused permission and a missing file are outc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from functools import lru_cache
 from posixpath import basename
 
 from nca.context.file_reads import arguments_of, file_use, says_failed
@@ -36,8 +36,10 @@ _FAILURE = re.compile(
 )
 """How programs report a failure, at the beginning of a line: searched for behind the end of the line before."""
 _ERROR_LINE = re.compile(
-    r"(?:error|exception|fatal|panic)\b|failed(?<!\wfailed)\b|: command not found|(?:cannot|undefined|unexpected) "
+    r"error\b|exception\b|fatal\b|panic\b|failed(?<!\wfailed)\b|: command not found|cannot |undefined |unexpected "
 )
+_ERROR_WORDS = re.compile(rf"e  |{_ERROR_LINE.pattern}")
+"""In every line that reports an error, and now and then in another."""
 _NOT_RUN = "[not run"
 """How a result begins of a call that nca did not make."""
 _STILL_RUNS = re.compile(r"(?:\A|\n)\[job \d+ is running\b[^\n]*\]")
@@ -65,26 +67,31 @@ _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _CHANGE_FOLDER = re.compile(r"\A(?:cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*)+")
 
 
-@dataclass(frozen=True)
 class Outcome:
     """What one call came to. Its words are looked for when they are asked for: of most calls only the failure counts.
 
     is_failure   it failed, and something has to be mended
     is_command   it is one of a command line, which says how it ended
+    was_run      it ran to its end
     """
 
-    is_failure: bool
-    is_command: bool
-    result: str
+    __slots__ = ("_text", "is_command", "is_failure", "result", "was_run")
+
+    def __init__(self, result: str, *, is_failure: bool, is_command: bool, was_run: bool) -> None:
+        self.result = result
+        self.is_failure = is_failure
+        self.is_command = is_command
+        self.was_run = was_run
+        self._text: str | None = None
 
     @property
-    def was_run(self) -> bool:
-        """It ran to its end."""
-        return not self.result.startswith(_NOT_RUN) and not _still_runs(self.result)
-
-    @cached_property
     def text(self) -> str:
         """One line: "582 passed", "exit 1", "ok"."""
+        if self._text is None:
+            self._text = self._in_a_line()
+        return self._text
+
+    def _in_a_line(self) -> str:
         if not self.was_run:
             return "running" if _still_runs(self.result) else "not run"
         is_plain = not self.is_failure and not self.is_command
@@ -159,23 +166,25 @@ def _kind_of_part(words: list[str]) -> str:
 def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     """What a call came to, by its mark, its exit status or its text."""
     text = result.text
-    is_failure = not text.startswith(_NOT_RUN) and not _still_runs(text) and _is_failure(call, result)
-    return Outcome(is_failure, call is not None and bool(command_of(call)), text)
+    command = command_of(call) if call is not None else ""
+    was_run = not text.startswith(_NOT_RUN) and not _still_runs(text)
+    is_failure = was_run and _is_failure(call, command, result, text)
+    return Outcome(text, is_failure=is_failure, is_command=bool(command), was_run=was_run)
 
 
 def _still_runs(text: str) -> bool:
-    return _STILL_RUNS.search(text[-400:]) is not None
+    tail = text[-400:]
+    return "[job " in tail and _STILL_RUNS.search(tail) is not None
 
 
 def is_failed(call: ToolCall | None, result: Message) -> bool:
     """Whether a result shows nothing of what was asked for: marked, or a failure by its text."""
-    return result.is_error or _is_failure(call, result)
+    return result.is_error or _is_failure(call, command_of(call) if call is not None else "", result, result.text)
 
 
-def _is_failure(call: ToolCall | None, result: Message) -> bool:
-    text = result.text[:SCANNED_CHARS]
-    command = command_of(call) if call is not None else ""
-    is_looking = not command or bool(_LOOKS.fullmatch(kind_of_command(command).split(" ")[0]))
+def _is_failure(call: ToolCall | None, command: str, result: Message, text: str) -> bool:
+    text = text[:SCANNED_CHARS]
+    is_looking = not command or _looks(kind_of_command(command))
     if call is not None and not command:
         # A file may speak of errors; only a result that begins with one is one.
         seems_failed = result.is_error or says_failed(text)
@@ -188,23 +197,44 @@ def _is_failure(call: ToolCall | None, result: Message) -> bool:
     return seems_failed and not (_REFUSED.match(text) or (is_looking and _NOT_THERE.match(text)))
 
 
+@lru_cache(maxsize=1_024)
+def _looks(kind: str) -> bool:
+    return bool(_LOOKS.fullmatch(kind.split(" ")[0]))
+
+
 def _reports_failure(text: str) -> bool:
     return _FAILURE.search(f"\n{text}") is not None
 
 
 def _statuses(text: str) -> list[str]:
-    return _STATUS.findall(text.lower())
+    lowered = text.lower()
+    return _STATUS.findall(lowered) if "exit" in lowered or "return" in lowered else []
 
 
 def error_lines(text: str) -> tuple[str, ...]:
     """The lines of a failed tool's output that report the error; its first line where none does."""
-    lines = [line.strip() for line in text[:SCANNED_CHARS].splitlines() if line.strip()]
-    found = [line[:MAX_LINE_CHARS] for line in lines if len(line) <= 400 and _is_error_line(line.lower())]
+    scanned = text[:SCANNED_CHARS]
+    found = list(_lines_with_errors(scanned))
     if not found:
-        return tuple(line[:MAX_LINE_CHARS] for line in lines[:1])
+        first = next((stripped for line in scanned.splitlines() if (stripped := line.strip())), "")
+        return (first[:MAX_LINE_CHARS],) if first else ()
     # The last lines of a traceback or a test run say most; the very first says what it was.
     unique = list(dict.fromkeys(found))
     return tuple(unique if len(unique) <= MOST_ERROR_LINES else [*unique[: MOST_ERROR_LINES - 1], unique[-1]])
+
+
+def _lines_with_errors(text: str) -> Iterator[str]:
+    """The lines that report an error, stripped and cut: those with a telling word are looked at one by one."""
+    lowered, begin = text.lower(), 0
+    # A letter whose small form is two characters would move every place behind it.
+    is_aligned = len(lowered) == len(text)
+    while match := _ERROR_WORDS.search(lowered, begin):
+        first = text.rfind("\n", 0, match.start()) + 1 if is_aligned else 0
+        end = text.find("\n", match.end()) if is_aligned else -1
+        begin = end if end >= 0 else len(lowered)
+        for line in map(str.strip, text[first:begin].splitlines()):
+            if line and len(line) <= 400 and _is_error_line(line.lower()):
+                yield line[:MAX_LINE_CHARS]
 
 
 def _is_error_line(lowered: str) -> bool:

@@ -77,18 +77,31 @@ LISTED = 8
 Lines = Mapping[str, Sequence[str]]
 
 
-def pieces_of(ledger: Lines, *, error_tokens: int = 0) -> dict[Kind, Queue]:
+class Forms(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
+    """By a line of what was said its forms and what each costs, made when they are first asked for.
+
+    A record is laid out several times while its room is given out, of the same lines.
+    """
+
+    def __missing__(self, line: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        forms = _forms(*parted(line))
+        made = self[line] = forms, tuple(map(line_tokens, forms))
+        return made
+
+
+def pieces_of(ledger: Lines, *, error_tokens: int = 0, forms: Forms | None = None) -> dict[Kind, Queue]:
     """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else.
 
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
+    known = Forms() if forms is None else forms
     state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
     narrative = (Section.STEPS, Section.ANSWERS)
     return {
-        Kind.RULE: _said(ledger, Kind.RULE, Section.RULES),
+        Kind.RULE: _said(ledger, Kind.RULE, Section.RULES, known),
         Kind.FILES: Queue(len(ledger.get(FILES, ())), _files(ledger)),
-        Kind.WORDS: _said(ledger, Kind.WORDS, Section.WORDS),
-        Kind.DECISION: _said(ledger, Kind.DECISION, Section.DECISIONS),
+        Kind.WORDS: _said(ledger, Kind.WORDS, Section.WORDS, known),
+        Kind.DECISION: _said(ledger, Kind.DECISION, Section.DECISIONS, known),
         Kind.STATE: Queue(len(state), state),
         Kind.ERRORS: Queue(len(errors), errors),
         Kind.NARRATIVE: Queue(
@@ -99,10 +112,10 @@ def pieces_of(ledger: Lines, *, error_tokens: int = 0) -> dict[Kind, Queue]:
     }
 
 
-def _said(ledger: Lines, kind: Kind, section: Section) -> Queue:
+def _said(ledger: Lines, kind: Kind, section: Section, known: Forms) -> Queue:
     lines = ledger.get(CATEGORIES[section], ())
     places = from_both_ends(len(lines))
-    return Queue(len(lines), (Piece(kind, section, place, _forms(*parted(lines[place]))) for place in places))
+    return Queue(len(lines), (Piece(kind, section, place, *known[lines[place]]) for place in places))
 
 
 def _forms(seq: int, text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from nca.context.draft import Block, Draft
 from nca.context.record import ledger as facts
 from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, allocate
 from nca.context.record.ledger import Ledger, Reading
-from nca.context.record.pieces import HEADINGS_TOKENS, pieces_of
+from nca.context.record.pieces import HEADINGS_TOKENS, Forms, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
@@ -118,6 +118,11 @@ class Recording:
         self._settled = self.movable[: max(settled, default=0)]
         self._beginning = self._read(self._settled, _Read(Reading(draft.history.facts), []))
         """Of the blocks up to the last that is certain to go: nearly all of a long session, so they are read once."""
+        self._held: dict[int, tuple[Ledger, tuple[str, ...]]] = {}
+        """What `_holding` found, by the number of movable blocks: it is asked again while the room is given out."""
+        self._later: dict[int, Ledger] = {}
+        """What is stated behind a message."""
+        self._forms = Forms()
         self._remember()
         self.rooms = self._rooms()
         self.frame = (
@@ -194,34 +199,47 @@ class Recording:
         caps = {**self.caps, Kind.FILES: self.caps[Kind.STATE] or max(1, room, ceiling) // FILES_PART + 1}
 
         def give(ledger: Ledger) -> Chosen:
-            return allocate(pieces_of(ledger, error_tokens=error_tokens), room, ceiling, lower=lower, caps=caps)
+            pieces = pieces_of(ledger, error_tokens=error_tokens, forms=self._forms)
+            return allocate(pieces, room, ceiling, lower=lower, caps=caps)
 
         return Record(gone, ledger, give(ledger), give, foreign)
 
     def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
         """What the messages behind these blocks state, and which of them are shown as they are."""
-        history, last = self.draft.history, gone[-1].last if gone else 0
+        last = gone[-1].last if gone else 0
         behind = [block for block in self.draft.blocks() if block.first > last]
         whole = {seq for block in behind if not block.stubs for seq in block.seqs}
-        return facts.extract(self._entries(behind), history.facts), whole
+        if last not in self._later:
+            self._later[last] = facts.extract(self._entries(behind), self.draft.history.facts)
+        return self._later[last], whole
 
     def _holding(self, gone: Sequence[Block]) -> tuple[Ledger, tuple[str, ...]]:
         """What these blocks and everything before them state, and the prose of other programs' summaries in them."""
+        is_beginning = gone == self.movable[: len(gone)]
+        if is_beginning and len(gone) in self._held:
+            return self._held[len(gone)]
         count = len(self._settled) if gone[: len(self._settled)] == self._settled else 0
         read = self._beginning if count else _Read(Reading(self.draft.history.facts), [])
         read = self._read(gone[count:], _Read(read.own.copy(), [*read.foreign]))
         newest = self.draft.history.newest_user or 0
         parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in read.foreign)]
-        parts += [read.own.ledger(), {facts.STEPS: step_lines(self._entries(gone), newest)}]
+        in_progress = self._entries(block for block in gone if block.last > newest)
+        parts += [read.own.ledger(), {facts.STEPS: step_lines(in_progress, newest)}]
         ledger = facts.without_old_steps(facts.merge(parts), newest)
-        return ledger, tuple(prose for prose, _ in read.foreign if prose)
+        held = ledger, tuple(prose for prose, _ in read.foreign if prose)
+        if is_beginning:
+            self._held[len(gone)] = held
+        return held
 
     def _read(self, blocks: Sequence[Block], before: _Read) -> _Read:
         """Read on in these blocks."""
-        for entry in self._entries(blocks):
-            if is_summary(entry.message):
-                before.foreign.append(read_again(entry.message.text))
-        before.own.read(entry for entry in self._entries(blocks) if not is_summary(entry.message))
+        entries = list(self._entries(blocks))
+        records = [entry for entry in entries if entry.message.role in ("user", "system") and is_summary(entry.message)]
+        if records:
+            seqs = {entry.seq for entry in records}
+            before.foreign.extend(read_again(entry.message.text) for entry in records)
+            entries = [entry for entry in entries if entry.seq not in seqs]
+        before.own.read(entries)
         return before
 
     def _entries(self, blocks: Iterable[Block]) -> Iterator[Entry]:

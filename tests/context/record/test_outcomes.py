@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.context.record.outcomes import error_lines, kind_of_command, outcome_of
 from nca.messages import Message, ToolCall
@@ -102,3 +104,30 @@ def test_error_lines_are_few_and_none_twice() -> None:
     lines = error_lines(text)
     assert len(lines) == len(set(lines)) <= 4
     assert lines[0] == "ValueError: a"
+
+
+PIECES = [
+    "error: x",
+    "  E   assert 1",
+    "cannot ",
+    "do",
+    "failed",
+    "xfailed",
+    "\n",
+    "\n",
+    "\r",
+    "\u2028",
+    "İ",
+    "the e  ",
+    "x" * 401,
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_error_lines_are_those_that_report_an_error_by_themselves(text: str) -> None:
+    """The text is searched as a whole; each line alone says the same."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    alone = [line[:160] for line in lines if len(line) <= 400 and error_lines(f"nothing\n{line}") != ("nothing",)]
+    unique = list(dict.fromkeys(alone))
+    kept = unique if len(unique) <= 4 else [*unique[:3], unique[-1]]
+    assert error_lines(text) == tuple(kept or [line[:160] for line in lines[:1]])
