@@ -19,7 +19,9 @@ from nca.errors import StoreDamaged
 from nca.messages import Entry, Message, Role
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import decode, decode_message, encode
+from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.schema import SAID, TODO_RESULT
+from nca.sessions.sql_functions import indexing_of
 
 OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 """The result of a tool call whose process died before it finished."""
@@ -190,8 +192,21 @@ def head(connection: apsw.Connection, session: int) -> int:
 
 
 def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -> None:
-    """Write the whole log of a copied session, inside the caller's transaction."""
-    _insert(connection, ((session, one.seq, one.at, one.message.role, encode(one.message)) for one in copied))
+    """Write the whole log of a copied session, inside the caller's transaction, and its passages in bulk."""
+    indexing = indexing_of(connection)
+    bodies = [encode(one.message) for one in copied]
+    with indexing.left_to_caller():
+        rows = zip(copied, bodies, strict=True)
+        _insert(connection, ((session, one.seq, one.at, one.message.role, body) for one, body in rows))
+    ids = [id for (id,) in connection.execute("SELECT id FROM messages WHERE session = ? ORDER BY seq", (session,))]
+    connection.executemany(
+        "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
+        (
+            (id * MAX_PASSAGES + place, text, extra, f"s{session}")
+            for id, body in zip(ids, bodies, strict=True)
+            for place, (text, extra) in enumerate(passages_of(body, indexing.outputs))
+        ),
+    )
 
 
 def _insert(connection: apsw.Connection, rows: Iterable[tuple[int, int, float, str, str]]) -> None:

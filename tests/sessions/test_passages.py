@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -78,7 +77,7 @@ def test_who_speaks(message: Message, speaker: str) -> None:
 
 
 def test_the_speaker_is_in_every_passage() -> None:
-    rows = json.loads(passages_of(encode(Message("user", "Ann: " + "word " * 1_000)), None))
+    rows = passages_of(encode(Message("user", "Ann: " + "word " * 1_000)), None)
     assert len(rows) > 2
     assert all(f"{BY}ann" in extra.split("\n") for _, extra in rows)
 
@@ -97,4 +96,16 @@ def test_call_arguments_are_values_on_lines() -> None:
 
 
 def test_what_cannot_be_read_has_no_passages() -> None:
-    assert passages_of("not a message", None) == "[]"
+    assert passages_of("not a message", None) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "months"),
+    [
+        ("On 2026-03-04.", ["march"]),
+        ("2026/12/31 1999-01-02", ["december", "january"]),
+        ("x2026-03-04 12026-03-04", []),
+    ],
+)
+def test_the_month_of_a_date_can_be_searched(text: str, months: list[str]) -> None:
+    assert extra_words(text).split("\n") == (months or [""])

@@ -127,6 +127,28 @@ def test_a_new_copy_has_only_a_log(store: Store, session: Session) -> None:
     assert (info.directory, info.name, info.title, info.messages) == ("/here", "x", "hello", 2)
 
 
+def test_an_import_is_indexed_as_what_is_appended(store: Store, session: Session) -> None:
+    """An import inserts its passages in bulk; a trigger inserts those of each appended message."""
+    long = "Ann: getUserName said 東京都 on 2026-03-04. " * 60
+    session.log.append([*said(long, "two"), *said("three")])
+    info = store.add(store.copy_of(session.info.id))
+
+    def indexed(session_id: str) -> list[tuple[object, ...]]:
+        return store._database.rows(
+            "SELECT seq, passages.rowid % 4096 FROM messages JOIN passages ON passages.rowid / 4096 = messages.id"
+            " WHERE messages.session = ? ORDER BY 1, 2",
+            (store._find(session_id)[1],),
+        )
+
+    assert indexed(info.id) == indexed(session.info.id)
+    assert len(indexed(info.id)) > 4
+    with store.open_session(info.id) as copy:
+        for question in ("user name", "東京", "march", "two", "ann"):
+            assert [hit.seq for hit in copy.search(question)] == [hit.seq for hit in session.search(question)] != []
+        copy.log.append(said("zebra"))
+        assert copy.search("zebra")[0].seq == 4
+
+
 Change = Callable[[SessionCopy], SessionCopy]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -237,7 +236,7 @@ def _unsound(store: Store) -> Iterator[str]:
     expected = {
         number * MAX_PASSAGES + place
         for number, body in store._database.rows("SELECT id, body FROM messages")
-        for place in range(len(json.loads(passages_of(body, outputs))))
+        for place in range(len(passages_of(body, outputs)))
     }
     found = {row for (row,) in store._database.rows("SELECT rowid FROM passages")}
     if found != expected:
