@@ -21,6 +21,7 @@ from nca.context.calibration import (
 from nca.context.history import History
 from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
+from nca.context.rules.arguments import is_valid
 from nca.context.rules.empty import is_full
 from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens
 from nca.context.view import View
@@ -111,9 +112,10 @@ class Meter:
         """Take a provider's count of its answer, which is the log's newest message and a part of the next request.
 
         A count that cannot be about this text (an aborted stream, thoughts that were not told apart) is not taken, and
-        none of an answer that says nothing: it is no part of any request.
+        none of an answer that the next request does not show as it was counted: one that says nothing, or was stopped,
+        or whose calls broke off and are repaired. The report before it stays the anchor then.
         """
-        if not is_full(message):
+        if not is_full(message) or message.is_interrupted or not all(map(is_valid, message.tool_calls)):
             return
         # Thoughts are sent again only where they came signed.
         thoughts = usage.reasoning_tokens if message.extra else 0

@@ -12,7 +12,7 @@ from nca.context.meter import Meter
 from nca.context.request import repair, resolve
 from nca.context.tokens import CONVERSATION_TOKENS, message_tokens
 from nca.context.view import Marker, View
-from nca.messages import AttachmentPart, Entry, Message, TextPart
+from nca.messages import AttachmentPart, Entry, Message, TextPart, ToolCall, Usage
 from tests.context.logs import history_of, logs
 from tests.context.samples import call, calling, result, some, talk, user
 
@@ -73,6 +73,29 @@ def test_an_anchor_counts_only_what_came_after() -> None:
     assert meter.used(history) == 2_000
     history.append(Entry(history.head + 1, user("And more? " * 10)))
     assert meter.used(history) == 2_000 + meter.scaled(message_tokens(history.message(history.head)))
+
+
+BROKEN_OFF = ToolCall("call_cut", "write_file", '{"path": "a.py", "text": "' + "word " * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        (Message("assistant", "I write it.", (BROKEN_OFF,)), [result("call_cut", "[not valid JSON]")]),
+        (Message("assistant", "The beginning. " * 300, is_interrupted=True), []),
+    ],
+)
+def test_an_answer_that_broke_off_does_not_move_the_anchor(answer: Message, rest: list[Message]) -> None:
+    """Its report is of what the model wrote, not of what the next request shows of it."""
+    history, meter = history_of(talk(10)), Meter()
+    raw = meter.raw(history)
+    meter.learn(raw, history, 2_000)
+    history.append(Entry(history.head + 1, answer))
+    meter.answered(history, answer, Usage(2_000, 1_700))
+    for message in (*rest, user("And more? " * 1_000)):
+        history.append(Entry(history.head + 1, message))
+    assert not meter.measure(history, BUDGET).is_estimate
+    assert meter.used(history) == 2_000 + meter.scaled(meter.raw(history) - raw)
 
 
 @pytest.mark.parametrize("change", ["view", "model", "prompt", "tools"])
