@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SHORT_CHARS = 200
+"""Shown of a text that is kept elsewhere."""
+
 
 class ChatApp:
     """One chat: it owns the conversation, the output, the reader and the interrupts.
@@ -107,7 +110,12 @@ class ChatApp:
             await self.sessions.close()
 
     def _say_how_to_go_on(self) -> None:
-        """To a person who leaves a session that is kept on disk."""
+        """To a person who leaves: what they typed and did not send, and how to open the session again."""
+        unsent, is_kept = self.reader.keep_unsent()
+        for text in unsent:
+            self.output.notice(f"Not sent: {one_line(text, SHORT_CHARS if is_kept else len(text))}")
+        if unsent and is_kept:
+            self.output.notice("Up brings it back at the next prompt.")
         conversation = self.conversation
         is_kept = conversation.store.path is not None and bool(conversation.context.entries)
         if is_kept and self.reader.is_interactive:
@@ -278,9 +286,10 @@ class ChatApp:
         """Do it and say how it failed; False where it failed, not where the person stopped it."""
         try:
             await self._working(label, work)
-        except Stopped:
+        except Stopped as stopped:
             self.reader.hold_typed_lines()
-            self.output.warn("Stopped.")
+            if not stopped.is_said:
+                self.output.warn("Stopped.")
         except NcaError as error:
             self.output.error(*error_line(error))
             return False

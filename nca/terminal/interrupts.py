@@ -39,7 +39,11 @@ class Leave(Exception):  # not an error: the person wants to go
 
 
 class Stopped(Exception):  # not an error: the person stopped the work
-    """The work was interrupted before it had a result."""
+    """The work was interrupted before it had a result. `is_said`: the person has been told what became of it."""
+
+    def __init__(self, *, is_said: bool = False) -> None:
+        super().__init__()
+        self.is_said = is_said
 
 
 class Interrupts:

@@ -100,6 +100,9 @@ class PromptReader(Reader):
     def hold_typed_lines(self) -> int:
         return self._prompt.type_ahead.hold()
 
+    def keep_unsent(self) -> tuple[Sequence[str], bool]:
+        return self._prompt.keep_unsent()
+
     @property
     def is_typing(self) -> bool:
         return self._prompt.type_ahead.is_waiting

@@ -71,6 +71,10 @@ class Reader(Nobody, ABC):
         """Send none of what was typed ahead until Enter is pressed again. Returns how many prompts it will fill."""
         return 0
 
+    def keep_unsent(self) -> tuple[Sequence[str], bool]:
+        """What was typed and never sent, when the person leaves; and whether the history on disk has it now."""
+        return (), False
+
     @property
     def is_typing(self) -> bool:
         """Whether the next prompt starts with what was typed ahead."""

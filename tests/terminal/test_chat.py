@@ -266,3 +266,18 @@ def test_a_preparation_in_the_background_stands_in_the_toolbar(start: Callable[.
     tty.line("and now?")
     tty.sees("Compacted")
     tty.sees("Fine.")
+
+
+def test_a_compaction_that_was_stopped_is_said_once(start: Callable[..., Tty]) -> None:
+    long = "The parser fails at line 12 with ValueError: bad token. " * 60
+    tty = start(*[f"Answer {number}. {long}" for number in range(4)], window_tokens=20_000)
+    for number in range(4):
+        tty.line(f"Question {number}.")
+        tty.sees(f"Answer {number}.")
+        tty.settle()
+    tty.line("/compact the parser")
+    tty.sees("Compacting the context")
+    tty.send(CTRL_C)
+    whole = tty.sees("Compaction stopped; nothing changed.")
+    tty.settle()
+    assert "\nStopped." not in whole + tty.text()

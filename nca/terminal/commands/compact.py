@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 from nca.context.view import Range
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
+from nca.terminal.interrupts import Stopped
 
 _PLACES = {"from": True, "before": False}
 """The word before a message number, and whether it means the later messages."""
@@ -25,9 +27,12 @@ class CompactCommand(Command):
 
 
 async def compact(app: App, argument: str) -> None:
-    """Compact. The conversation's events report the result, as for every compaction."""
+    """Compact. The conversation's events report the result, as for every compaction, and also that it was stopped."""
     focus, only = chosen(app, argument)
-    await app.conversation.context.compact(focus, only)
+    try:
+        await app.conversation.context.compact(focus, only)
+    except asyncio.CancelledError:
+        raise Stopped(is_said=True) from None
 
 
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:

@@ -64,6 +64,14 @@ class PrivateHistory(FileHistory):
         # The first entry may be cut off.
         return ["\n".join(entry) for entry in reversed(entries[1:] if start else entries) if entry]
 
+    def keep(self, text: str) -> bool:
+        """Write what was never sent to the file, however long it is; False where that is not possible."""
+        try:
+            super().store_string(clean_text(text))
+        except OSError:
+            return False
+        return True
+
     def store_string(self, string: str) -> None:
         sent = self._pastes.unfold(string)
         if len(sent) <= self.MAX_KEPT_CHARS:

@@ -141,6 +141,11 @@ class Keyboard(Vt100Input):
         """Remove and return what has arrived of an open paste; the caller waits for the rest."""
         return self._parser.take_open_paste()
 
+    def take_unread(self) -> list[KeyPress]:
+        """Remove and return the keys that no prompt has read: a paste that ended just behind the prompt, say."""
+        keys, self._buffer = self._buffer, []
+        return keys
+
     def forget_flush(self) -> None:
         """What comes next was typed ahead."""
         self._parser.forget_flush()

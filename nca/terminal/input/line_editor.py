@@ -108,6 +108,17 @@ def typed(keys: Sequence[KeyPress]) -> Typed:
         start += line.keys
 
 
+def unsent(keys: Sequence[KeyPress]) -> str:
+    """The whole text of keys that were not sent, with pastes in full and without unknown keys."""
+    line = _Line(is_shown=False)
+    for key in keys:
+        if key.key == Keys.ControlM:
+            line.break_line()
+        else:
+            line.press(key)
+    return line.text
+
+
 def separated(keys: Sequence[KeyPress]) -> list[list[KeyPress]]:
     """The same text in parts, without an Enter that sends it; the last part is what is still being typed.
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import Application, get_app, in_terminal, run_in_terminal
+from prompt_toolkit.application import get_app, in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
@@ -23,8 +21,6 @@ from prompt_toolkit.formatted_text.utils import fragment_list_width
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
-from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import DynamicStyle, Style
 from rich.cells import cell_len, set_cell_size
 
@@ -32,18 +28,18 @@ from nca.errors import UsageError
 from nca.terminal.input.completion import may_complete
 from nca.terminal.input.display import ShownText
 from nca.terminal.input.file_mentions import dropped_files, written
-from nca.terminal.input.history import HistorySuggestion
+from nca.terminal.input.history import HistorySuggestion, PrivateHistory
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard
 from nca.terminal.input.keys import prompt_keys
 from nca.terminal.input.line_kind import is_command, is_shell_line, message_of
 from nca.terminal.input.pasted_images import PastedImages
 from nca.terminal.input.pastes import FoldedPastes
+from nca.terminal.input.terminal_output import terminal_output, write_above
 from nca.terminal.input.type_ahead import TypeAhead
 from nca.terminal.interrupts import AGAIN_SECONDS, Interrupts, Leave
 from nca.terminal.panels.toolbar import ToolbarStatus, toolbar
-from nca.terminal.render.ascii_fallback import encodable, is_utf8
 from nca.terminal.render.sanitize import one_line
-from nca.terminal.render.theme import has_colour, prompt_styles
+from nca.terminal.render.theme import prompt_styles
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -87,20 +83,6 @@ def _style(theme: str) -> Style:
     return Style.from_dict(_STYLES | coloured | {"gauge.high": f"nodim {notice}", "hint": f"nodim {notice}"})
 
 
-class _NoQuestions(Vt100_Output):
-    """Sends the terminal no queries: an answer that comes late (over ssh, say) would be typed into the prompt."""
-
-    @property
-    def responds_to_cpr(self) -> bool:
-        return False
-
-    def get_rows_below_cursor_position(self) -> int:
-        return 1
-
-    def write(self, data: str) -> None:
-        super().write(data if is_utf8(self.encoding()) else encodable(data, self.encoding()))
-
-
 class Prompt:
     """Reads what a person types; one object for the whole session. `type_ahead` has the keys of between two prompts."""
 
@@ -123,6 +105,8 @@ class Prompt:
         self._screen: Screen | None = None
         self._hint = ""
         self._has_stood = False
+        self._left_over = ""
+        """What stood in a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
         self.type_ahead = TypeAhead(self._keyboard, interrupts)
@@ -143,8 +127,17 @@ class Prompt:
             self._session.app.invalidate()
 
     def close(self) -> None:
-        """Remove the images that were pasted: what was sent holds them."""
+        """Keep what was not sent, and remove the images that were pasted: what was sent holds them."""
+        self.keep_unsent()
         self._images.close()
+
+    def keep_unsent(self) -> tuple[list[str], bool]:
+        """What was typed and never sent, and whether the history on disk has it now, from which Up brings it back."""
+        texts = [text for text in (self._left_over, *self.type_ahead.take_unsent()) if text.strip()]
+        self._left_over = ""
+        history = self._history
+        kept = [isinstance(history, PrivateHistory) and history.keep(text) for text in texts]
+        return texts, all(kept)
 
     async def read(self, default: str = "") -> str:
         """Return what was typed, with pastes unfolded. Raises EOFError for Ctrl-D, Leave(130) for Ctrl-C twice."""
@@ -166,6 +159,7 @@ class Prompt:
                 self._editing.cancel()
             reading.cancel()
             await asyncio.wait([reading])
+            self._left_over = self._pastes.unfold(self._session.default_buffer.text)
             raise
 
     def _note_standing(self) -> None:
@@ -369,21 +363,3 @@ def fitted(text: str, note: str, cells: int) -> str:
     if cell_len(text) <= room:
         return text + note
     return "…" + set_cell_size(text[::-1], room - 1)[::-1].lstrip() + note
-
-
-def write_above(app: Application[Any], write: Callable[[], None]) -> None:
-    """Write above what an application draws, or at once if it is not on the screen."""
-
-    async def in_turn() -> None:
-        await run_in_terminal(write)
-
-    if app.is_running:
-        app.create_background_task(in_turn())
-    else:
-        write()
-
-
-def terminal_output() -> Output:
-    """Where prompt_toolkit draws: a terminal that is sent no queries, without colour if none is wanted."""
-    depth = None if has_colour(os.environ) else ColorDepth.DEPTH_1_BIT
-    return _NoQuestions.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)

@@ -16,7 +16,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from nca.terminal.input.keyboard import ESCAPE_SECONDS, Keyboard, PasteTimeoutParser
-from nca.terminal.input.line_editor import Typed, first_line, separated, typed
+from nca.terminal.input.line_editor import Typed, first_line, separated, typed, unsent
 from nca.terminal.input.line_kind import line_kind
 from nca.terminal.input.terminal_modes import TerminalModes, mark_pastes, stop_process
 from nca.terminal.interrupts import Interrupts
@@ -199,6 +199,13 @@ class TypeAhead:
         if not is_filled and not self.is_waiting:
             store_typeahead(self._keyboard, self._held.pop(0))
 
+    def take_unsent(self) -> list[str]:
+        """Remove and return all that was typed and never sent, in the order in which it was typed."""
+        self.hold()
+        parts = [*self._held, get_typeahead(self._keyboard)]
+        self._held.clear()
+        return [text for text in map(unsent, parts) if text.strip()]
+
     @property
     def is_waiting(self) -> bool:
         """Whether keys wait for the next prompt."""
@@ -256,7 +263,7 @@ class TypeAhead:
 
     def _take_over(self) -> bool:
         """Take the keys that the last prompt read and did not use. True: one is a Ctrl-C for the work that begins."""
-        keys = get_typeahead(self._keyboard)
+        keys = [*get_typeahead(self._keyboard), *self._keyboard.take_unread()]
         self._keys += (key for key in keys if key.key not in _INTERRUPTS)
         has_interrupt = len(self._keys) < len(keys)
         self._parser.feed(self._keyboard.take_open_paste())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.terminal.tty import Tty, chat
 
-CTRL_A, CTRL_C, CTRL_D, CTRL_E, LEFT = "\x01", "\x03", "\x04", "\x05", "\x1b[D"
+CTRL_A, CTRL_C, CTRL_D, CTRL_E, LEFT, UP = "\x01", "\x03", "\x04", "\x05", "\x1b[D", "\x1b[A"
 LINES = "\n".join(f"line {number}" for number in range(60))
 
 
@@ -67,3 +69,56 @@ def test_ctrl_d_before_the_program_has_started_leaves() -> None:
         tty.send(CTRL_D)
         assert tty.ends() == 0
         assert "left with 0" in tty.text()
+
+
+def test_what_was_queued_and_not_sent_is_said_on_leaving_and_up_brings_it_back(tmp_path: Path) -> None:
+    with at_work(home=str(tmp_path)) as tty:
+        tty.send(f"second \x1b[200~{LINES}\x1b[201~\r/tools\rthird")
+        tty.sees("⏎ third")
+        tty.send(CTRL_C)
+        tty.sees("What you queued was not sent")
+        tty.settle()
+        assert "› third" in tty.shown()
+        tty.send(CTRL_C)
+        tty.settle()
+        tty.send(f"{CTRL_C}{CTRL_C}")
+        assert tty.ends() == 130
+        whole = tty.text()
+        assert "Not sent: second line 0 line 1" in whole
+        assert "Not sent: /tools" in whole
+        assert "Up brings it back" in whole
+        assert "line 59" not in whole
+    with chat(home=str(tmp_path)) as tty:
+        tty.sees("›")
+        # The newest first: from line to line of an entry, then to the one before.
+        for shown, ups in (("› /tools", 1), ("  line 59", 1), ("› third", 60)):
+            tty.send(UP * ups)
+            tty.sees(shown)
+
+
+def test_what_stood_in_the_prompt_when_a_signal_ended_it_is_kept(tmp_path: Path) -> None:
+    with chat(home=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.send("half a line")
+        tty.sees("› half a line")
+        tty.process.kill(signal.SIGTERM)
+        assert tty.ends() == 143
+    with chat(home=str(tmp_path)) as tty:
+        tty.sees("›")
+        tty.send(UP)
+        tty.sees("› half a line")
+
+
+def test_without_a_history_on_disk_what_was_not_sent_is_said_whole() -> None:
+    with at_work() as tty:
+        tty.send(f"{'word ' * 80}the end\r/tools\r")
+        tty.sees("⏎ /tools")
+        tty.send(CTRL_C)
+        tty.sees("What you queued was not sent")
+        tty.settle()
+        tty.send(CTRL_C)
+        tty.settle()
+        tty.send(CTRL_D)
+        assert tty.ends() == 0
+        assert "Not sent: /tools" in tty.text()
+        assert "Up brings" not in tty.text()
