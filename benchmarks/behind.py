@@ -98,16 +98,16 @@ def _costs(figures: Figures) -> Iterator[Ahead]:
                 faults = f", {row['broken']} requests with unpaired calls" if row["broken"] else ""
                 over = f", {row['over']} requests over the budget" if row["over"] else ""
                 what = f"cost with a cache{', with a summary' if has_model else ''}"
-                other = f"{row['label']} {100 * row['cost_ratio']:.2f} %{faults}{over}"
-                yield Ahead(what, f"{100 * own['cost_ratio']:.2f} %", other, WHY["cost"])
+                other = f"{row['label']} {100 * row['cost_ratio']:.2f}%{faults}{over}"
+                yield Ahead(what, f"{100 * own['cost_ratio']:.2f}%", other, WHY["cost"])
 
 
 def _counted(figures: Figures) -> Iterator[Ahead]:
     own = next((row["p95"] for row in figures["counts"] if row["peer"] == "nca" and "p95" in row), None)
     for row in figures["counts"]:
         if own is not None and row.get("p95", 1.0) < own - LEVEL and row["peer"] != "nca":
-            other = f"{row['peer']} {100 * row['p95']:.1f} %"
-            yield Ahead("estimate without learning", f"{100 * own:.1f} %", other, WHY["count"])
+            other = f"{row['peer']} {100 * row['p95']:.1f}%"
+            yield Ahead("estimate without learning", f"{100 * own:.1f}%", other, WHY["count"])
 
 
 def _saved(figures: Figures) -> Iterator[Ahead]:
@@ -115,8 +115,8 @@ def _saved(figures: Figures) -> Iterator[Ahead]:
     for row in figures["saved"]:
         if own is not None and row.get("saved_ratio", 0.0) > own + LEVEL and row["peer"] != "nca":
             refused = ", and its request is refused" if row["refused_by"] else ""
-            other = f"{row['label']} {100 * row['saved_ratio']:.1f} %{refused}"
-            yield Ahead("saved with every word kept", f"{100 * own:.1f} %", other, WHY["saved"])
+            other = f"{row['label']} {100 * row['saved_ratio']:.1f}%{refused}"
+            yield Ahead("saved with every word kept", f"{100 * own:.1f}%", other, WHY["saved"])
 
 
 def _times(figures: Figures) -> Iterator[Ahead]:

@@ -21,7 +21,7 @@ from nca.wire import message_from_dict, message_to_dict
 
 Row = dict[str, Any]
 TARGET_RATIO, TRIGGER_RATIO = 0.5, 0.8
-"""Of the budget, which is the window less 35 % for the answer; the same for everybody."""
+"""Of the budget, which is the window less 35% for the answer; the same for everybody."""
 GENERATED = ((100, 32_000), (300, 64_000), (1_000, 128_000))
 """Messages and window of the generated sessions: each is some five times its budget."""
 QUICK = GENERATED[:2]

@@ -150,9 +150,9 @@ def policies(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     stages = "all" if row["stages"] == list(STAGES) else ", ".join(row["stages"])
-    costs = (f"{100 * row[name]:.2f} %" for name in COSTS)
+    costs = (f"{100 * row[name]:.2f}%" for name in COSTS)
     target = "default" if row["target_ratio"] == TARGET_RATIO else f"{row['target_ratio']:g}"
-    shares = (f"{100 * share:.1f} %" for share in (*row["kept"].values(), row["stated"]))
+    shares = (f"{100 * share:.1f}%" for share in (*row["kept"].values(), row["stated"]))
     return stages, target, f"{row['compact_threshold']:g}", *costs, str(row["compactions"]), *shares
 
 

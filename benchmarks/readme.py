@@ -21,7 +21,7 @@ def readme_table(figures: Mapping[str, Any]) -> str:
     rows = []
     for total in sorted(totals(figures["compactions"]), key=_order):
         paid = cost.get((total.peer, variants[total.peer, total.label, total.has_model]))
-        price = f"{100 * paid:.1f} %" if paid is not None else "–"
+        price = f"{100 * paid:.1f}%" if paid is not None else "–"
         numbers = (share(total.facts), share(total.rules), share(total.words), price)
         rows.append((total.name, of(total.valid), of(total.met), *numbers))
     return "\n".join(table(HEAD, rows))

@@ -126,7 +126,7 @@ def line_of(questions: Sequence[Question], sessions: Sequence[Sequence[Message]]
         right["turn or beside@10"].append(bool(answered & shown or evidence & beside))
         if of_sessions:
             right["session@10"].append(bool({session for session, _ in evidence} & set(of_sessions)))
-    return " · ".join(f"{name} {100 * sum(values) / len(values):.1f} %" for name, values in right.items())
+    return " · ".join(f"{name} {100 * sum(values) / len(values):.1f}%" for name, values in right.items())
 
 
 def _turns(messages: Sequence[Message]) -> list[int]:

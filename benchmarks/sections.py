@@ -32,7 +32,7 @@ def _compactions(figures: Figures) -> Iterator[str]:
     yield "## What is left after one compaction"
     yield ""
     yield (
-        f"{settings['sessions']} sessions, each larger than its budget (the window minus 35 %). The target is half of"
+        f"{settings['sessions']} sessions, each larger than its budget (the window minus 35%). The target is half of"
         " the budget."
     )
     yield ""
@@ -60,7 +60,7 @@ def _compactions(figures: Figures) -> Iterator[str]:
             share(one.rules),
             share(one.words),
         )
-        rows.append((*row, of(one.newest), f"{100 * one.fill:.0f} %"))
+        rows.append((*row, of(one.newest), f"{100 * one.fill:.0f}%"))
     head = ("", "valid", "repaired", "target met", "facts", "rules", "user's turns", "newest whole", "of the target")
     yield from table(head, rows)
     yield ""
@@ -171,7 +171,7 @@ def _replays(figures: Figures) -> Iterator[str]:
     yield "## A session, request by request"
     yield ""
     yield (
-        "The log grows as an agent's does. Before each request the program is asked whether its own count is above 80 %"
+        "The log grows as an agent's does. Before each request the program is asked whether its own count is above 80%"
         " of the budget; if so, it compacts to half. nca with all its stages decides by its own defaults (see below)."
         " `trim_messages` is called before every request, as intended. The cost is that of all requests with a prefix"
         " cache (0.1 for tokens that continue the previous request, 1.25 for the rest), as a share of sending the whole"
@@ -186,7 +186,7 @@ def _replays(figures: Figures) -> Iterator[str]:
             continue
         numbers = (row["compactions"], row["breaks"], row["broken"], row["over"])
         left = (share(row["left"][kind]) for kind in LEFT)
-        rows.append((label_of(row), f"{100 * row['cost_ratio']:.2f} %", *map(str, numbers), *left))
+        rows.append((label_of(row), f"{100 * row['cost_ratio']:.2f}%", *map(str, numbers), *left))
     columns = ("compactions", "prefix breaks", "with unpaired calls", "over the budget", *LEFT.values())
     yield from table(("", "cost", *columns), rows)
     yield ""
@@ -206,10 +206,10 @@ def _counts(figures: Figures) -> Iterator[str]:
     rows = [
         (row["peer"], row["error"], "", "")
         if "error" in row
-        else (row["peer"], row["counter"], f"{100 * row['p95']:.1f} %", f"{100 * row['lowest']:+.1f} %")
+        else (row["peer"], row["counter"], f"{100 * row['p95']:.1f}%", f"{100 * row['lowest']:+.1f}%")
         for row in figures["counts"]
     ]
-    yield from table(("", "counter", "95 % are within", "lowest"), rows)
+    yield from table(("", "counter", "95% are within", "lowest"), rows)
     yield ""
     yield from (f"nca in a session: {line}." for line in figures["anchored"])
     yield ""
@@ -225,7 +225,7 @@ def _saved(figures: Figures) -> Iterator[str]:
     rows = [
         (
             row["label"],
-            row.get("error") or f"{100 * row['saved_ratio']:.0f} %",
+            row.get("error") or f"{100 * row['saved_ratio']:.0f}%",
             ", ".join(row.get("refused_by", ())) or "nobody",
         )
         for row in figures["saved"]
@@ -319,9 +319,9 @@ def _loop(figures: Figures) -> Iterator[str]:
         rows = [
             (
                 row["label"],
-                f"{100 * row['mean']:.0f} %",
-                f"{100 * row['spread'][0]:.0f} to {100 * row['spread'][1]:.0f} %",
-                *(f"{100 * value:.0f} %" for value in row["by_kind"].values()),
+                f"{100 * row['mean']:.0f}%",
+                f"{100 * row['spread'][0]:.0f} to {100 * row['spread'][1]:.0f}%",
+                *(f"{100 * value:.0f}%" for value in row["by_kind"].values()),
                 f"{row['summaries']} of {row['compactions']}, {row['by_model']} by the model"
                 if row["compactions"]
                 else "–",

@@ -70,7 +70,7 @@ def _added(pairs: Any) -> tuple[int, int]:
 
 
 def share(pair: tuple[int, int]) -> str:
-    return f"{100 * pair[0] / pair[1]:.0f} %" if pair[1] else "–"
+    return f"{100 * pair[0] / pair[1]:.0f}%" if pair[1] else "–"
 
 
 def of(pair: tuple[int, int]) -> str:

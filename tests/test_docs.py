@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from itertools import takewhile
@@ -72,6 +73,16 @@ def _flags(command: Any) -> set[str]:
 
 def _all_flags(command: Any) -> set[str]:
     return _flags(command).union(*(_all_flags(below) for below in getattr(command, "commands", {}).values()))
+
+
+def test_a_percentage_is_written_in_one_way() -> None:
+    apart = re.compile(r"[0-9}] %(?![a-z(])")
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+    for path in [*(ROOT / "nca").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]:
+        with path.open("rb") as file:
+            said = [one.string for one in tokenize.tokenize(file.readline) if one.type == tokenize.STRING]
+        texts[path.name] = "\n".join(said)
+    assert {name: apart.findall(text) for name, text in texts.items() if apart.search(text)} == {}, "write 80%"
 
 
 def test_the_docs_name_commands() -> None:

@@ -30,7 +30,7 @@ class DownloadProgress:
             size = f"{progress.done_bytes / _MEGABYTE:,.0f} / {progress.total_bytes / _MEGABYTE:,.0f} MB"
             line += f" {'█' * filled}{'░' * (_BAR_CELLS - filled)} {size}"
         else:
-            line += f" {int(share * 10) * 10} %"
+            line += f" {int(share * 10) * 10}%"
         if line == self._last:
             return
         self._last = line

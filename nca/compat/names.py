@@ -58,7 +58,7 @@ _PROVIDERS = {"vertex": "vertex_ai", "google-ai": "gemini"}
 
 
 def _percent(raw: Any) -> Any:
-    """A percentage: 75 and "75" mean 75 %, and 1 means 1 %."""
+    """A percentage: 75 and "75" mean 75%, and 1 means 1%."""
     return str(raw).strip().rstrip("%").strip() + "%"
 
 

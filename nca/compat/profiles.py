@@ -35,7 +35,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "memory.max_notes": 128,
         "memory.auto_compact_on_finish": False,
     },
-    # NeuroLink: four stages at 80 % before a request, and nothing earlier. At least four messages stay: two turns.
+    # NeuroLink: four stages at 80% before a request, and nothing earlier. At least four messages stay: two turns.
     "neurolink": {
         **_SUMMARY,
         "context.auto": "on",
@@ -92,7 +92,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "context.summarize.header": "[Summary of earlier conversation]",
         "context.summarize.form": "bullets",
     },
-    # Nexora: at 80 % of the window, not of a budget in it, everything but the newest five turns becomes a summary. The
+    # Nexora: at 80% of the window, not of a budget in it, everything but the newest five turns becomes a summary. The
     # fifth that remains is the room for the answer.
     "nexora": {
         **_SUMMARY,

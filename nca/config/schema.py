@@ -48,7 +48,7 @@ class ModelSettings:
     )
     context_window: int = setting(0, whole(), "The model's context window. 0: look it up.", unit="tokens")
     max_output_tokens: int = setting(
-        0, whole(), "Tokens reserved for the answer. 0: 35 % of the window, at most 64,000.", unit="tokens"
+        0, whole(), "Tokens reserved for the answer. 0: 35% of the window, at most 64,000.", unit="tokens"
     )
     output_ratio: float = setting(
         0.0, ratio(zero=True), "The same as a share of the window, if max_output_tokens is 0. 0: off."
@@ -99,7 +99,7 @@ class PruneSettings:
     )
     keep_results: int = setting(2, whole(0, 1000), "Number of the newest tool results to keep.")
     minimum_savings_tokens: int = setting(
-        20_000, whole(), "Prune only if it saves this much; at most 10 % of the budget.", unit="tokens"
+        20_000, whole(), "Prune only if it saves this much; at most 10% of the budget.", unit="tokens"
     )
     protected_tools: tuple[str, ...] = setting(("skill",), texts(), "Tools whose results are never pruned.")
     placeholder: str = setting(
@@ -121,7 +121,7 @@ class SummarizeSettings:
     max_tokens: int = setting(
         0,
         whole(0, 100_000),
-        "Maximum length of a summary that a model writes; at most 10 % of the budget. 0: no other limit.",
+        "Maximum length of a summary that a model writes; at most 10% of the budget. 0: no other limit.",
         unit="tokens",
     )
     deadline_seconds: float = setting(
@@ -150,7 +150,7 @@ class AdmissionSettings:
     max_bytes: int = setting(51_200, whole(200), "Maximum size of a new tool output.", unit="bytes")
     max_lines: int = setting(2_000, whole(10), "Maximum number of lines of a new tool output.")
     direction: str = setting(
-        "both", choice("both", "head", "tail"), "Which end of a long output to keep. both: 25 % head, 75 % tail."
+        "both", choice("both", "head", "tail"), "Which end of a long output to keep. both: 25% head, 75% tail."
     )
     history_chars: int = setting(
         20_000,

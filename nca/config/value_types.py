@@ -18,7 +18,7 @@ _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?(\d[\d_,]*)(\.\d+)?([kKmM]?)")
 
 LOWEST_BARE_PERCENTAGE = 10
-"""A number between 1 and this needs a percent sign: 7.5 is more likely a slip for 0.75 than meant as 7.5 %."""
+"""A number between 1 and this needs a percent sign: 7.5 is more likely a slip for 0.75 than meant as 7.5%."""
 OUTSIDE = "a project's own file may only name files inside the project."
 
 

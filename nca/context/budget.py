@@ -42,7 +42,7 @@ class Budget:
             raise ConfigError(f"context window: {window_tokens} is not valid; valid: a whole number above 0.")
         if max_output_tokens < 0:
             raise ConfigError(
-                f"model.max_output_tokens: {max_output_tokens:,} is not valid; valid: 0 (35 % of the window) and above."
+                f"model.max_output_tokens: {max_output_tokens:,} is not valid; valid: 0 (35% of the window) and above."
             )
         reserve = output_reserve(window_tokens, max_output_tokens)
         budget = window_tokens - reserve

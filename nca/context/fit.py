@@ -18,7 +18,7 @@ FIT_ROUNDS = 4
 
 
 SAFE_SHARE = 0.98
-"""The first request after a compaction is an estimate (up to 1.3 % too low as measured): summaries leave that room."""
+"""The first request after a compaction is an estimate (up to 1.3% too low as measured): summaries leave that room."""
 
 
 def truncate_to(draft: Draft, settings: ContextSettings, target_tokens: int, budget: Budget) -> None:

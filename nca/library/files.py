@@ -130,7 +130,7 @@ def fit_files(
     their size. Where even the small ones do not fit, all share.
 
     files           mappings with `content` (text) and, where known, `path`; other keys are kept
-    budget_tokens   None: 60 % of what the model's window leaves beside the answer and `used_tokens`
+    budget_tokens   None: 60% of what the model's window leaves beside the answer and `used_tokens`
 
     Returns new mappings in the same order, with `content` as it fits, `truncated` and `original_size` (bytes). A file
     above 5 MiB shows its first 2,000 characters; a cut ends at a sentence and says so; a file for which no room is

@@ -27,7 +27,7 @@ SETTINGS = {"context.idle_threshold": 1.0, "agent.permission": "auto"}
 
 def share(tty: Tty) -> str:
     """The toolbar's percentage."""
-    shown = re.findall(r"[▓░]{6} (\S+) %", "\n".join(tty.shown()))
+    shown = re.findall(r"[▓░]{6} (\S+)%", "\n".join(tty.shown()))
     return str(shown[-1]) if shown else ""
 
 

@@ -70,7 +70,7 @@ IDEAS = (
     (
         "The gauge",
         "One number everywhere: the tokens of the next request, out of the budget (the window less the room for the"
-        " answer). A notice at 60 %, preparation at 75 %, compaction at 80 %. Nothing that does not fit is sent.",
+        " answer). A notice at 60%, preparation at 75%, compaction at 80%. Nothing that does not fit is sent.",
     ),
 )
 

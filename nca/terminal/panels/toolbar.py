@@ -41,7 +41,7 @@ class ToolbarStatus:
 
 
 def gauge(ratio: float) -> str:
-    """▓▓▓▓░░ — at least one cell is filled for any usage above zero, and all only at 100 %."""
+    """▓▓▓▓░░ — at least one cell is filled for any usage above zero, and all only at 100%."""
     filled = min(GAUGE_CELLS, max(round(ratio * GAUGE_CELLS), 1 if ratio > 0 else 0))
     if filled == GAUGE_CELLS and ratio < 1:
         filled -= 1
@@ -55,7 +55,7 @@ def toolbar(status: ToolbarStatus, width: int) -> list[tuple[str, str]]:
     from nca.terminal.render.humanize import percent, short_tokens
 
     style = "class:gauge.high" if status.is_high else "class:gauge"
-    share = percent(status.usage_ratio).replace("%", " %")
+    share = percent(status.usage_ratio)
     tokens = f" · {short_tokens(status.used_tokens)}/{short_tokens(status.budget_tokens)}"
     model = one_line(status.model, 40)
     session = one_line(status.session, 30)

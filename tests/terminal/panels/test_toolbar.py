@@ -26,15 +26,15 @@ def text(status: ToolbarStatus, width: int) -> str:
 
 
 def test_everything_is_there_where_there_is_room() -> None:
-    assert text(STATUS, 100) == " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  ask  $0.12  parser"
+    assert text(STATUS, 100) == " anthropic/claude-sonnet  ▓▓▓░░░ 43% · 86k/200k  ask  $0.12  parser"
 
 
 def test_names_give_way_first_and_the_share_stays() -> None:
     shrinking = [text(STATUS, width) for width in range(100, 0, -1)]
-    assert " claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k" in shrinking
-    assert " ▓▓▓░░░ 43 % · 86k/200k" in shrinking
-    assert " ▓▓▓░░░ 43 %" in shrinking
-    assert " 43 %" in shrinking
+    assert " claude-sonnet  ▓▓▓░░░ 43% · 86k/200k" in shrinking
+    assert " ▓▓▓░░░ 43% · 86k/200k" in shrinking
+    assert " ▓▓▓░░░ 43%" in shrinking
+    assert " 43%" in shrinking
     assert shrinking[-1] == ""
 
 
@@ -63,7 +63,7 @@ def test_numbers_as_people_read_them() -> None:
 
 
 def test_the_gauge_warns_of_a_high_usage() -> None:
-    assert ("class:gauge", "▓▓▓░░░ 43 % · 86k/200k") in toolbar(STATUS, 100)
+    assert ("class:gauge", "▓▓▓░░░ 43% · 86k/200k") in toolbar(STATUS, 100)
     full = dataclasses.replace(STATUS, is_high=True)
     assert any(style == "class:gauge.high" for style, _ in toolbar(full, 100))
 
@@ -74,15 +74,15 @@ def test_what_goes_on_and_an_unusual_mode_outlive_names_and_the_gauge_outlives_t
     assert ("class:activity", "compacting in the background") in toolbar(busy, 120)
     shrinking = list(dict.fromkeys(text(busy, width) for width in range(120, 0, -1)))
     assert shrinking == [
-        " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  $0.12  parser  compacting in the background",
-        " anthropic/claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  $0.12  compacting in the background",
-        " claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  $0.12  compacting in the background",
-        " claude-sonnet  ▓▓▓░░░ 43 % · 86k/200k  auto  compacting in the background",
-        " ▓▓▓░░░ 43 % · 86k/200k  auto  compacting in the background",
-        " ▓▓▓░░░ 43 % · 86k/200k  auto",
-        " ▓▓▓░░░ 43 % · 86k/200k",
-        " ▓▓▓░░░ 43 %",
-        " 43 %",
+        " anthropic/claude-sonnet  ▓▓▓░░░ 43% · 86k/200k  auto  $0.12  parser  compacting in the background",
+        " anthropic/claude-sonnet  ▓▓▓░░░ 43% · 86k/200k  auto  $0.12  compacting in the background",
+        " claude-sonnet  ▓▓▓░░░ 43% · 86k/200k  auto  $0.12  compacting in the background",
+        " claude-sonnet  ▓▓▓░░░ 43% · 86k/200k  auto  compacting in the background",
+        " ▓▓▓░░░ 43% · 86k/200k  auto  compacting in the background",
+        " ▓▓▓░░░ 43% · 86k/200k  auto",
+        " ▓▓▓░░░ 43% · 86k/200k",
+        " ▓▓▓░░░ 43%",
+        " 43%",
         "",
     ]
 

@@ -19,7 +19,7 @@ TERMINAL = Path(nca.__file__).parent / "terminal"
 @pytest.mark.parametrize(
     ("text", "encoding", "said"),
     [
-        ("› • “so” → 2 % · 1k…", "ascii", '> * "so" > 2 % - 1k.'),
+        ("› • “so” → 2% · 1k…", "ascii", '> * "so" > 2% - 1k.'),
         ("▓▓░░", "ascii", "==.."),
         ("├─┐ │ ═║", "ascii", "+-+ | -|"),
         ("⠋⠙", "ascii", "**"),
