@@ -1,13 +1,13 @@
 """Draw the screen of a terminal as SVG: text in runs, block characters as rectangles, so that fonts cannot break them.
 
-A picture has its own dark ground, so it can be read on a light page and on a dark one; it fetches nothing.
+A picture has its own ground, so it can be read on a light page and on a dark one; it fetches nothing.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -38,8 +38,56 @@ COLOURS = {
     "brightcyan": "#82dce6",
     "brightwhite": "#ffffff",
 }
+XTERM_COLOURS = {
+    "default": "#000000",
+    "black": "#000000",
+    "red": "#cd0000",
+    "green": "#00cd00",
+    "yellow": "#cdcd00",
+    "blue": "#0000ee",
+    "magenta": "#cd00cd",
+    "cyan": "#00cdcd",
+    "white": "#e5e5e5",
+    "brightblack": "#7f7f7f",
+    "brightred": "#ff0000",
+    "brightgreen": "#00ff00",
+    "brightyellow": "#ffff00",
+    "brightblue": "#5c5cff",
+    "brightmagenta": "#ff00ff",
+    "brightcyan": "#00ffff",
+    "brightwhite": "#ffffff",
+}
+"""As xterm has them, which are the hardest to read on white."""
 BLOCKS = {"█": 1.0, "▓": 0.75, "░": 0.25}
 """Characters that fill their cell, and how densely."""
+
+
+class Shades(NamedTuple):
+    """A terminal's ground and colours, as #rrggbb; `edge` and `title` are those of the picture around it."""
+
+    ground: str = GROUND
+    edge: str = EDGE
+    title: str = QUIET
+    colours: Mapping[str, str] = COLOURS
+
+    @property
+    def ink(self) -> str:
+        return self.colours["default"]
+
+    def colour(self, name: str, otherwise: str | None = None) -> str:
+        """#rrggbb of a colour as pyte names it; `otherwise` of the default one."""
+        if name == "default":
+            return self.ink if otherwise is None else otherwise
+        return f"#{name}" if re.fullmatch(r"[0-9a-f]{6}", name) else self.colours[name.replace("brown", "yellow")]
+
+    def faint(self, ink: str) -> str:
+        """Two thirds of the ink, one of the ground."""
+        pairs = zip(_parts(ink), _parts(self.ground), strict=True)
+        return "#" + "".join(f"{round(one * 0.66 + other * 0.34):02x}" for one, other in pairs)
+
+
+DARK = Shades()
+LIGHT = Shades(ground="#ffffff", edge="#c8ccd2", title="#606772", colours=XTERM_COLOURS)
 
 
 class Look(NamedTuple):
@@ -59,42 +107,30 @@ class Cell(NamedTuple):
     look: Look
 
 
-def colour(name: str, otherwise: str = INK) -> str:
-    """#rrggbb of a colour as pyte names it."""
-    if name == "default":
-        return otherwise
-    return f"#{name}" if re.fullmatch(r"[0-9a-f]{6}", name) else COLOURS[name.replace("brown", "yellow")]
-
-
-def faint(ink: str, ground: str = GROUND) -> str:
-    """Two thirds of the ink, one of the ground."""
-    pairs = zip(_parts(ink), _parts(ground), strict=True)
-    return "#" + "".join(f"{round(one * 0.66 + other * 0.34):02x}" for one, other in pairs)
-
-
-def card(body: Sequence[str], *, title: str, width: float, height: float) -> str:
+def card(body: Sequence[str], *, title: str, width: float, height: float, shades: Shades = DARK) -> str:
     """A picture of `width` × `height` pixels around what `body` draws."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
         f' height="{height:g}" role="img">',
         f"<title>{escape(title)}</title>",
-        f'<rect x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8" fill="{GROUND}" stroke="{EDGE}"/>',
+        f'<rect x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8" fill="{shades.ground}"'
+        f' stroke="{shades.edge}"/>',
     )
     return "\n".join((*head, *body, "</svg>")) + "\n"
 
 
-def screen(rows: Sequence[Sequence[Cell]], title: str) -> str:
+def screen(rows: Sequence[Sequence[Cell]], title: str, shades: Shades = DARK) -> str:
     """The picture of a screen's rows, all of the same length."""
     width = len(rows[0]) * CELL + 2 * MARGIN
     height = HEAD + len(rows) * LINE + MARGIN / 2
     body = [
-        f'<text x="{width / 2:g}" y="23" fill="{QUIET}" text-anchor="middle"'
+        f'<text x="{width / 2:g}" y="23" fill="{shades.title}" text-anchor="middle"'
         f' font-family="system-ui,sans-serif" font-size="13">{escape(title)}</text>',
         f'<g font-family="{FONTS}" font-size="{SIZE}">',
         *(part for number, row in enumerate(rows) for part in _row(row, number)),
         "</g>",
     ]
-    return card(body, title=title, width=width, height=height)
+    return card(body, title=title, width=width, height=height, shades=shades)
 
 
 def _row(row: Sequence[Cell], number: int) -> Iterator[str]:
@@ -102,14 +138,15 @@ def _row(row: Sequence[Cell], number: int) -> Iterator[str]:
     top = HEAD + number * LINE
     place = 0
     for (look, kind), run in itertools.groupby(row, key=lambda cell: (cell.look, cell.text in BLOCKS)):
-        text = "".join(cell.text for cell in run)
-        length = len(text)
+        cells = [cell.text for cell in run]
+        # A wide character has a cell more, which is empty.
+        text, length = "".join(cells), len(cells)
         if look.ground:
             yield _rect(place, top, length, look.ground)
         if kind:
             yield from _blocks(text, place, top, look.ink)
         elif text.strip():
-            yield _text(text, place, top, look)
+            yield _text(text, place, top, look, wider=length - len(text))
         place += length
 
 
@@ -130,15 +167,19 @@ def _rect(place: int, top: float, length: int, ink: str, density: float = 0) -> 
     )
 
 
-def _text(text: str, place: int, top: float, look: Look) -> str:
-    """Blanks at the ends are left out: viewers do not agree on what they are worth."""
+def _text(text: str, place: int, top: float, look: Look, *, wider: int) -> str:
+    """Blanks at the ends are left out: viewers do not agree on what they are worth.
+
+    `wider`: how many cells it takes beyond one for each letter.
+    """
     left = len(text) - len(text.lstrip())
     shown = text.strip()
     marks = ' font-weight="bold"' if look.bold else ""
     marks += ' font-style="italic"' if look.italic else ""
     marks += ' text-decoration="underline"' if look.underline else ""
+    across = (len(shown) + wider) * CELL
     return (
-        f'<text x="{MARGIN + (place + left) * CELL:.1f}" y="{top + 14:g}" textLength="{len(shown) * CELL:.1f}"'
+        f'<text x="{MARGIN + (place + left) * CELL:.1f}" y="{top + 14:g}" textLength="{across:.1f}"'
         f' fill="{look.ink}"{marks}>{escape(shown).replace(" ", "&#160;")}</text>'
     )
 

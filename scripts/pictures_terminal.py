@@ -11,7 +11,7 @@ from typing import Any
 
 import pexpect
 import pyte
-from pictures_svg import Cell, Look, colour, faint
+from pictures_svg import DARK, LIGHT, Cell, Look, Shades
 
 ROOT = Path(__file__).parents[1]
 COLUMNS, ROWS = 92, 60
@@ -36,17 +36,30 @@ class Screen(pyte.Screen):
 
 
 class Terminal:
-    """A command of nca in a pseudo-terminal with a dark ground."""
+    """A command of nca in a pseudo-terminal with a dark ground, or a light one."""
 
-    def __init__(self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
-        self._screen = Screen(COLUMNS, ROWS)
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        *,
+        columns: int = COLUMNS,
+        rows: int = ROWS,
+        is_light: bool = False,
+        quiet_seconds: float = QUIET_SECONDS,
+    ) -> None:
+        self._columns, self._rows = columns, rows
+        self._quiet_seconds = quiet_seconds
+        self.shades: Shades = LIGHT if is_light else DARK
+        self._screen = Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._process = pexpect.spawn(
             sys.executable,
             ["-m", "nca", *arguments],
             cwd=str(directory),
-            env={**environment, "TERM": "xterm-256color", "COLORFGBG": "15;0"},
-            dimensions=(ROWS, COLUMNS),
+            env={**environment, "TERM": "xterm-256color", "COLORFGBG": "0;15" if is_light else "15;0"},
+            dimensions=(rows, columns),
             timeout=None,
         )
         self.wait("›")
@@ -57,35 +70,47 @@ class Terminal:
         self.wait("")
         self.key("\r", awaited)
 
-    def key(self, key: str, awaited: str) -> None:
+    def key(self, key: str, awaited: str, *, moves: bool = False) -> None:
         self._process.send(key)
-        self.wait(awaited)
+        self.wait(awaited, moves=moves)
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self.wait("")
 
     def clear(self) -> None:
         """An empty screen, as /clear leaves it."""
         self.line("/clear", "")
 
     def leave(self) -> None:
-        self._process.send("\x04")
+        self.end("\x04")
+
+    def end(self, key: str) -> None:
+        """With a key that ends the program."""
+        self._process.send(key)
         self._process.expect(pexpect.EOF, timeout=WAIT_SECONDS)
         self._process.close()
 
-    def wait(self, awaited: str) -> None:
+    def wait(self, awaited: str, *, moves: bool = False) -> None:
+        """Until `awaited` is on the screen and the screen is still; one that `moves` is never still."""
         deadline = time.monotonic() + WAIT_SECONDS
         still_since = time.monotonic()
         while time.monotonic() < deadline:
             try:
                 self._stream.feed(self._process.read_nonblocking(65_536, 0.1))
                 still_since = time.monotonic()
+                if moves and awaited in "\n".join(self._screen.display):
+                    return
             except pexpect.TIMEOUT:
-                is_still = time.monotonic() - still_since >= QUIET_SECONDS
+                is_still = time.monotonic() - still_since >= self._quiet_seconds
                 if is_still and awaited in "\n".join(self._screen.display):
                     return
         raise SystemExit(f"{awaited!r} did not come:\n" + "\n".join(self._screen.display))
 
     def rows(self) -> list[list[Cell]]:
         """The screen, without the empty lines above and below its text."""
-        rows = [[_cell(self._screen.buffer[row][column]) for column in range(COLUMNS)] for row in range(ROWS)]
+        buffer, columns = self._screen.buffer, range(self._columns)
+        rows = [[_cell(buffer[row][column], self.shades) for column in columns] for row in range(self._rows)]
         filled = [number for number, row in enumerate(rows) if any(cell.text.strip() for cell in row)]
         return rows[filled[0] : filled[-1] + 1]
 
@@ -103,10 +128,10 @@ def environment(home: Path, api_base: str) -> dict[str, str]:
     }
 
 
-def _cell(cell: Any) -> Cell:
-    ink, ground = colour(cell.fg), colour(cell.bg, "")
+def _cell(cell: Any, shades: Shades) -> Cell:
+    ink, ground = shades.colour(cell.fg), shades.colour(cell.bg, "")
     if cell.reverse:
-        ink, ground = ground or "#1a1d23", ink
+        ink, ground = ground or shades.ground, ink
     if cell.blink:
-        ink = faint(ink)
-    return Cell(cell.data or " ", Look(ink, ground, cell.bold, cell.italics, cell.underscore))
+        ink = shades.faint(ink)
+    return Cell(cell.data, Look(ink, ground, cell.bold, cell.italics, cell.underscore))
