@@ -20,7 +20,7 @@ from nca.messages import Message, Usage, clean_text
 from nca.transcripts.formats.building import some_messages
 from nca.transcripts.formats.records import About, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import folders_above, path_of
+from nca.transcripts.formats.stores import folders_above, stored
 
 FILE_NAME = ".aider.chat.history.md"
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
@@ -43,9 +43,7 @@ class Aider:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         for key, started in _starts(source):
-            yield StoredSession(
-                agent=self.name, path=path_of(source), key=key, directory=_directory(source), at=started
-            )
+            yield stored(self.name, source, key=key, directory=_directory(source), at=started)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         key = key or next((last for last, _ in reversed(list(_starts(source)))), "")

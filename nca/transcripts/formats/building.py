@@ -1,9 +1,9 @@
-"""Build messages of what other agents' files hold, and follow a conversation's branches."""
+"""Build messages of what other agents' files hold."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from nca.errors import InvalidMessages
@@ -138,45 +138,3 @@ def some_messages(records: Iterable[Record], source: Source, agent: str) -> Iter
         yield Unreadable(source.place, error.message.removeprefix(f"{source.place}: "))
     if not has_message:
         raise InvalidMessages(f"{source.place}: holds no messages of {agent}{problem}.")
-
-
-class Branches:
-    """Which record follows which: `add` each in the order of the file, then ask for the way to one of them."""
-
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
-        self._before: dict[str, str] = {}
-        self.last = ""
-
-    def add(self, record_id: str, parent: str) -> None:
-        """A record that was added before stays as it was."""
-        if record_id and record_id not in self._parents:
-            self._parents[record_id] = parent
-            self._before[record_id] = self.last
-            self.last = record_id
-
-    def to(self, record_id: str, until: str = "") -> list[str]:
-        """The ids from the record back to the root, or to `until`, newest first.
-
-        Where a parent is missing or was passed already, the record before it in the file is taken for it.
-        """
-        way: dict[str, None] = {}
-        current = record_id if record_id in self._parents else ""
-        while current:
-            way[current] = None
-            if current == until:
-                break
-            parent = self._parents[current]
-            is_lost = parent and (parent not in self._parents or parent in way)
-            current = self._earlier(current, way) if is_lost else parent
-        return list(way)
-
-    def _earlier(self, record_id: str, way: Mapping[str, None]) -> str:
-        before = self._before[record_id]
-        while before in way:
-            before = self._before[before]
-        return before
-
-    @property
-    def are_linear(self) -> bool:
-        return all(parent == self._before[one] for one, parent in self._parents.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nca.messages import Message, Part, TextPart
@@ -48,6 +48,11 @@ class ChatRows:
 
 def is_row(row: Mapping[str, Any]) -> bool:
     return row.get("role") in ("system", "user", "assistant", "tool") and ("content" in row or "tool_calls" in row)
+
+
+def most(rows: Sequence[Mapping[str, Any]], is_own: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Whether more than half of the rows are of a format; a damaged one must not hide the others."""
+    return 2 * sum(map(is_own, rows)) > len(rows)
 
 
 def _parts(content: Any) -> list[Part | None]:

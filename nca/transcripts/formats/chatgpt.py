@@ -14,7 +14,6 @@ from typing import Any
 from nca.errors import InvalidMessages
 from nca.messages import Message, TextPart
 from nca.transcripts.formats.building import (
-    Branches,
     answer,
     as_json,
     name_of,
@@ -23,9 +22,10 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
+from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import newest_key, path_of
+from nca.transcripts.formats.stores import newest_key, stored
 from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
 
 _BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"mapping"\s*:\s*\{\s*"[^"]+"\s*:\s*\{', re.DOTALL)
@@ -42,7 +42,7 @@ class ChatGpt:
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         for key, row in _conversations(source):
             at = seconds_of(row.get("update_time")) or seconds_of(row.get("create_time"))
-            yield StoredSession(agent=self.name, path=path_of(source), key=key, title=text_of(row.get("title")), at=at)
+            yield stored(self.name, source, key=key, title=text_of(row.get("title")), at=at)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source, key), source, self.title)

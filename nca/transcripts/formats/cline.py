@@ -15,7 +15,7 @@ from nca.transcripts.formats.blocks import answer_message, blocks_of, user_messa
 from nca.transcripts.formats.building import some_messages
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import in_one_file, json_file
+from nca.transcripts.formats.stores import json_file, stored
 from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
 
 FILE_NAME = "api_conversation_history.json"
@@ -34,13 +34,15 @@ class Cline:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         task = _task(source)
-        return in_one_file(
-            self.name,
-            source,
-            directory=_directory(task),
-            title=text_of(task.get("task")),
-            at=seconds_of(task.get("ts")),
-        )
+        return [
+            stored(
+                self.name,
+                source,
+                directory=_directory(task),
+                title=text_of(task.get("task")),
+                at=seconds_of(task.get("ts")),
+            )
+        ]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source), source, self.title)
@@ -110,7 +112,7 @@ def _records(source: Source) -> Iterator[Record]:
 
 
 def _messages(row: Mapping[str, Any], names: dict[str, str]) -> list[Message] | None:
-    blocks = blocks_of(row.get("content"))
+    blocks = [_block(block) for block in blocks_of(row.get("content"))]
     if row.get("role") == "user":
         return user_messages(blocks, names)
     if row.get("role") != "assistant":
@@ -118,3 +120,10 @@ def _messages(row: Mapping[str, Any], names: dict[str, str]) -> list[Message] | 
     message = answer_message(blocks, text_of(object_of(row.get("modelInfo")).get("modelId")))
     names.update((call.id, call.name) for call in message.tool_calls)
     return [message] if message.content or message.tool_calls else []
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    """Roo Code stores thoughts under a type of its own."""
+    if block.get("type") != "reasoning":
+        return block
+    return {"type": "thinking", "thinking": block.get("text")}

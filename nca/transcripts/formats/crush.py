@@ -26,7 +26,7 @@ from nca.transcripts.formats.building import (
 )
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import data_folder, folders_above, is_database_with, json_file, newest_key
+from nca.transcripts.formats.stores import data_folder, folders_above, is_database_with, json_file, newest_key
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _CUT = ("canceled", "error")

@@ -27,7 +27,7 @@ from nca.transcripts.formats.building import (
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_response, said_by
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, first_line, in_one_file
+from nca.transcripts.formats.stores import chosen_folder, first_line, stored
 from nca.transcripts.formats.values import count_of, list_of, object_of, objects_of, seconds_of, text_of
 
 SNAPSHOT = "<state_snapshot>"
@@ -53,7 +53,7 @@ class Gemini:
         title = next(
             (text_of(object_of(row.get("$set")).get("summary")) for row in source.first_rows if "$set" in row), ""
         )
-        return in_one_file(self.name, source, directory=_directory(source), title=title)
+        return [stored(self.name, source, directory=_directory(source), title=title)]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_Reading(source).records(), source, self.title)

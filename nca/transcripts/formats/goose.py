@@ -26,9 +26,10 @@ from nca.transcripts.formats.building import (
 )
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import chosen_folder, data_folder, is_database_with, newest_key
+from nca.transcripts.formats.stores import chosen_folder, data_folder, is_database_with, newest_key
 from nca.transcripts.formats.values import list_of, object_of, objects_of, seconds_of, text_of
 
+_NOT_THE_PERSONS = ("sub_agent", "hidden")
 _TOLD = "Your context was compacted"
 """How the message behind a summary begins."""
 
@@ -45,6 +46,8 @@ class Goose:
             return
         with foreign_database(source.path) as database:
             for row in database.rows("sessions", order=("created_at", "id")):
+                if row.get("session_type") in _NOT_THE_PERSONS:
+                    continue
                 yield StoredSession(
                     agent=self.name,
                     path=source.path,

@@ -13,10 +13,10 @@ from typing import Any
 
 from nca.messages import Usage
 from nca.transcripts.formats.building import bad_line, some_messages
-from nca.transcripts.formats.chat_rows import ChatRows, is_row
+from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, data_folder, in_one_file
+from nca.transcripts.formats.stores import chosen_folder, data_folder, stored
 from nca.transcripts.formats.values import cost_of, count_of, object_of, seconds_of, text_of
 
 
@@ -26,11 +26,10 @@ class Gptme:
 
     def knows(self, source: Source) -> bool:
         """Plain chat messages have no time; those of others that have one are read alike."""
-        rows = source.first_rows
-        return bool(rows) and all(is_row(row) and isinstance(row.get("timestamp"), str) for row in rows)
+        return most(source.first_rows, lambda row: is_row(row) and isinstance(row.get("timestamp"), str))
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
-        return in_one_file(self.name, source, title=_name(source))
+        return [stored(self.name, source, title=_name(source))]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source), source, self.title)

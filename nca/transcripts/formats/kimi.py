@@ -16,7 +16,7 @@ from nca.transcripts.formats.building import bad_line, some_messages
 from nca.transcripts.formats.chat_rows import ChatRows, is_row
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, in_one_file, json_file
+from nca.transcripts.formats.stores import chosen_folder, json_file, stored
 from nca.transcripts.formats.values import object_of, objects_of, text_of
 
 _PROMPT, _NOTES = "_system_prompt", ("_checkpoint", "_usage")
@@ -30,7 +30,7 @@ class Kimi:
         return any(row.get("role") in (_PROMPT, *_NOTES) for row in source.first_rows)
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
-        return in_one_file(self.name, source, directory=_directory(source))
+        return [stored(self.name, source, directory=_directory(source))]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source), source, self.title)

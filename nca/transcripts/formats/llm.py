@@ -26,7 +26,7 @@ from nca.transcripts.formats.building import (
 )
 from nca.transcripts.formats.records import About, Live, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import chosen_folder, is_database_with, newest_key
+from nca.transcripts.formats.stores import chosen_folder, is_database_with, newest_key
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _MAC_FOLDER = Path("Library/Application Support/io.datasette.llm")

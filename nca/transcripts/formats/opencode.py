@@ -24,7 +24,7 @@ from nca.transcripts.formats.building import (
 )
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import data_folder, in_one_file, is_database_with, json_file, newest_key
+from nca.transcripts.formats.stores import data_folder, is_database_with, json_file, newest_key, stored
 from nca.transcripts.formats.values import cost_of, count_of, object_of, objects_of, seconds_of, text_of
 
 _OPEN = ("pending", "running")
@@ -50,7 +50,7 @@ class OpenCode:
             return
         if not is_database_with(source, session=("id",)):
             row = json_of(source)
-            yield from in_one_file(
+            yield stored(
                 self.name,
                 source,
                 directory=text_of(row.get("directory")),
@@ -60,6 +60,8 @@ class OpenCode:
             return
         with foreign_database(source.path) as database:
             for row in database.rows("session", order=("time_updated", "id")):
+                if text_of(row.get("parent_id")):
+                    continue  # a subagent's: it belongs to a session
                 yield StoredSession(
                     agent=self.name,
                     path=source.path,

@@ -27,7 +27,7 @@ from nca.transcripts.formats.building import (
 )
 from nca.transcripts.formats.records import About, Compacted, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, in_one_file, json_file
+from nca.transcripts.formats.stores import chosen_folder, json_file, stored
 from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, objects_of, seconds_of, text_of
 
 _KINDS = (
@@ -56,7 +56,7 @@ class OpenHands:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         folder = _folder(source)
-        return in_one_file(self.name, source, directory=_workspace(_state(folder)) if folder else "")
+        return [stored(self.name, source, directory=_workspace(_state(folder)) if folder else "")]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_Reading().records(source), source, self.title)

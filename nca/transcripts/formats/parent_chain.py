@@ -81,3 +81,35 @@ def live_branch(links: Sequence[Link], places: Mapping[str, int]) -> Chain:
         return chain
     before = walk(links[: last + 1], {id: place for id, place in places.items() if place <= last})
     return Chain(before.ids | {link.id for link in later}, chain.breaks + 1)
+
+
+class Branches:
+    """Records that name their parents, added in the order of the file."""
+
+    def __init__(self) -> None:
+        self._links: list[Link] = []
+        self._places: dict[str, int] = {}
+
+    @property
+    def last(self) -> str:
+        return self._links[-1].id if self._links else ""
+
+    @property
+    def are_linear(self) -> bool:
+        """Whether each record follows the one before it in the file."""
+        before = ["", *(link.id for link in self._links)]
+        return all(link.parent == parent for link, parent in zip(self._links, before, strict=False))
+
+    def add(self, record_id: str, parent: str) -> None:
+        """A record that was added before stays as it was."""
+        if record_id and record_id not in self._places:
+            self._places[record_id] = len(self._links)
+            self._links.append(Link(record_id, parent))
+
+    def to(self, record_id: str) -> list[str]:
+        """The ids of the branch that ends with the record, in the order of the file."""
+        place = self._places.get(record_id)
+        if place is None:
+            return []
+        ids = walk(self._links, self._places, place).ids
+        return [link.id for link in self._links if link.id in ids]

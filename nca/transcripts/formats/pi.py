@@ -12,7 +12,6 @@ from typing import Any
 
 from nca.messages import Message, Part, TextPart, Usage
 from nca.transcripts.formats.building import (
-    Branches,
     Content,
     answer,
     bad_line,
@@ -24,9 +23,10 @@ from nca.transcripts.formats.building import (
     tool_call,
     tool_result,
 )
+from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, in_one_file
+from nca.transcripts.formats.stores import chosen_folder, stored
 from nca.transcripts.formats.values import cost_of, count_of, object_of, objects_of, seconds_of, text_of
 
 
@@ -40,7 +40,7 @@ class Pi:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         header = next(iter(source.first_rows), {})
-        return in_one_file(self.name, source, directory=text_of(header.get("cwd")))
+        return [stored(self.name, source, directory=text_of(header.get("cwd")))]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_Reading().records(source), source, self.title)
@@ -110,13 +110,13 @@ class _Reading:
         index = entry.get("firstKeptEntryIndex")
         if not first and isinstance(index, int) and 0 <= index < len(self._entries):
             first = self._entries[index]
-        way = self._branches.to(record_id, first)
-        kept = way[1:] if way[-1:] == [first] else []
+        seen = self._branches.to(record_id)
+        kept = seen[seen.index(first) :] if first in seen else []
         summary = text_of(entry.get("summary"))
         return Compacted(
             summary=summary,
             id=record_id,
-            kept=tuple(one for one in reversed(kept) if one in self._shown),
+            kept=tuple(one for one in kept if one in self._shown),
             is_unreadable=not summary,
             tokens_before=count_of(entry.get("tokensBefore")),
             at=seconds_of(entry.get("timestamp")),

@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from nca.messages import Message
-from nca.transcripts.formats.building import Branches, answer, bad_line, joined, person, some_messages
+from nca.transcripts.formats.building import answer, bad_line, joined, person, some_messages
 from nca.transcripts.formats.google_parts import Parts, read_parts, read_usage, said_by
+from nca.transcripts.formats.parent_chain import Branches
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, in_one_file
+from nca.transcripts.formats.stores import chosen_folder, stored
 from nca.transcripts.formats.values import count_of, object_of, objects_of, seconds_of, text_of
 
 _KINDS = ("user", "assistant", "tool_result", "system")
@@ -38,13 +39,13 @@ class Qwen:
         first = next(iter(source.first_rows), {})
         titles = [text_of(object_of(row.get("systemPayload")).get("customTitle")) for row in source.first_rows]
         title = next(filter(None, reversed(titles)), "")
-        return in_one_file(self.name, source, directory=text_of(first.get("cwd")), title=title)
+        return [stored(self.name, source, directory=text_of(first.get("cwd")), title=title)]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_Reading().records(source), source, self.title)
 
     def files(self, env: Mapping[str, str], home: Path) -> Iterable[Path]:
-        folder = chosen_folder(env.get("QWEN_HOME"), home) or home / ".qwen"
+        folder = chosen_folder(env.get("QWEN_RUNTIME_DIR") or env.get("QWEN_HOME"), home) or home / ".qwen"
         return sorted((folder / "projects").glob("*/chats/*.jsonl"))
 
 

@@ -15,7 +15,7 @@ from nca.messages import Message, ToolCall
 from nca.transcripts.formats.building import name_of, parsed, person, shown, some_messages, tool_call, tool_result
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import path_of
+from nca.transcripts.formats.stores import stored
 from nca.transcripts.formats.values import list_of, object_of, objects_of, text_of
 
 _BEGINNING = re.compile(rb'\A\s*(\[\s*)?\{.*?"conversations"\s*:\s*\[\s*\{\s*"(from|value)"\s*:', re.DOTALL)
@@ -48,7 +48,7 @@ class ShareGpt:
         found = [(key, row) for _, key, row in _conversations(source) if row is not None]
         for key, row in found:
             title = text_of(row.get("title"))
-            yield StoredSession(agent=self.name, path=path_of(source), key=key if len(found) > 1 else "", title=title)
+            yield stored(self.name, source, key=key if len(found) > 1 else "", title=title)
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source, key), source, self.title)

@@ -20,7 +20,7 @@ from nca.shapes.responses import ResponsesItems
 from nca.transcripts.formats.building import some_messages
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import Source
-from nca.transcripts.formats.stored import in_one_file
+from nca.transcripts.formats.stores import stored
 from nca.transcripts.formats.values import cost_of, count_of, list_of, object_of, seconds_of, text_of
 from nca.wire import message_from_dict
 
@@ -44,7 +44,7 @@ class SweAgent:
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         title = source.path.name.removesuffix(".json").removesuffix(".traj") if source.path else ""
-        return in_one_file(self.name, source, title=title)
+        return [stored(self.name, source, title=title)]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source), source, self.title)

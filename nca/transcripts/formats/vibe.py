@@ -12,10 +12,10 @@ from typing import Any
 
 from nca.messages import Message
 from nca.transcripts.formats.building import bad_line, some_messages
-from nca.transcripts.formats.chat_rows import ChatRows, is_row
+from nca.transcripts.formats.chat_rows import ChatRows, is_row, most
 from nca.transcripts.formats.records import About, Record, Said, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
-from nca.transcripts.formats.stored import chosen_folder, in_one_file, json_file
+from nca.transcripts.formats.stores import chosen_folder, json_file, stored
 from nca.transcripts.formats.values import object_of, seconds_of, text_of
 
 
@@ -25,19 +25,20 @@ class Vibe:
 
     def knows(self, source: Source) -> bool:
         """All but the results of tools have an id of their own."""
-        rows = source.first_rows
-        said = [row for row in rows if row.get("role") != "tool"]
-        return bool(said) and all(map(is_row, rows)) and all(isinstance(row.get("message_id"), str) for row in said)
+        said = [row for row in source.first_rows if row.get("role") != "tool"]
+        return most(said, lambda row: is_row(row) and isinstance(row.get("message_id"), str))
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         meta = _meta(source)
-        return in_one_file(
-            self.name,
-            source,
-            directory=text_of(object_of(meta.get("environment")).get("working_directory")),
-            title=text_of(meta.get("title")),
-            at=seconds_of(meta.get("end_time")),
-        )
+        return [
+            stored(
+                self.name,
+                source,
+                directory=text_of(object_of(meta.get("environment")).get("working_directory")),
+                title=text_of(meta.get("title")),
+                at=seconds_of(meta.get("end_time")),
+            )
+        ]
 
     def read(self, source: Source, key: str = "") -> Iterator[Record]:
         return some_messages(_records(source), source, self.title)
