@@ -95,7 +95,8 @@ class OtherAgents:
         if known.indexed < known.files:
             notes.append(f"indexed {known.indexed:,} of {known.files:,} files of other agents; ask again for the rest")
         if known.problems:
-            notes.append(f"{known.problems:,} files of other agents cannot be read")
+            files = "file" if known.problems == 1 else "files"
+            notes.append(f"{known.problems:,} {files} of other agents cannot be read")
         return "; ".join(notes)
 
     def index(self) -> None:

@@ -17,7 +17,7 @@ from nca.mcp_server.history import History, OwnStore
 from nca.mcp_server.tools import tools_of
 from nca.messages import Message
 from nca.sessions import Store
-from nca.tools.recall import token_bound
+from nca.tools.recall import plain, token_bound
 from nca.tools.tool import ToolError
 from tests.mcp_server.asking import ran, talk
 
@@ -114,9 +114,8 @@ async def test_messages_are_read_whole_over_several_answers(
             if more is None:
                 break
             wanted, offset = more[1], int(more[2] or 0)
-    expected = "".join(f"<{text}>" for text in texts) + "shell command: ls<end>"
-    plain = re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b", "", expected)
-    assert re.sub(r"\n+", "", shown) == re.sub(r"\n+", "", plain)
+    expected = "".join(plain(f"<{text}>") for text in texts) + "shell command: ls<end>"
+    assert re.sub(r"\n+", "", shown) == re.sub(r"\n+", "", expected)
 
 
 async def test_an_id_that_could_be_several_is_refused(history: History, path: Path) -> None:

@@ -171,7 +171,7 @@ async def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
     assert "a hippo" in text
     assert "some sessions cannot be read: " in text
     assert "is damaged" in text
-    assert "1 files of other agents cannot be read" in text
+    assert "1 file of other agents cannot be read" in text
 
 
 async def test_an_index_that_is_damaged_or_of_another_version_is_made_again(machine: Machine) -> None:

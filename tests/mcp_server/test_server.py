@@ -60,7 +60,7 @@ async def test_an_agent_searches_reads_and_lists(tmp_path: Path) -> None:
 
 
 async def test_a_store_that_comes_and_one_that_is_damaged(tmp_path: Path) -> None:
-    async with served(tmp_path, "serve") as client:
+    async with served(tmp_path, "serve", "--own") as client:
         assert "Nothing was found." in await asked(client, "recall", query="roses")
         assert "No session fits." in await asked(client, "sessions")
         assert not store_of(tmp_path).exists()
