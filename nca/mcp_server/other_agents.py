@@ -34,6 +34,7 @@ WAIT_SECONDS = 0.3
 """How long a question waits for a look that has just begun. Most find nothing new and take less."""
 _SAID_EVERY_SECONDS = 0.5
 _NICENESS = 10
+_NOT_YET = "the sessions of other agents are not indexed yet; ask again in a moment"
 _OWN_TOOL = re.compile(r"(?:.*nca.*[^a-z])?(?:recall|expand)")
 """nca's own tools as agents name them: mcp__nca__recall, nca_expand. Their results repeat what was found once."""
 
@@ -67,7 +68,12 @@ class OtherAgents:
                     self._open.close()
                 self._open = None
             if self._open is None:
-                self._open = PastSessions.open(self._path, FOREIGN, FOREIGN_COLUMNS)
+                try:
+                    self._open = PastSessions.open(self._path, FOREIGN, FOREIGN_COLUMNS)
+                except StoreError as error:
+                    if self._looking is None or not self._looking.is_alive():
+                        raise
+                    raise StoreError(_NOT_YET) from error  # it is being made, or made again
             return self._open
 
     def whole(self, session: PastSession, entry: Entry) -> str:
@@ -90,7 +96,7 @@ class OtherAgents:
         with self._lock:
             known = progress(self._open.database) if self._open is not None else None
         if known is None or not known.is_known:
-            return "the sessions of other agents are not indexed yet; ask again in a moment" if self._formats else ""
+            return _NOT_YET if self._formats else ""
         notes = []
         if known.indexed < known.files:
             notes.append(f"indexed {known.indexed:,} of {known.files:,} files of other agents; ask again for the rest")

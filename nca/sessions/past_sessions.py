@@ -7,6 +7,7 @@ Names and titles are untrusted text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import msgspec
 from nca.errors import SessionNotFound, StoreDamaged
 from nca.messages import Entry, Message, clean_text
 from nca.sessions import results
-from nca.sessions.database import Database, Row
+from nca.sessions.database import Database, Row, log_of
 from nca.sessions.encoding import decode_message
 from nca.sessions.opening import SESSIONS, Kind, open_for_reading
 from nca.sessions.passages import plain_text
@@ -75,18 +76,22 @@ class PastSessions:
         """columns: the SELECT that gives the fields of a PastSession."""
         self.database = database
         self._sessions = f"SELECT * FROM ({columns}) WHERE messages > 0"  # noqa: S608
-        self._file = _file_id(database.path)
+        self._stamp = _stamp(database.path, is_copy=False)
 
     @classmethod
     def open(cls, path: Path, kind: Kind = SESSIONS, columns: str = OWN_COLUMNS) -> PastSessions:
         """Open without writing; a missing file reads as empty. Raises StoreTooNew, StoreDamaged, StoreError."""
+        before = _stamp(path, is_copy=True)
         past = cls(open_for_reading(path, kind).database, columns)
-        past._file = _file_id(path)
+        past._stamp = before if past.database.path is None else _stamp(path, is_copy=False)
         return past
 
     def is_current(self, path: Path) -> bool:
-        """Whether the file at `path` is still the one that was opened."""
-        return self._file == _file_id(path)
+        """Whether what was opened is still what is at `path`.
+
+        A missing file, an empty one and one of an older schema are read into memory: they must not have changed.
+        """
+        return self._stamp == _stamp(path, is_copy=self.database.path is None)
 
     def listed(self, wanted: Wanted, limit: int = -1, offset: int = 0) -> list[PastSession]:
         """Those used last first. `wanted.session` may be an id, the beginning of one, or the agent's own id."""
@@ -179,9 +184,13 @@ def _as_session(row: Row) -> PastSession:
     return PastSession(*row)
 
 
-def _file_id(path: Path | None) -> tuple[int, int] | None:
-    try:
-        status = path.stat() if path else None
-    except OSError:
-        return None
-    return (status.st_dev, status.st_ino) if status else None
+def _stamp(path: Path | None, *, is_copy: bool) -> tuple[int, ...]:
+    """What tells a file from another in its place, and for a copy of it, from itself after a change."""
+    found: list[int] = []
+    for one in (path, log_of(path)) if path is not None and is_copy else (path,):
+        with suppress(OSError):
+            if one is not None:
+                status = one.stat()
+                found += (status.st_dev, status.st_ino)
+                found += (status.st_size, status.st_mtime_ns) if is_copy else ()
+    return tuple(found)

@@ -1,0 +1,32 @@
+"""What was opened is known to be out of date when the file is another one, or was only copied and has changed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from nca.messages import Message
+from nca.sessions import Store
+from nca.sessions.past_sessions import PastSessions, Wanted
+
+
+def test_a_file_that_comes_and_one_that_was_empty(path: Path) -> None:
+    with closing(PastSessions.open(path)) as missing:
+        assert missing.is_current(path)
+        path.parent.mkdir()
+        path.touch()
+        assert not missing.is_current(path)
+    with closing(PastSessions.open(path)) as empty:
+        assert empty.is_current(path)
+        with Store.open(path) as store, store.create(directory="/work", model="m") as session:
+            session.log.append([Message("user", "hello")])
+            assert not empty.is_current(path), "what is written is in the log beside the file"
+            with closing(PastSessions.open(path)) as opened:
+                assert [one.title for one in opened.listed(Wanted())] == ["hello"]
+                session.log.append([Message("assistant", "there")])
+                assert opened.is_current(path), "it reads what has been added"
+                assert [one.messages for one in opened.listed(Wanted())] == [2]
+    with closing(PastSessions.open(path)) as opened:
+        path.with_name("other").write_bytes(path.read_bytes())
+        path.with_name("other").replace(path)
+        assert not opened.is_current(path)
