@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from nca.messages import clean_text
 from nca.models.model import Model
 from nca.sessions.session import Kind, Session
 from nca.sessions.store import Store
+from nca.telemetry.switch import telemetry
 from nca.tools.editor import Editor
 from nca.tools.toolbox import Toolbox
 
@@ -137,7 +139,8 @@ class Conversation:
             if kind == "chat":
                 opened.become_chat()
             prepares = prepares and not read_only
-            listeners = Listeners(*([listener] if listener else []))
+            told = telemetry(os.environ, opened.info.id)
+            listeners = Listeners(*(one for one in (listener, told.hear) if one is not None))
             notified = set() if notified is None else notified
             person = person or Nobody()
             conversation = cls(
@@ -146,7 +149,7 @@ class Conversation:
         except BaseException:
             opened.close()
             raise
-        conversation._notify()
+        conversation._notify(told.problems)
         if not read_only:
             conversation.files.recorder.start(looks=False)
         if opened.recovered:
@@ -341,10 +344,10 @@ class Conversation:
         except NcaError as error:
             self._emit(ErrorRaised(error.message, error.advice))
 
-    def _notify(self) -> None:
+    def _notify(self, more: Sequence[str] = ()) -> None:
         """Show the notices about the settings, the prompt and the window that the person has not had."""
         window = self._window
-        for text in (*self.loaded.notes, *window.prompt.notices, *window.notices()):
+        for text in (*self.loaded.notes, *window.prompt.notices, *window.notices(), *more):
             if text not in self.notified:
                 self.notified.add(text)
                 self._emit(Notice(text))

@@ -58,6 +58,8 @@ def leave(code: int) -> NoReturn:
     from nca.process_groups import end_all
 
     end_all()
+    if "nca.telemetry.providers" in sys.modules:
+        sys.modules["nca.telemetry.providers"].send_rest()
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -1,0 +1,245 @@
+"""The events of one conversation as spans and metrics.
+
+Names and attributes are those of OpenTelemetry's conventions for generative AI (in development, late 2026); what they
+have no name for begins with `nca.`. No text of a message is recorded unless the person asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from opentelemetry.metrics import Meter
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+
+from nca.events import (
+    ContextCompaction,
+    ErrorRaised,
+    Event,
+    RequestStarted,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from nca.messages import Usage
+from nca.redact import Redactor
+
+AGENT = "nca"
+_PROVIDERS = {
+    "gemini": "gcp.gemini",
+    "vertex_ai": "gcp.vertex_ai",
+    "bedrock": "aws.bedrock",
+    "azure": "azure.ai.openai",
+    "mistral": "mistral_ai",
+    "xai": "x_ai",
+}
+"""litellm's names of providers that the conventions name otherwise."""
+_TOKEN_BUCKETS = [4**power for power in range(14)]
+_SECOND_BUCKETS = [0.01 * 2**power for power in range(14)]
+"""Both as the conventions recommend."""
+
+
+class Spans:
+    """Listens to one conversation. A turn is a span; requests, calls and compactions within it are its children."""
+
+    def __init__(self, tracer: Tracer, meter: Meter, session_id: str, captures: Redactor | None) -> None:
+        """captures: redacts the texts that are recorded; None records none."""
+        self._tracer = tracer
+        self._session_id = session_id
+        self._captures = captures
+        self._turn: Span | None = None
+        self._request: Span | None = None
+        self._compaction: Span | None = None
+        self._calls: dict[str, Span] = {}
+        self._asked: dict[str, Any] = {}
+        self._began = 0.0
+        self._said: list[str] = []
+        self._spent = Usage(0, 0)
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=_TOKEN_BUCKETS,
+        )
+        self._seconds = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            unit="s",
+            description="GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=_SECOND_BUCKETS,
+        )
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._begin_turn(event)
+            case RequestStarted() if self._turn is not None:
+                self._begin_request(event)
+            case TextDelta(text) if self._request is not None and self._captures is not None:
+                self._said.append(text)
+            case RetryScheduled() if self._request is not None:
+                values = {"nca.retry.attempt": event.attempt, "nca.retry.wait_seconds": event.wait_seconds}
+                self._request.add_event("retry", values)
+            case UsageReported():
+                self._end_request(event.usage, is_estimate=event.is_estimate)
+            case ToolStarted():
+                self._begin_call(event)
+            case ToolFinished():
+                self._end_call(event)
+            case ContextCompaction():
+                self._compact(event)
+            case ErrorRaised():
+                self._fail_request("error")
+            case TurnFinished():
+                self._end_turn(event)
+            case _:
+                pass
+
+    def _begin_turn(self, event: TurnStarted) -> None:
+        self._spent = Usage(0, 0)
+        values: dict[str, Any] = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": AGENT,
+            "gen_ai.conversation.id": self._session_id,
+            "nca.turn": event.turn,
+        }
+        self._turn = self._tracer.start_span(f"invoke_agent {AGENT}", attributes=values)
+
+    def _end_turn(self, event: TurnFinished) -> None:
+        self._fail_request(event.reason)
+        for call in list(self._calls):
+            span = self._calls.pop(call)
+            span.set_attribute("error.type", event.reason)
+            span.end()
+        if self._turn is None:
+            return
+        self._turn.set_attributes(
+            {**_used(self._spent), "nca.turn.end": event.reason, "nca.turn.requests": event.steps}
+        )
+        if event.reason == "failed":
+            _mark_failed(self._turn, event.reason)
+        if self._captures is not None:
+            self._turn.set_attribute("gen_ai.output.messages", self._output(event.text))
+        self._turn.end()
+        self._turn = None
+
+    def _begin_request(self, event: RequestStarted) -> None:
+        # The request before did not fit, or another model takes over.
+        self._fail_request("superseded")
+        provider, _, bare = event.model.partition("/")
+        self._asked = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+            "gen_ai.request.model": bare or event.model,
+        }
+        values = {
+            **self._asked,
+            "gen_ai.conversation.id": self._session_id,
+            "nca.request.step": event.step,
+            "nca.context.used_tokens": event.used_tokens,
+            "nca.context.budget_tokens": event.budget_tokens,
+        }
+        name = f"chat {bare or event.model}"
+        self._request = self._start(name, values, kind=SpanKind.CLIENT)
+        self._began, self._said = time.monotonic(), []
+        if self._turn is not None:
+            self._turn.set_attribute("gen_ai.provider.name", values["gen_ai.provider.name"])
+            self._turn.set_attribute("gen_ai.request.model", values["gen_ai.request.model"])
+
+    def _end_request(self, usage: Usage, *, is_estimate: bool) -> None:
+        if self._request is None:
+            return
+        self._seconds.record(time.monotonic() - self._began, self._asked)
+        if not is_estimate:
+            self._spent += usage
+            self._request.set_attributes(_used(usage))
+            for kind, tokens in (("input", usage.prompt_tokens), ("output", usage.completion_tokens)):
+                self._tokens.record(tokens, {**self._asked, "gen_ai.token.type": kind})
+        if self._captures is not None:
+            self._request.set_attribute("gen_ai.output.messages", self._output("".join(self._said)))
+        self._request.end()
+        self._request = None
+
+    def _fail_request(self, reason: str) -> None:
+        """End the open request, which had no answer."""
+        if self._request is None:
+            return
+        self._seconds.record(time.monotonic() - self._began, {**self._asked, "error.type": reason})
+        _mark_failed(self._request, reason)
+        self._request.end()
+        self._request = None
+
+    def _begin_call(self, event: ToolStarted) -> None:
+        values = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": event.name,
+            "gen_ai.tool.call.id": event.call_id,
+            "gen_ai.tool.type": "function",
+            "gen_ai.conversation.id": self._session_id,
+        }
+        if self._captures is not None:
+            values["gen_ai.tool.call.arguments"] = self._captures.text(event.arguments)
+        self._calls[event.call_id] = self._start(f"execute_tool {event.name}", values)
+
+    def _end_call(self, event: ToolFinished) -> None:
+        span = self._calls.pop(event.call_id, None)
+        if span is None:
+            return
+        if event.is_error:
+            _mark_failed(span, "tool_error")
+        span.end()
+
+    def _compact(self, event: ContextCompaction) -> None:
+        if event.phase == "preview":
+            return
+        if event.phase == "starting":
+            # A compaction that answers an overflow ends the request that did not fit.
+            self._fail_request("context_overflow")
+            values = {"nca.compaction.trigger": event.trigger, "gen_ai.conversation.id": self._session_id}
+            self._compaction = self._start("nca.compaction", values)
+            return
+        span, self._compaction = self._compaction, None
+        if span is None:
+            return
+        span.set_attributes(
+            {
+                "nca.compaction.result": event.phase,
+                "nca.compaction.stages": event.stages,
+                "nca.compaction.tokens_before": event.tokens_before,
+                "nca.compaction.tokens_after": event.tokens_after,
+                "nca.compaction.kept_facts": event.kept_facts,
+                "nca.compaction.total_facts": event.total_facts,
+            }
+        )
+        if event.phase == "failed":
+            _mark_failed(span, event.phase)
+        span.end()
+
+    def _start(self, name: str, values: dict[str, Any], kind: SpanKind = SpanKind.INTERNAL) -> Span:
+        within = set_span_in_context(self._turn) if self._turn is not None else None
+        return self._tracer.start_span(name, context=within, kind=kind, attributes=values)
+
+    def _output(self, text: str) -> str:
+        """An answer in the conventions' shape of messages."""
+        shown = self._captures.text(text) if self._captures is not None else ""
+        return json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": shown}]}])
+
+
+def _used(usage: Usage) -> dict[str, int]:
+    """The conventions' input tokens include those of the cache, as nca's do."""
+    return {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+    }
+
+
+def _mark_failed(span: Span, reason: str) -> None:
+    span.set_attribute("error.type", reason)
+    span.set_status(Status(StatusCode.ERROR))

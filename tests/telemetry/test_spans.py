@@ -1,0 +1,174 @@
+"""What a conversation sends to a receiver of OTLP over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+from nca.events import (
+    ContextCompaction,
+    ErrorRaised,
+    RequestStarted,
+    RetryScheduled,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from nca.messages import Usage
+from nca.redact import Redactor
+from nca.telemetry.spans import Spans
+from nca.testing.provider import Provider
+from tests.cli.command import keys, nca
+from tests.telemetry.receiver import Receiver, values_of
+
+SECRET = "sk-abcdefghijklmnopqrstuvwxyz123456"
+ERROR = 2
+"""The code of a failed span."""
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiving:
+        yield receiving
+
+
+class Sender:
+    """Spans that go to the receiver as they end."""
+
+    def __init__(self, receiver: Receiver, captures: Redactor | None = None) -> None:
+        self._tracers = TracerProvider(shutdown_on_exit=False)
+        self._tracers.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{receiver.url}/v1/traces")))
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{receiver.url}/v1/metrics"))
+        self._meters = MeterProvider([reader], shutdown_on_exit=False)
+        self.spans = Spans(self._tracers.get_tracer("t"), self._meters.get_meter("t"), "session-1", captures)
+
+    def send(self, *events: Any) -> None:
+        for event in events:
+            self.spans.hear(event)
+        self._meters.shutdown()
+        self._tracers.shutdown()
+
+
+REQUEST = RequestStarted(1, "gemini/gemini-3-pro", 900, 4_000)
+USAGE = UsageReported(Usage(900, 50, cache_read_tokens=300, reasoning_tokens=20), "gemini/gemini-3-pro")
+DONE = TurnFinished("answered", f"The key is {SECRET}.", 1, 0.1)
+
+
+def test_a_turn_has_its_requests_calls_and_compactions_as_children(receiver: Receiver) -> None:
+    Sender(receiver).send(
+        TurnStarted("session-1", 1),
+        ContextCompaction("starting", "threshold", tokens_before=5_000),
+        ContextCompaction("completed", "threshold", ("prune", "trim"), 5_000, 2_000, kept_facts=9, total_facts=10),
+        REQUEST,
+        RetryScheduled(1, 0.5, "overloaded"),
+        TextDelta("private words"),
+        USAGE,
+        ToolStarted("c1", "grep", '{"pattern": "private words"}', "grep private words"),
+        ToolFinished("c1", "grep", True, "no", 0.1),
+        DONE,
+    )
+    (turn,) = receiver.named("invoke_agent nca")
+    (chat,) = receiver.named("chat gemini-3-pro")
+    (call,) = receiver.named("execute_tool grep")
+    (compaction,) = receiver.named("nca.compaction")
+    assert {span.parent_span_id for span in (chat, call, compaction)} == {turn.span_id}
+    assert len({span.trace_id for span in receiver.spans}) == 1
+    assert values_of(turn.attributes)["gen_ai.conversation.id"] == "session-1"
+    values = values_of(chat.attributes)
+    assert values["gen_ai.provider.name"] == "gcp.gemini"
+    assert (values["gen_ai.usage.input_tokens"], values["gen_ai.usage.output_tokens"]) == (900, 50)
+    assert (values["gen_ai.usage.cache_read.input_tokens"], values["gen_ai.usage.reasoning.output_tokens"]) == (300, 20)
+    assert values_of(chat.events[0].attributes) == {"nca.retry.attempt": 1, "nca.retry.wait_seconds": 0.5}
+    assert call.status.code == ERROR
+    values = values_of(compaction.attributes)
+    assert (values["nca.compaction.tokens_before"], values["nca.compaction.tokens_after"]) == (5_000, 2_000)
+    assert (values["nca.compaction.kept_facts"], values["nca.compaction.stages"]) == (9, ["prune", "trim"])
+    assert "private words" not in str(receiver.spans)
+    assert SECRET not in str(receiver.spans)
+    tokens = {
+        values_of(point.attributes)["gen_ai.token.type"]: point.sum
+        for point in receiver.metrics["gen_ai.client.token.usage"]
+    }
+    assert tokens == {"input": 900, "output": 50}
+    (duration,) = receiver.metrics["gen_ai.client.operation.duration"]
+    assert (duration.count, values_of(duration.attributes)["gen_ai.request.model"]) == (1, "gemini-3-pro")
+
+
+def test_contents_only_where_they_are_asked_for_and_never_a_key(receiver: Receiver) -> None:
+    arguments = json.dumps({"command": f"curl -H 'x: {SECRET}'"})
+    events = (TurnStarted("s", 1), REQUEST, TextDelta("I look."), USAGE, ToolStarted("c", "shell", arguments, ""))
+    Sender(receiver, Redactor()).send(*events, DONE)
+    assert SECRET not in str(receiver.spans)
+    said = json.loads(values_of(receiver.named("chat gemini-3-pro")[0].attributes)["gen_ai.output.messages"])
+    assert said == [{"role": "assistant", "parts": [{"type": "text", "content": "I look."}]}]
+    assert "curl" in values_of(receiver.named("execute_tool shell")[0].attributes)["gen_ai.tool.call.arguments"]
+    assert "[redacted]" in values_of(receiver.named("invoke_agent nca")[0].attributes)["gen_ai.output.messages"]
+
+
+def test_what_fails_or_is_stopped_ends_too(receiver: Receiver) -> None:
+    started = TurnStarted("s", 1)
+    sender = Sender(receiver)
+    for events in (
+        (started, REQUEST, ErrorRaised("no"), TurnFinished("failed", "", 1, 0.1)),
+        (
+            started,
+            REQUEST,
+            ContextCompaction("starting", "overflow"),
+            ContextCompaction("failed", "overflow"),
+            REQUEST,
+            USAGE,
+            DONE,
+        ),
+        (started, REQUEST, TextDelta("I"), TurnFinished("interrupted", "I", 1, 0.1)),
+        (started, ToolStarted("c", "shell", "{}", ""), TurnFinished("interrupted", "I", 1, 0.1)),
+        # What belongs to no turn: a question beside the chat, the end of a turn that sent nothing.
+        (REQUEST, TextDelta("x"), TurnFinished("failed", "", 0, 0.0), ToolFinished("?", "x", False, "", 0.0)),
+    ):
+        for event in events:
+            sender.spans.hear(event)
+    sender.send()
+    reasons = [values_of(span.attributes).get("error.type") for span in receiver.named("chat gemini-3-pro")]
+    assert reasons == ["error", "context_overflow", None, "interrupted"]
+    turns = receiver.named("invoke_agent nca")
+    assert [span.status.code for span in turns] == [ERROR, 0, 0, 0]
+    assert [values_of(span.attributes)["nca.turn.end"] for span in turns] == [
+        "failed",
+        "answered",
+        "interrupted",
+        "interrupted",
+    ]
+    assert values_of(receiver.named("execute_tool shell")[0].attributes)["error.type"] == "interrupted"
+    assert receiver.named("nca.compaction")[0].status.code == ERROR
+
+
+def test_nca_run_sends_its_turn_when_it_ends(receiver: Receiver, tmp_path: Path) -> None:
+    with Provider(lambda _: "Hello there.") as provider:
+        extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+        done = nca("run", "Hi.", home=tmp_path, **extra)
+    assert (done.returncode, done.stdout) == (0, "Hello there.\n")
+    (turn,) = receiver.named("invoke_agent nca")
+    (chat,) = receiver.named("chat test-model")
+    assert chat.parent_span_id == turn.span_id
+    assert "Hello" not in str(receiver.spans)
+    assert receiver.resources[0]["service.name"] == "nca"
+    assert "gen_ai.client.token.usage" in receiver.metrics
+
+
+def test_a_receiver_that_is_gone_is_no_words_on_the_terminal(tmp_path: Path) -> None:
+    with Provider(lambda _: "Hello there.") as provider:
+        extra: dict[str, Any] = {**keys(provider), "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+        done = nca("run", "Hi.", home=tmp_path, **extra)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there.\n", "")
