@@ -92,8 +92,14 @@ class Context:
         """What `compact` would do; nothing changes (a model may be asked for the summary)."""
         return await self._compactor.preview(focus, only)
 
-    def accept(self, preview: Preview) -> CompactionOutcome:
-        """Put a preview in force. Raises UsageError where the view has changed since, or it would save nothing."""
+    async def accept(self, preview: Preview) -> CompactionOutcome:
+        """Put a preview in force, unless a hook forbids it.
+
+        Raises UsageError where the view has changed since, or it would save nothing.
+        """
+        if reason := await self._compactor.forbidden("manual"):
+            used = self._window.measure().used_tokens
+            return CompactionOutcome(False, used, used, message=reason)
         return self._compactor.accept(preview)
 
     @property

@@ -106,7 +106,17 @@ def offered(toolbox: Toolbox, facts: ModelFacts, budget: Budget, off: Collection
     left_out = _without_room(list(by_server.values()), room)
     left_out |= {*off, *(_NOT_SIMPLE if facts.is_small else ())}
     chosen = {name: one for name, one in definitions.items() if name not in left_out}
+    if "shell" in chosen and "job" not in chosen:
+        # What nobody can ask about later is not begun.
+        chosen["shell"] = _without_parameter(chosen["shell"], "background")
     return [toolbox.simple(name) if facts.is_small and name in _SIMPLE else one for name, one in chosen.items()]
+
+
+def _without_parameter(definition: dict[str, Any], name: str) -> dict[str, Any]:
+    function = definition["function"]
+    parameters = function["parameters"]
+    kept = {key: value for key, value in parameters.get("properties", {}).items() if key != name}
+    return {**definition, "function": {**function, "parameters": {**parameters, "properties": kept}}}
 
 
 def _without_room(servers: list[dict[str, int]], room_chars: int) -> set[str]:

@@ -303,6 +303,31 @@ def test_a_hook_forbids_a_compaction(room: Room) -> None:
     assert said == "A hook stopped the compaction: not now"
 
 
+def test_a_hook_forbids_a_preview_that_is_accepted(room: Room) -> None:
+    async def run() -> None:
+        conversation = Conversation.open(
+            defaults().with_values(
+                {"hooks": [{"event": "PreCompact", "command": "echo not now >&2; exit 2"}]}, "the test"
+            ),
+            store=room.store,
+            model=ScriptedModel(["An answer. " * 800] * 8 + ["A summary."] * 4, facts=FACTS),
+            directory=room.path,
+        )
+        try:
+            for turn in range(8):
+                await conversation.send(f"Never touch file{turn}.py. Question {turn}?")
+            preview = await conversation.context.preview()
+            assert preview.proposal.compacted
+            before = conversation.context.stats().used_tokens
+            outcome = await conversation.context.accept(preview)
+            assert (outcome.compacted, outcome.message) == (False, "A hook stopped the compaction: not now")
+            assert conversation.context.stats().used_tokens == before
+        finally:
+            await conversation.close()
+
+    asyncio.run(run())
+
+
 def test_what_a_hook_formats_goes_back_with_the_turn(room: Room) -> None:
     formats = room.script("format.py", "open(given['tool_input']['file_path'], 'a').write('formatted')")
     hooks = [{"event": "PostToolUse", "matcher": "Write", "command": formats}]

@@ -13,6 +13,8 @@ from nca.agent.conversation import Conversation
 from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED
 from nca.agent.tool_selection import offered
 from nca.config.loaded import defaults
+from nca.config.schema import AdmissionSettings
+from nca.config.tool_settings import ToolSettings
 from nca.context.budget import Budget
 from nca.errors import ProviderError, ProviderFailure
 from nca.events import Event, Notice, RequestRead, ToolFinished
@@ -21,8 +23,9 @@ from nca.models.catalog import ModelFacts, describe
 from nca.models.client import Delta, ModelRequest, OnDelta, Reply
 from nca.sessions.store import Store
 from nca.testing.scripted import ScriptedModel, ScriptedReply
+from nca.tools.shell.runner import CommandRunner
 from nca.tools.tool import Permission, ToolOutcome, TypedTool
-from nca.tools.toolbox import Toolbox, default_toolbox
+from nca.tools.toolbox import Toolbox, ToolContext, default_toolbox
 from tests.agent.test_conversation import LONG_ANSWER, summary_or
 
 LARGE = ModelFacts(name="scripted/large", provider="scripted", window_tokens=100_000, can_see=True)
@@ -180,6 +183,22 @@ async def test_a_small_model_changes_a_file_by_its_new_code_and_another_model_ca
 def test_tools_that_are_not_ncas_own_stay_as_they_are() -> None:
     toolbox = Toolbox([Own()])
     assert offered(toolbox, SMALL, BUDGET) == offered(toolbox, LARGE, BUDGET) == toolbox.definitions()
+
+
+@pytest.mark.parametrize(
+    ("window_tokens", "off", "is_offered"), [(9_000, (), False), (60_000, ("job",), False), (60_000, (), True)]
+)
+def test_a_command_in_the_background_is_offered_only_together_with_job(
+    tmp_path: Path, window_tokens: int, off: tuple[str, ...], is_offered: bool
+) -> None:
+    runner = CommandRunner(tmp_path, settings=ToolSettings, limits=AdmissionSettings)
+    toolbox = default_toolbox(tmp_path, context=ToolContext(runner=runner))
+    chosen = offered(toolbox, LARGE, Budget.of(window_tokens), off)
+    tools = {one["function"]["name"]: one["function"] for one in chosen}
+    assert ("job" in tools) == is_offered
+    assert ("background" in tools["shell"]["parameters"]["properties"]) == is_offered
+    whole = {one["function"]["name"]: one["function"] for one in toolbox.definitions()}
+    assert "background" in whole["shell"]["parameters"]["properties"]
 
 
 def test_what_is_off_is_not_offered(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ class Program:
         tell(Began("view", self._id))
         preview = await self._conversation.context.preview()
         with suppress(UsageError):  # nothing is saved by it
-            self._conversation.context.accept(preview)
+            await self._conversation.context.accept(preview)
         self._tell_all()
 
     async def pin(self) -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from nca.context.file_reads import arguments_of
 from nca.context.record.call_facts import CHANGE, HINT_CHARS, call_facts
 from nca.context.record.known import Known
-from nca.context.record.outcomes import Outcome, essence_of, kind_of_command, kinds_of_command, outcome_of
+from nca.context.record.outcomes import Outcome, ended_call, essence_of, kind_of_command, kinds_of_command, outcome_of
 from nca.context.record.statements import NOTHING_STATED, Stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
@@ -125,7 +125,7 @@ class Reading:
 
     def _note_call(self, seq: int, call: ToolCall, result: Message) -> None:
         outcome, lines = self._known.outcome(call, result), self._lines
-        use, command, key, says_little = call_facts(call)
+        use, command, key, says_little = call_facts(ended_call(call, result.text))
         if use is not None:
             if outcome.is_failure:
                 if use.is_write:

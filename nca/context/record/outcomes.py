@@ -6,6 +6,7 @@ as well. A search without hits, a refused permission and a missing file are outc
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -44,6 +45,9 @@ _NOT_RUN = "[not run"
 """How a result begins of a call that nca did not make."""
 _STILL_RUNS = re.compile(r"(?:\A|\n)\[job \d+ is running\b[^\n]*\]")
 """How a result ends that a command in the background has not ended."""
+_JOB = "job"
+_JOB_ENDED = re.compile(r"(?:\A|\n)\[job \d+ has ended [^\n]*?; it ran: ([^\n]+)\](?=\n|\Z)")
+"""How a result of the tool `job` tells that a command in the background has ended, and which one."""
 _REFUSED = re.compile(r"(?i)\A\W*(?:not run\b|denied|refused|the user (?:refused|declined|rejected))")
 _NOT_THERE = re.compile(
     r"(?i)\A\W*(?:no (?:matches|results|files)|nothing found|0 matches|permission denied|.{0,80}no such file"
@@ -113,6 +117,13 @@ def command_of(call: ToolCall) -> str:
     return ""
 
 
+def ended_call(call: ToolCall, result: str) -> ToolCall:
+    """The call whose outcome a result tells: itself, or the command in the background that has ended, as a call."""
+    if call.name == _JOB and (ended := _JOB_ENDED.search(result)):
+        return ToolCall(call.id, "shell", json.dumps({"command": ended[1].strip()}))
+    return call
+
+
 @lru_cache(maxsize=4_096)
 def kind_of_command(command: str) -> str:
     """The program that a command line is about, with its subcommand: "pytest", "git commit".
@@ -166,6 +177,7 @@ def _kind_of_part(words: list[str]) -> str:
 def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     """What a call came to, by its mark, its exit status or its text."""
     text = result.text
+    call = ended_call(call, text) if call is not None else None
     command = command_of(call) if call is not None else ""
     was_run = not text.startswith(_NOT_RUN) and not _still_runs(text)
     is_failure = was_run and _is_failure(call, command, result, text)

@@ -45,8 +45,8 @@ async def edit(app: App, argument: str) -> None:
 async def accept(app: App, argument: str) -> None:
     made = _held(app)
     app.hold_preview(None)
-    app.conversation.context.accept(made)
-    app.output.show(f"{usage_line(app)} /context undo takes it back.")
+    outcome = await app.conversation.context.accept(made)
+    app.output.show(f"{usage_line(app)}{' /context undo takes it back.' if outcome.compacted else ''}")
 
 
 async def drop(app: App, argument: str) -> None:

@@ -96,7 +96,8 @@ class Job:
         unread, self._unread = self._unread, self._runner.capture()
         is_running = self.is_running
         self.is_told = not is_running
-        headline, summary = self.headline(), f"job {self.number}: {self.state}"
+        headline = self.headline() if is_running else f"{self.headline()[:-1]}; it ran: {self.name[2:]}]"
+        summary = f"job {self.number}: {self.state}"
         ended = _NOT_ENDED if is_running or self._ended is None else self._ended
         result = CommandResult(await self._runner.finished(unread), ended, 0)
         text = "\n".join([result.output.text.rstrip("\n") or "[no new output]", headline, *result.notes()])

@@ -356,3 +356,18 @@ def test_a_command_in_the_background_ends_no_failure_before_its_end() -> None:
     ledger = extract(log(*failed, *started))
     assert [parted(line)[0] for line in ledger[OUTCOMES]] == [1]
     assert FAILING in ledger
+
+
+def test_the_end_of_a_command_in_the_background_counts_like_that_of_another() -> None:
+    started = did("shell", "[no new output]\n[job 1 is running, for 0 s now]", command="pytest -q", background="true")
+    failed = did(
+        "job", "2 failed\n[job 1 has ended after 9 s: exit code 1; it ran: pytest -q]", number="1", is_error=True
+    )
+    again = did("job", "9 passed\n[job 2 has ended after 9 s: done; it ran: pytest -q]", number="2")
+    ledger = extract(log(*started, *failed))
+    assert texts(ledger, OUTCOMES) == ["pytest\tpytest -q → 2 failed\tfailed"]
+    assert texts(ledger, FAILING)
+    ledger = extract(log(*started, *failed, *again))
+    assert texts(ledger, OUTCOMES) == ["pytest\tpytest -q → 9 passed\tok"]
+    assert FAILING not in ledger
+    assert OUTCOMES not in extract(log(*started))

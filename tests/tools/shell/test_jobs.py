@@ -65,7 +65,10 @@ async def test_it_runs_beside_others_and_each_piece_of_output_comes_once(setup: 
     assert (await setup.tool.call(1)).text.startswith("[no new output]\n[job 1 is running")
     (setup.root / "gate").write_text("two\n")
     outcome = await setup.end(1)
-    assert re.fullmatch(r"two\nthree\n\[job 1 has ended after \d+ s: exit code 3\]\n\[exit code 3\]", outcome.text)
+    ended = (
+        r"two\nthree\n\[job 1 has ended after \d+ s: exit code 3; it ran: cd sub; echo one; [^\n]*\]\n\[exit code 3\]"
+    )
+    assert re.fullmatch(ended, outcome.text)
     assert (outcome.is_error, outcome.summary) == (True, "job 1: exit code 3")
     assert (await setup.tool.call(1)).text.startswith("[no new output]\n[job 1 has ended")
     assert setup.ended == ["1 exit code 3"]
