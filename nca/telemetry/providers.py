@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
+from importlib import metadata
 
 from opentelemetry import metrics, trace
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -21,8 +22,6 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Tracer, TracerProvider
 
-from nca import __version__
-
 NAME = "nca"
 LAST_SECONDS = 5.0
 """How long the end of the program may take."""
@@ -34,7 +33,7 @@ def instruments(env: Mapping[str, str], *, has_traces: bool, has_metrics: bool) 
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     tracers = _tracers(env) if has_traces else trace.NoOpTracerProvider()
     meters = _meters(env) if has_metrics else metrics.NoOpMeterProvider()
-    return tracers.get_tracer(NAME, __version__), meters.get_meter(NAME, __version__)
+    return tracers.get_tracer(NAME, _version()), meters.get_meter(NAME, _version())
 
 
 def send_rest() -> None:
@@ -72,7 +71,14 @@ def _meters(env: Mapping[str, str]) -> MeterProvider:
     return made
 
 
+def _version() -> str:
+    try:
+        return metadata.version("nca")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 def _resource(env: Mapping[str, str]) -> Resource:
     """`service.name` is nca, unless the environment names it."""
     is_named = env.get("OTEL_SERVICE_NAME") or "service.name=" in env.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    return Resource.create({"service.version": __version__, **({} if is_named else {"service.name": NAME})})
+    return Resource.create({"service.version": _version(), **({} if is_named else {"service.name": NAME})})
