@@ -98,6 +98,9 @@ def add(
     env: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable for the program.")] = None,
     header: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header of every request.")] = None,
     token_variable: Annotated[str, typer.Option(help="Your variable whose value is sent as bearer token.")] = "",
+    client_id: Annotated[
+        str, typer.Option(help="The id of nca at its authorization server, if programs cannot register.")
+    ] = "",
     user: Annotated[bool, typer.Option("--user", help="Save it in your own file, for all projects (default).")] = False,
     project: Annotated[bool, typer.Option("--project", help="Save it in the project's .nca/config.toml.")] = False,
 ) -> None:
@@ -114,8 +117,8 @@ def add(
         raise UsageError("--user and --project exclude each other.")
     if url and env:
         raise UsageError("--env is for a program; an HTTP server takes --header and --token-variable.")
-    if command and (header or token_variable):
-        raise UsageError("--header and --token-variable are for an HTTP server; a program takes --env.")
+    if command and (header or token_variable or client_id):
+        raise UsageError("--header, --token-variable and --client-id are for an HTTP server; a program takes --env.")
     program, *arguments = command or [""]
     fields = {
         "command": program,
@@ -124,6 +127,7 @@ def add(
         "url": url,
         "headers": _pairs("--header", header or ()),
         "token_variable": token_variable,
+        "client_id": client_id,
     }
     file = project_config_file(Path.cwd()) if project else user_config_file(os.environ)
     with _keeping_trust(file):

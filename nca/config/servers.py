@@ -61,6 +61,9 @@ class McpServer(Row):
     url: str = setting("", types.text(), "Address of an HTTP server, instead of a command.")
     headers: Pairs = setting((), pairs(), "HTTP headers of every request.")
     token_variable: str = setting("", types.text(), "Environment variable whose value is sent as bearer token.")
+    client_id: str = setting(
+        "", types.text(), "The id under which nca is known at its authorization server, if programs cannot register."
+    )
     timeout_seconds: float = setting(
         60.0, types.number(0.1, 86400), "Timeout for the start and for each call.", unit="seconds"
     )
@@ -69,6 +72,8 @@ class McpServer(Row):
     def __post_init__(self) -> None:
         if bool(self.command.strip()) == bool(self.url.strip()):
             raise ValueError("either command or url must be given" + (", not both" if self.url.strip() else ""))
+        if self.client_id and not self.url:
+            raise ValueError("client_id is for an HTTP server, which has a url")
         if self.url and not _is_web_address(self.url):
             raise ValueError("url must begin with http:// or https:// and name a host")
 

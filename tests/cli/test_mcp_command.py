@@ -82,7 +82,10 @@ def test_a_projects_server_keeps_the_trust_in_it(shell: Shell) -> None:
         (("a", "--url", "example.org"), "url must begin with http:// or https://"),
         (("a", "--url", "http://x", "--", "x"), "not both"),
         (("a", "--url", "http://x", "--env", "K=hunter2"), "--env is for a program"),
-        (("a", "--header", "K=hunter2", "--", "x"), "--header and --token-variable are for an HTTP server"),
+        (
+            ("a", "--header", "K=hunter2", "--", "x"),
+            "--header, --token-variable and --client-id are for an HTTP server",
+        ),
         (("a", "--env", "hunter2", "--", "x"), "--env number 1 is not NAME=VALUE."),
         (("a", "--user", "--project", "--", "x"), "--user and --project exclude each other."),
     ],

@@ -28,10 +28,19 @@ from mcp.server.auth.routes import create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
 from starlette.applications import Starlette
 
 Provider = OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]
+
+
+class KnownClient(OAuthClientInformationFull):
+    """A client that was registered by hand: any port of 127.0.0.1 will do."""
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        assert redirect_uri is not None
+        assert (redirect_uri.host, redirect_uri.path) == ("127.0.0.1", "/callback")
+        return redirect_uri
 
 
 class Accounts(Provider):
@@ -107,13 +116,13 @@ class Accounts(Provider):
 
 
 @asynccontextmanager
-async def guarded_server() -> AsyncIterator[tuple[str, Accounts]]:
-    """The MCP server's address, and the accounts of its authorization server."""
+async def guarded_server(*, registers: bool = True) -> AsyncIterator[tuple[str, Accounts]]:
+    """The MCP server's address, and the accounts of its authorization server, where programs may register or not."""
     accounts = Accounts()
     with contextlib.ExitStack() as stack:
         first, second = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2))
         issuer, guarded = (AnyHttpUrl(f"http://127.0.0.1:{one.getsockname()[1]}") for one in (first, second))
-        registration = ClientRegistrationOptions(enabled=True)
+        registration = ClientRegistrationOptions(enabled=registers)
         routes = create_auth_routes(accounts, issuer, client_registration_options=registration)
         url = f"{guarded}mcp"
         settings = AuthSettings(issuer_url=issuer, resource_server_url=AnyHttpUrl(url), validate_token_resource=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import AnyUrl
 
 from nca.config.servers import McpServer
 from nca.config.tool_settings import McpSettings
@@ -19,7 +20,7 @@ from nca.tools.mcp.login import log_in
 from nca.tools.mcp.logins import FOLDER, Login, Logins
 from nca.tools.mcp.servers import Servers
 from nca.tools.tool import ToolError
-from tests.tools.oauth_servers import Accounts, Person, guarded_server
+from tests.tools.oauth_servers import Accounts, KnownClient, Person, guarded_server
 from tests.tools.test_mcp import connected
 
 
@@ -140,6 +141,24 @@ async def test_only_the_answer_that_nca_waits_for_counts(guarded: Guarded) -> No
     assert statuses == [404, 404, 404]
     with pytest.raises(UsageError, match=r"Nobody logged in at web within 0\.5 seconds"):
         await log_in(guarded.server, lambda _: None, env=guarded.env, seconds=0.5)
+
+
+async def test_where_programs_cannot_register_the_id_of_the_settings_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCA_HOME", str(tmp_path))
+    async with guarded_server(registers=False) as (url, accounts):
+        guarded = Guarded(url, accounts, tmp_path)
+        with pytest.raises(UsageError, match="The login at web failed"):
+            await guarded.log_in()
+        callback = AnyUrl("http://127.0.0.1/callback")
+        known = KnownClient(client_id="nca-1", redirect_uris=[callback], token_endpoint_auth_method="none")
+        accounts.clients["nca-1"] = known
+        guarded.server = replace(guarded.server, client_id="nca-1")
+        assert await guarded.log_in()
+        assert guarded.login.client["client_id"] == "nca-1"
+        async with connected(guarded.server) as server:
+            assert (await server.call("whoami", {})).text == "the person"
 
 
 async def test_what_has_no_login_is_said(guarded: Guarded) -> None:

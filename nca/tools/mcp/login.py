@@ -55,7 +55,7 @@ async def log_in(
                 show(address)
                 await asyncio.to_thread(_open_browser, address, env)
 
-            auth = new_login(server.url, logins, callback.address, ask, callback.result)
+            auth = new_login(server.url, logins, callback.address, ask, callback.result, client_id=server.client_id)
             transport = connect_web(server.url, dict(server.headers), server.timeout_seconds, auth=auth)
             async with client_class(transport, cache=None):
                 return callback.is_expected

@@ -36,6 +36,17 @@ class _Storage:
         self._tokens = OAuthToken.model_validate(login.tokens) if login else None
         self._client = OAuthClientInformationFull.model_validate(login.client) if login else None
 
+    def know(self, client_id: str, redirect_uri: str) -> None:
+        """Take an id under which nca is registered. A server has to accept any port of 127.0.0.1 (RFC 8252, 7.3)."""
+        from mcp.shared.auth import OAuthClientInformationFull
+        from pydantic import AnyUrl
+
+        self._client = OAuthClientInformationFull(
+            client_id=client_id,
+            redirect_uris=[AnyUrl(redirect_uri)],
+            token_endpoint_auth_method="none",  # noqa: S106 - a public client has none
+        )
+
     async def get_tokens(self) -> OAuthToken | None:
         return self._tokens
 
@@ -83,9 +94,17 @@ def new_login(
     redirect_uri: str,
     ask: Callable[[str], Awaitable[None]],
     answer: Callable[[], Awaitable[AuthorizationCodeResult]],
+    *,
+    client_id: str = "",
 ) -> OAuthClientProvider:
-    """Registers nca, shows the person the page to log in with `ask`, and waits for `answer`."""
-    return _provider(_Storage(url, logins, None), url, redirect_uri, ask, answer)
+    """Registers nca, shows the person the page to log in with `ask`, and waits for `answer`.
+
+    client_id: nca is registered already, under this id and without a secret
+    """
+    storage = _Storage(url, logins, None)
+    if client_id:
+        storage.know(client_id, redirect_uri)
+    return _provider(storage, url, redirect_uri, ask, answer)
 
 
 def _provider(storage: _Storage, url: str, redirect_uri: str, *handlers: Any) -> OAuthClientProvider:
