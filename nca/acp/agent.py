@@ -252,7 +252,7 @@ class NcaAgent:
         servers = servers_of(mcp_servers or ())
         async with self._opening:
             before = self._sessions.get(stored or "")
-            if before is not None and before.is_new:
+            if before is not None and before.is_new and before.conversation.directory == directory:
                 return before, stored or ""  # closed, it would leave nothing to open
             if stored is not None and (before := self._sessions.pop(self._stored(stored), None)) is not None:
                 await before.close()

@@ -158,7 +158,7 @@ def read_message(line: bytes) -> Message:
     if number is not None and known is None:
         return {"refused": error_reply(None, INVALID_REQUEST, "The id of a message is neither text nor a number.")}
     if method is None and ("result" in message or isinstance(message.get("error"), dict)):
-        return message
+        return {key: value for key, value in message.items() if key not in ("method", "params")}
     if not isinstance(method, str):
         return {"refused": error_reply(known, INVALID_REQUEST, "A message has no method, and is no answer.")}
     if params is not None and not isinstance(params, dict):

@@ -102,6 +102,14 @@ async def test_sessions_are_listed_resumed_and_forked(desk: Desk) -> None:
         await desk.agent.list_sessions(cursor="-1")
 
 
+async def test_a_session_without_a_message_can_be_loaded_while_it_is_open(desk: Desk) -> None:
+    session = await desk.session()
+    for open_ in (desk.agent.load_session, desk.agent.resume_session):
+        await open_(cwd=str(desk.work), session_id=session, mcp_servers=[])
+    desk.provider.script = in_order("Here.")
+    assert await desk.ask(session, "Are you there?") == "end_turn"
+
+
 async def test_a_session_that_another_program_writes_is_refused(desk: Desk) -> None:
     session = await worked(desk)
     await desk.agent.close_session(session_id=session)

@@ -119,6 +119,18 @@ def test_an_editor_that_vanishes_at_an_approval_leaves_a_session_that_can_go_on(
     assert roles == [("user", False), ("assistant", False), ("tool", True)]
 
 
+def test_what_prints_does_not_reach_the_protocol_and_what_reads_finds_nothing() -> None:
+    program_ = (
+        "import os, sys; from nca.acp.stdio import private_streams; reader, writer = private_streams();"
+        "print('printed'); os.system('echo child; cat'); sys.stdin.read(); os.write(writer, os.read(reader, 9))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program_], input=b"message", capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout == b"message"
+    assert sorted(done.stderr.split()) == [b"child", b"printed"]
+
+
 def test_without_the_sdk_one_line_says_what_to_install(tmp_path: Path) -> None:
     hide = "import sys; sys.modules['acp'] = None; sys.argv[1:] = ['acp']; from nca.cli.app import main; main()"
     env = environment(tmp_path)

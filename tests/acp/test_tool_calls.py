@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from acp.schema import FileEditToolCallContent
@@ -21,13 +22,17 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "@@ -1 +1 @@", "-x", "+y", " z", "\\
 @given(TEXTS, TEXTS)
 def test_a_diff_changes_the_old_text_into_the_new(before: str, after: str) -> None:
     diff = unified(before, after, "file")
-    text, place = before, 0
-    for one in diff_content(diff, "/file") if diff else []:
+    shown = diff_content(diff, "/file") if diff else []
+    places = [int(first) for first in re.findall(r"(?m)^@@ -(\d+)", diff)]
+    text = before.splitlines(keepends=True)
+    for first, one in reversed(list(zip(places, shown, strict=True))):
         assert isinstance(one, FileEditToolCallContent)
-        place = text.index(one.old_text or "", place)
-        text = text[:place] + one.new_text + text[place + len(one.old_text or "") :]
-        place += len(one.new_text)
-    assert text == after or before == after
+        old = (one.old_text or "").splitlines(keepends=True)
+        # A hunk that removes nothing names the line before it.
+        start = first - 1 if old else first
+        assert text[start : start + len(old)] == old
+        text[start : start + len(old)] = [one.new_text]
+    assert "".join(text) == after
 
 
 def test_a_new_file_has_no_old_text_and_a_cut_diff_ends_where_it_is_cut() -> None:

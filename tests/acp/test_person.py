@@ -1,0 +1,67 @@
+"""What an editor may answer to a question, and what its answers allow."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from acp import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    DeniedOutcome,
+    PermissionOption,
+    RequestPermissionResponse,
+    ToolCallUpdate,
+)
+
+from nca.acp.person import EditorPerson, options_for
+from nca.acp.tool_calls import CallIds
+from nca.agent.approvals import Answer
+from nca.events import ApprovalAsked
+
+RULED = ApprovalAsked("c", "shell", "execute", "$ make", command="make", subject="make", directory="/here")
+UNRULED = ApprovalAsked("c", "shell", "execute", "$ a && b", command="a && b", directory="/here")
+LONG = ApprovalAsked("c", "shell", "execute", "$ …", command="echo\n" * 500, subject="echo", directory="/here")
+
+
+def answering(result: str | Exception | None) -> EditorPerson:
+    async def request(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
+        if isinstance(result, Exception):
+            raise result
+        if result is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=result))
+
+    return EditorPerson(request, CallIds())
+
+
+@pytest.mark.parametrize("option", ["always", "allow_always", "deny", "", "ONCE"])
+async def test_only_what_was_offered_allows(option: str) -> None:
+    assert await answering(option).ask(RULED) == Answer("deny")
+
+
+async def test_once_and_for_this_session() -> None:
+    assert await answering("once").ask(RULED) == Answer("once")
+    assert await answering("session").ask(RULED) == Answer("session")
+    assert await answering("session").ask(UNRULED) == Answer("deny")
+    assert await answering("session").ask(LONG) == Answer("deny")
+
+
+async def test_an_editor_that_cannot_ask_has_not_been_asked_and_one_that_is_gone_stops_the_turn() -> None:
+    assert await answering(RequestError.internal_error()).ask(RULED) == Answer("unanswered")
+    for gone in (None, ConnectionError("gone")):
+        with pytest.raises(asyncio.CancelledError):
+            await answering(gone).ask(RULED)
+
+
+def test_nothing_is_offered_for_good() -> None:
+    for asked in (RULED, UNRULED, LONG):
+        assert {option.option_id for option in options_for(asked)} <= {"once", "session", "deny"}
+    assert [option.name for option in options_for(RULED)][1] == "Allow for this session: shell make"
+
+
+def test_nobody_types_ahead_and_no_question_but_approvals_is_asked() -> None:
+    person = answering(None)
+    assert (person.is_interactive, person.can_choose, person.can_walk, tuple(person.typed_ahead())) == (
+        *(False, False, False, ()),
+    )
