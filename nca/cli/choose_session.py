@@ -45,6 +45,8 @@ class WantedSession:
 
         info = await self._earlier(store, output)
         if info is not None and self._others is not None:
+            if waiting := self._others.waiting_line(info):
+                output.notice(waiting)
             imported = self._others.chosen(store, info)
             info = imported.info
             for note in (*self._others.notes, *imported.notes):
@@ -82,13 +84,15 @@ def _agent_named(name: str) -> str:
     return name if format_named(name) else ""
 
 
-def _none(agent: str) -> UsageError:
+def _none(agent: str, notes: Sequence[str]) -> UsageError:
     if not agent:
         return UsageError("There is no session to resume.")
     from nca.transcripts.formats.registry import format_named
 
     found = format_named(agent)
-    return UsageError(f"There is no session of {found.title if found else agent} in this directory.")
+    return UsageError(
+        f"There is no session of {found.title if found else agent} in this directory.", advice=" ".join(notes)
+    )
 
 
 async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> SessionInfo:
@@ -97,7 +101,7 @@ async def _pick_on_screen(store: Store, others: OtherSessions, agent: str) -> Se
 
     loader = OfferedSessions(store, others, own=not agent)
     if agent and not await loader.sessions():
-        raise _none(agent)
+        raise _none(agent, others.notes)
     try:
         chosen = await SessionPicker(loader, str(Path.cwd())).run()
     finally:
@@ -115,7 +119,7 @@ def _pick_by_number(store: Store, others: OtherSessions, agent: str) -> SessionI
     own = [] if agent else store.list(limit=_LISTED)
     infos = sorted([*own, *others.rows(store)], key=lambda info: -info.updated_at)[:_LISTED]
     if not infos:
-        raise _none(agent)
+        raise _none(agent, others.notes)
     for number, info in enumerate(infos, 1):
         is_other = info.id in others
         name = f"{number:3}" if _can_ask() else "        " if is_other else info.id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from nca.agent.window import Window
@@ -9,10 +10,13 @@ from nca.config.loaded import defaults
 from nca.context.log import Log
 from nca.context.view import Marker, Verbatim, View
 from nca.errors import ProviderFailure
-from nca.messages import Message, Usage
+from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts
+from nca.sessions.origin import Origin
 from nca.sessions.session import Session
 from nca.sessions.store import Store
+from nca.sessions.transfer import new_copy
+from nca.sessions.usage import UsageRow
 from nca.sessions.views import CompactionRecord
 from tests.agent import parts
 from tests.context.samples import assistant, result, step, talk, user
@@ -218,3 +222,19 @@ def test_an_answer_that_was_stopped_leaves_the_report_before_it_in_force(rest: l
     session.close()
     again = window_of(store, store.open_session(session.info.id)).measure()
     assert (again.used_tokens, again.is_estimate) == (measured.used_tokens, False)
+
+
+def test_the_reports_of_another_agents_requests_teach_nothing() -> None:
+    """They had another system prompt and other tools, even where the model is the same."""
+    entries = [Entry(seq, message) for seq, message in enumerate([*talk(6), user()], 1)]
+    usage = UsageRow(len(entries), FACTS.name, Usage(1_200, 1), 0, 1.0)
+    own = msgspec.structs.replace(new_copy(entries, directory="/"), usage=(usage,))
+    imported = Origin(agent="claude", path="/x", messages=len(entries) + 1)
+    theirs = msgspec.structs.replace(own, info=msgspec.structs.replace(own.info, origin=imported))
+    used = []
+    for copy in (own, theirs):
+        store = Store.open(None)
+        session = store.open_session(store.add(copy).id)
+        used.append(window_of(store, session).measure().used_tokens)
+    assert used[0] >= 1_200
+    assert used[1] < 1_000

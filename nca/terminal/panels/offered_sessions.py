@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nca.sessions.preview import SessionPreview
 from nca.sessions.session import SessionInfo
 from nca.sessions.store import Store
 from nca.terminal.panels.session_loader import SessionLoader
+from nca.terminal.render.humanize import byte_size
 from nca.transcripts.formats.records import StoredSession
 from nca.transcripts.formats.registry import format_named, stored_sessions
 from nca.transcripts.importing import Imported, import_stored, place_of, unchanged
 
+_LARGE_BYTES = 5 * 1024 * 1024
+"""A larger file takes more than half a second to import."""
 _SEPARATOR = "\0"
 """In an id it is that of no session of nca."""
 
@@ -36,11 +39,18 @@ class OtherSessions:
         """The sessions, without those that nca has already as they are. `notes` then names what cannot be read."""
         agents = [self._agent] if self._agent else []
         found = stored_sessions(self._env, self._home, self._directory, agents=agents)
-        self.notes = found.notes
+        self.notes = _condensed(found.notes)
         had = {} if self._agent else unchanged(store)
         new = [one for one in found.sessions if place_of(one) not in had]
         self._stored = {_id(one): one for one in new}
         return [_as_info(id, one) for id, one in self._stored.items()]
+
+    def waiting_line(self, info: SessionInfo) -> str:
+        """What to say before a session is opened; "" if it takes no time."""
+        one = self._stored.get(info.id)
+        if one is None or one.size_bytes < _LARGE_BYTES:
+            return ""
+        return f"Reading a session of {info.model} ({byte_size(one.size_bytes)}) …"
 
     def chosen(self, store: Store, info: SessionInfo) -> Imported:
         """The session to open: imported if it is another agent's. Raises InvalidMessages, SessionLocked, StoreError."""
@@ -69,6 +79,13 @@ class OfferedSessions(SessionLoader):
             await asyncio.sleep(0)
             return None
         return await super().preview(session_id)
+
+
+def _condensed(notes: Sequence[str]) -> tuple[str, ...]:
+    """The first of several notes, and how many more there are: a store may have hundreds of files."""
+    if len(notes) < 3:
+        return tuple(notes)
+    return (f"{notes[0]} {len(notes) - 1} more files could not be read.",)
 
 
 def _id(one: StoredSession) -> str:
