@@ -22,6 +22,7 @@ _CONTEXT = re.compile(
     r"|# AGENTS\.md instructions for )"
 )
 """How messages in the person's role begin that Codex wrote."""
+_ABOUT_CODEX = ("<environment_context>", "<permissions")
 _EXIT_CODE = re.compile(r"(?:\A|\n)(?:Exit code:|Process exited with code) (\d+)")
 _EXIT_CODE_WITHIN_CHARS = 400
 
@@ -54,16 +55,19 @@ def parts_of(content: Any) -> list[Part]:
     return found
 
 
-def said(item: Mapping[str, Any], *, is_first: bool) -> Message | None:
-    """A message that is no answer; None if it is empty. The developer's are system messages before all others."""
+def is_about_codex(item: Mapping[str, Any]) -> bool:
+    """Whether a message is a rule for Codex itself (its sandbox, its approvals), which would mislead another agent."""
+    return item.get("role") != "user" or text_in(item).lstrip().startswith(_ABOUT_CODEX)
+
+
+def said(item: Mapping[str, Any]) -> Message | None:
+    """A message that is no answer; None if it is empty."""
     parts = parts_of(item.get("content"))
     if not parts:
         return None
-    role = item.get("role")
-    if role in ("developer", "system") and is_first:
+    if item.get("role") != "user":
         return as_chat_message(Message("system", tuple(parts)))
-    is_synthetic = role != "user" or is_context(text_in(item))
-    return as_chat_message(Message("user", tuple(parts), is_synthetic=is_synthetic))
+    return as_chat_message(Message("user", tuple(parts), is_synthetic=is_context(text_in(item))))
 
 
 def call(item: Mapping[str, Any]) -> ToolCall | None:

@@ -14,6 +14,7 @@ from nca.transcripts.formats.codex_items import (
     CALLS,
     OUTPUTS,
     call,
+    is_about_codex,
     is_context,
     output,
     parts_of,
@@ -123,17 +124,15 @@ class Rollout:
     def _take_item(self, item: Mapping[str, Any], place: str, at: float) -> None:
         kind = item.get("type")
         if kind == "message" and item.get("role") != "assistant":
-            is_first = not any(isinstance(part, _Answer) or part.message.role != "system" for part in self._said())
-            self._say(said(item, is_first=is_first), ("message", text_in(item)), place, at)
+            self._say(said(item), ("message", text_in(item)), place, at, is_aside=is_about_codex(item))
         elif kind in OUTPUTS:
             self._say(output(item, self._names), ("output", text_of(item.get("call_id"))), place, at)
         elif kind in (*CALLS, "message", "reasoning") or (kind not in _NOT_SHOWN and isinstance(kind, str)):
             self._answer(item, place, at)
 
-    def _said(self) -> Iterator[Said | _Answer]:
-        return (part for part in self._parts if not isinstance(part, Compacted))
-
-    def _say(self, message: Message | None, key: tuple[str, ...], place: str, at: float) -> None:
+    def _say(
+        self, message: Message | None, key: tuple[str, ...], place: str, at: float, *, is_aside: bool = False
+    ) -> None:
         self._open = None
         if message is None:
             self._problems.append(Unreadable(place, "has no content"))
@@ -143,7 +142,7 @@ class Rollout:
             if self._turn_began is not None or not self._has_marks:
                 self._turns.append(len(self._alive) if self._turn_began is None else self._turn_began)
             self._turn_began = None
-        self._add(Said(message=message, id=self._next_id(), at=at, place=place), key)
+        self._add(Said(message=message, id=self._next_id(), at=at, is_aside=is_aside, place=place), key)
 
     def _answer(self, item: Mapping[str, Any], place: str, at: float) -> None:
         kind = item.get("type")

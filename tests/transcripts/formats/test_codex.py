@@ -116,7 +116,8 @@ def test_items_of_one_answer_are_one_message_and_events_are_not_repeated() -> No
     ]
     assert (found.copy.info.model, found.copy.info.directory, found.about.session) == ("gpt-5-codex", "/work", "c-1")
     assert not found.unreadable
-    assert len(shown(found.copy)) == 8
+    # What is about Codex's own sandbox is aside.
+    assert len(shown(found.copy)) == 7
 
 
 def test_turns_that_were_taken_back_are_aside() -> None:
@@ -155,9 +156,10 @@ def test_a_replacement_is_the_whole_base() -> None:
         message("d"),
     )
     texts = shown(found.copy)
-    assert texts[:2] == ["You are Codex.", "a"]
-    assert "Handoff: b was done." in texts[2]
-    assert texts[3:] == ["d"]
+    assert found.copy.entries[0].message.role == "system"
+    assert texts[0] == "a"
+    assert "Handoff: b was done." in texts[1]
+    assert texts[2:] == ["d"]
     assert found.unreadable_summaries == 0
 
 
