@@ -61,10 +61,11 @@ def test_it_is_imported_once_and_knows_where_it_comes_from(store: Store, file: P
 
 def test_what_was_added_since_is_appended_with_its_compactions(store: Store, file: Path) -> None:
     first = imported(store, file, *START)
-    rows = [*START, user("u2", "a1", "c"), boundary("cb", "u2"), summary("cs", "cb"), answer("a2", "cs", "d")]
+    rows = [*START, user("u2", "a1", "c walrus"), boundary("cb", "u2"), summary("cs", "cb"), answer("a2", "cs", "d")]
     second = imported(store, file, *rows)
     assert second.info.id == first.info.id
     assert second.notes == ("2 messages were added since it was imported.",)
+    assert store.search("walrus")[0].snippet == "c walrus"
     texts = shown(store, second.info)
     assert "They talked." in texts[0]
     assert texts[1:] == ["d"]
@@ -76,7 +77,7 @@ def test_what_was_added_since_is_appended_with_its_compactions(store: Store, fil
     with store.open_session(first.info.id) as session:
         assert session.views.undo() is not None
         assert session.log.head == 5
-    assert shown(store, third.info) == ["a", "b", "c", "d", "e"]
+    assert shown(store, third.info) == ["a", "b", "c walrus", "d", "e"]
 
 
 def test_a_branch_that_was_left_since_is_aside(store: Store, file: Path) -> None:
