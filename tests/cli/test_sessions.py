@@ -67,6 +67,7 @@ def test_list_shows_the_last_used_first(home: Path) -> None:
         "kind": "chat",
         "has_forks": False,
         "chosen_model": "",
+        "origin": None,
     }
 
 
