@@ -30,6 +30,10 @@ AGAIN_SECONDS = 2.0
 """A second Ctrl-C within this time ends the program."""
 
 
+IS_SAID = "the person has been told that it was stopped"
+"""What cancelled work gives its CancelledError, so that it is not said twice."""
+
+
 class Leave(Exception):  # not an error: the person wants to go
     """Ends the chat with an exit code."""
 
@@ -78,11 +82,11 @@ class Interrupts:
         self._reader, self._work = reader, task
         try:
             return await task
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             current = asyncio.current_task()
             if current is not None and current.cancelling():
                 raise
-            raise Stopped from None
+            raise Stopped(is_said=IS_SAID in cancelled.args) from None
         finally:
             self._reader = self._work = None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from nca.context.view import Range
 from nca.terminal.commands.command import App, Command, Suggestion, beginning_with
-from nca.terminal.interrupts import Stopped
+from nca.terminal.interrupts import IS_SAID
 
 _PLACES = {"from": True, "before": False}
 """The word before a message number, and whether it means the later messages."""
@@ -32,7 +32,7 @@ async def compact(app: App, argument: str) -> None:
     try:
         await app.conversation.context.compact(focus, only)
     except asyncio.CancelledError:
-        raise Stopped(is_said=True) from None
+        raise asyncio.CancelledError(IS_SAID) from None
 
 
 def chosen(app: App, argument: str) -> tuple[str, Range | None]:
