@@ -50,7 +50,8 @@ def _table(diff: CompactionDiff, bar_cells: int) -> Table:
     """A row for each kind: what there was, what went or was added, what is left; and both as a bar if it has room."""
     right = [Column(title, justify="right", no_wrap=True) for title in ("before", "change", "kept")]
     # In a narrow window only the label shrinks.
-    table = new_table("", *right, Column("", no_wrap=True), has_header=True, gap=1, indent=1)
+    bars = [Column("", no_wrap=True)] if bar_cells > 0 else []
+    table = new_table("", *right, *bars, has_header=True, gap=1, indent=1)
     most = max(1, *diff.before.values(), *diff.after.values())
     for kind, before in diff.before.items():
         after = diff.after[kind]
@@ -58,7 +59,7 @@ def _table(diff: CompactionDiff, bar_cells: int) -> Table:
         kept, cells = (-(-tokens * max(0, bar_cells) // most) for tokens in (after, max(before, after)))
         bar = Text(BLOCK * kept, style=f"part.{kind}").append(FREE * (cells - kept), style="quiet")
         label = Text(LABELS[kind], no_wrap=True, overflow="ellipsis")
-        table.add_row(label, f"{before:,}", change, f"{after:,}", bar)
+        table.add_row(label, f"{before:,}", change, f"{after:,}", *([bar] if bars else []))
     return table
 
 

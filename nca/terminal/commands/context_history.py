@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from nca.context.view import Marker, Range, Stub, Summary, hidden_by, is_in, merge_ranges
@@ -17,7 +20,12 @@ from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.tables import fitting_table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from nca.sessions.views import CompactionRecord
+
+_TABLE_FROM = 76
+"""Columns of a window that has room for all that is said of a compaction, side by side."""
 
 
 async def show_history(app: App, argument: str) -> None:
@@ -26,17 +34,30 @@ async def show_history(app: App, argument: str) -> None:
         app.output.show("No compactions yet.")
         return
     turns = app.conversation.context.stats(with_details=False).turns
-    heads = ("when", "cause", "stages", "tokens", "kept", "took")
-    columns = dict(zip(heads, map(list, zip(*map(_row, records), strict=True)), strict=True))
-    styles = ["dim" if record.undone else "" for record in records]
-    drops = ("took", "stages", "cause", "kept")
-    app.output.show(
-        fitting_table(columns, numbers=("tokens",), gives_way="kept", drops=drops, wraps=True, styles=styles)
-    )
+    if shutil.get_terminal_size().columns < _TABLE_FROM:
+        app.output.show(Group(*(line for record in records for line in _stacked(record))))
+    else:
+        app.output.show(_table(records))
     done = [record for record in records if not set(record.stages) & BY_HAND]
     if done:
         every = f"one every {turns / len(done):.0f} turns" if turns >= len(done) else f"{len(done)} in {turns} turns"
         app.output.show(f"{len(done)} compactions: {every}." if len(done) > 1 else "1 compaction.")
+
+
+def _table(records: Sequence[CompactionRecord]) -> Table:
+    heads = ("when", "cause", "stages", "tokens", "kept", "took")
+    columns = dict(zip(heads, map(list, zip(*map(_row, records), strict=True)), strict=True))
+    styles = ["dim" if record.undone else "" for record in records]
+    drops = ("took", "stages", "cause", "kept")
+    return fitting_table(columns, numbers=("tokens",), gives_way="kept", drops=drops, wraps=True, styles=styles)
+
+
+def _stacked(record: CompactionRecord) -> Iterator[RenderableType]:
+    """The same for a narrow window: when and why, and below it the numbers and what was kept."""
+    when, cause, stages, change, kept, took = (part.plain for part in _row(record))
+    style = "dim" if record.undone else ""
+    yield Text(f"{when}  {cause}: {stages}", style=style)
+    yield Padding(Text(", ".join(filter(None, (change, *kept.split("\n"), took))), style="dim"), (0, 0, 0, 2))
 
 
 def _row(record: CompactionRecord) -> list[Text]:

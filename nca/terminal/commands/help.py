@@ -6,9 +6,9 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Column
 from rich.text import Text
 
@@ -19,11 +19,10 @@ from nca.terminal.commands.registry import GROUPS, advice_for, all_commands
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 COLUMN_CELLS, NAME_CELLS, MOST_COLUMNS = 40, 13, 3
 """Cells of a column of the grid, and those of a name in it; and how many columns there are at most."""
+_LEAST_ABOUT = 36
+"""Cells that a text beside a command needs."""
 _AROUND_ROWS = 6
 """Rows of the screen for the last line, the prompt, the toolbar and what was typed."""
 _Groups = Sequence[tuple[str, Sequence[Text]]]
@@ -120,7 +119,12 @@ def _ideas() -> Iterator[Text]:
         yield Text.assemble((title, "bold"), f"  {text}")
 
 
-def _rows(rows: Iterable[tuple[str, str]]) -> Table:
+def _rows(rows: Iterable[tuple[str, str]]) -> RenderableType:
+    """Two columns; in a narrow window the right one stands below the left one."""
+    rows = list(rows)
+    if max(len(left) for left, _ in rows) + _LEAST_ABOUT > shutil.get_terminal_size().columns:
+        shown = ((Text(left, style="accent"), Padding(Text(right), (0, 0, 0, 4))) for left, right in rows)
+        return Group(*(line for pair in shown for line in pair if isinstance(line, Text) or line.renderable))
     table = new_table()
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Iterable
 
+from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
@@ -17,6 +19,8 @@ from nca.tools.mcp.connection import Connection
 from nca.tools.mcp.tool import tool_name
 
 _ERROR_LINES = 5
+_TABLE_FROM = 100
+"""Columns of a window from which on what starts a server stands beside its name."""
 _ACTIONS = {"login": "log in at a server", "restart": "restart a server"}
 _STYLES = {"ready": "accent", "failed": "failure"}
 
@@ -68,6 +72,13 @@ async def _log_in(app: App, server: McpServer) -> None:
 def _show_all(app: App, connections: tuple[Connection, ...]) -> None:
     if not connections:
         app.output.show("No MCP servers. To add one: nca mcp add NAME -- COMMAND, or nca mcp add NAME --url URL.")
+        return
+    if shutil.get_terminal_size().columns < _TABLE_FROM:
+        for one in connections:
+            app.output.show(Text.assemble(one.server.name, "  ", (_state(one), _STYLES.get(one.state, "quiet"))))
+            for said, style in ((_about(one), ""), (str(one.server), "quiet")):
+                if said:
+                    app.output.show(Padding(Text(one_line(said, 200), style), (0, 0, 0, 2)))
         return
     table = new_table(has_header=True)
     for title in ("server", "state", "", "started with"):

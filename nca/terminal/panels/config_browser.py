@@ -7,11 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.document import Document
-from rich.cells import set_cell_size
 
 from nca.config.schema import KEYS, about_section
 from nca.errors import NcaError
-from nca.terminal.panels.list_panel import Line, Listing, ListPanel, wrapped
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel, cut, wrapped
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.settings import CHANGED, is_changed, matching, section_of, shown, unit
 
@@ -192,4 +191,4 @@ def _as_typed(value: Any) -> str:
 
 
 def _cells(text: str, cells: int) -> str:
-    return set_cell_size(text, cells - 1) + " "
+    return cut(text, cells - 1) + " "

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Column
 from rich.text import Text
 
@@ -37,7 +38,8 @@ LISTED = 10
 """Rows of a list: on one screen, and with `/context all`."""
 TWO_COLUMNS_FROM = 120
 """In a window of so many columns, sections stand side by side."""
-_REASONS_FROM_WIDTH = 48
+_REASONS_FROM_WIDTH = 72
+_CHARACTERS_FROM_WIDTH = 52
 _ROLES = {"user": "you", "assistant": "the model", "tool": "tool results", "summary": "summaries"}
 
 BY_HAND = {"clear", "expand", "pin", "collapse", "restore", "retry"}
@@ -62,7 +64,7 @@ def context_panel(
     lines, sections = list(_lines(stats, done, most)), list(_sections(stats, width, most))
     tries = _suggestions(stats, can_undo=any(not record.undone for record in records), is_all=is_all)
     if is_all:
-        sections += [*_by_role(stats), *_compactions(done)]
+        sections += [*_by_role(stats, width), *_compactions(done)]
         return _spaced(*_head(stats, width), Group(*lines, *_next(stats)), *_columns(sections, width), tries)
     room = max(FEWEST_ROWS, rows - AROUND_ROWS)
     head = _head(stats, width, max(5, room - SECTION_ROWS))
@@ -152,13 +154,16 @@ def _contents(stats: ContextStats) -> str:
 
 
 def _largest(items: Sequence[HeavyItem], width: int) -> Group:
-    """The largest items, one per line: the id for other commands, tokens, what it is, and its importance."""
+    """The largest items, one per line: the id for other commands, tokens, what it is, and its importance.
+
+    In a narrow window the importance is a number only: what the item is says more.
+    """
     # In a narrow window only the third column shrinks; its text is cut instead of wrapped.
     whole, right = Column(no_wrap=True), Column(justify="right", no_wrap=True)
     table = new_table(Column(justify="right", no_wrap=True, style="accent"), right, "", whole, gap=1, indent=2)
     for item in items:
-        importance = "" if item.score is None else f"{item.score:.2f} {', '.join(item.reasons)}"
-        remark = importance if width >= _REASONS_FROM_WIDTH else ""
+        reasons = f" {', '.join(item.reasons)}" if width >= _REASONS_FROM_WIDTH else ""
+        remark = "" if item.score is None else f"{item.score:.2f}{reasons}"
         label = Text(one_line(item.label, 80), no_wrap=True, overflow="ellipsis")
         table.add_row(one_line(item.id, 20), f"{item.tokens:,}", label, Text(one_line(remark, 40), style="quiet"))
     return _titled("Largest items (id, tokens, importance)", table)
@@ -194,25 +199,32 @@ def _kept(record: CompactionRecord) -> str:
 def _compactions(done: Sequence[CompactionRecord]) -> Iterator[Group]:
     if not done:
         return
-    whole, right = Column(no_wrap=True), Column(justify="right", no_wrap=True)
-    table = new_table(whole, Column(no_wrap=True), right, Column(overflow="fold"), indent=2)
+    rows: list[RenderableType] = []
     for record in done[-LISTED:]:
-        facts = f"kept {_kept(record)}" if record.total_facts else ""
-        change = f"{record.tokens_before:,} → {record.tokens_after:,}"
         stages = one_line(", ".join(record.stages))
-        table.add_row(one_line(record.id), one_line(record.trigger), change, Text(f"{stages}  {facts}", style="quiet"))
-    yield _titled("Compactions", table)
+        change = f"{record.tokens_before:,} → {record.tokens_after:,}"
+        rows.append(_indented(Text(f"{one_line(record.id)}  {change}  {one_line(record.trigger)}: {stages}"), 2))
+        if record.total_facts:
+            rows.append(_indented(Text(f"kept {_kept(record)}", style="quiet"), 4))
+    yield _titled("Compactions", Group(*rows))
 
 
-def _by_role(stats: ContextStats) -> Iterator[Group]:
+def _by_role(stats: ContextStats, width: int) -> Iterator[Group]:
     if not stats.by_role:
         return
-    right = [Column(title, justify="right", no_wrap=True) for title in ("messages", "tokens", "characters")]
+    titles = ("messages", "tokens", "characters")[: 3 if width >= _CHARACTERS_FROM_WIDTH else 2]
+    right = [Column(title, justify="right", no_wrap=True) for title in titles]
     table = new_table(Column("", no_wrap=True), *right, has_header=True, indent=2)
     for share in stats.by_role:
         role = one_line(_ROLES.get(share.role, share.role), 20)
-        table.add_row(role, f"{share.messages:,}", f"{share.tokens:,}", f"{share.chars:,}")
+        numbers = (share.messages, share.tokens, share.chars)[: len(titles)]
+        table.add_row(role, *(f"{number:,}" for number in numbers))
     yield _titled("By role", table)
+
+
+def _indented(text: Text, cells: int) -> Padding:
+    """Its further lines are indented as well."""
+    return Padding(text, (0, 0, 0, cells))
 
 
 def _price(stats: ContextStats) -> str:

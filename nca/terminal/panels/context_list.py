@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
 from nca.errors import NcaError
 from nca.terminal.panels.context_picture import BLOCK
-from nca.terminal.panels.list_panel import Line, Listing, ListPanel, wrapped
+from nca.terminal.panels.list_panel import Line, Listing, ListPanel, cut, wrapped
 from nca.terminal.render.humanize import counted
 from nca.terminal.render.sanitize import one_line
 
@@ -56,7 +56,8 @@ class ContextList(ListPanel[Mapping[str, Change]]):
             f"{applies}{leave}" if count else "↑↓ · Enter · Tab · Esc",
             f"a applies {count} · Esc" if count else "Esc leaves",
         )
-        head = f"  {'message':>9} {'tokens':>9}  {self._selected + 1:,} of {len(self._items):,}, {order}"
+        head = f"  {'message':>9} {'tokens':>9}  {self._selected + 1:,} of {len(self._items):,}"
+        head += next((f", {one}" for one in (order, order.split()[0]) if len(head) + len(one) + 2 <= columns), "")
         return Listing(
             len(self._items),
             lambda number: self._row(self._items[number], columns),
@@ -144,7 +145,7 @@ class ContextList(ListPanel[Mapping[str, Change]]):
             return [*row, ("", label)]
         room = columns - 2 - sum(cell_len(text) for _, text in row) - len(state) - 2
         style = "class:notice" if change else "class:quiet"
-        return [*row, ("", set_cell_size(label, max(0, room))), (style, f"  {state}")]
+        return [*row, ("", cut(label, max(0, room))), (style, f"  {state}")]
 
     def _state(self, item: ContextItem) -> str:
         change = self.marks.get(item.id)

@@ -37,6 +37,7 @@ _LEAST_WITH_KEYS = 4
 _LEAST_ROWS = 4
 """With fewer rows of the list left, nothing is said about the chosen one."""
 _PAGE, _ALL = 10, 1_000_000_000
+_BETWEEN, _NO_BREAK = " · ", "\u00a0"
 
 
 class Listing(NamedTuple):
@@ -200,9 +201,21 @@ def fitted_listing(listing: Listing, columns: int, height: int) -> StyleAndTextT
 
 
 def wrapped(text: str, columns: int, lines: int) -> list[str]:
-    """The text in exactly so many lines; what has no room is cut."""
-    found = textwrap.wrap(one_line(text), max(8, columns), max_lines=lines, placeholder="…")
-    return found + [""] * (lines - len(found))
+    """The text in exactly so many lines; what has no room is cut. Parts with ` · ` between them stay whole."""
+    parts = one_line(text).split(_BETWEEN)
+    if len(parts) > 1:
+        # textwrap breaks lines at blanks, but not at this one.
+        parts = [part if len(part) > columns - 2 else part.replace(" ", _NO_BREAK) for part in parts]
+    joined = f"{_NO_BREAK}· ".join(parts)
+    found = textwrap.wrap(joined, max(8, columns), max_lines=lines, placeholder="…")
+    return [line.replace(_NO_BREAK, " ") for line in found] + [""] * (lines - len(found))
+
+
+def cut(text: str, cells: int) -> str:
+    """The text in exactly so many cells: filled with blanks, or cut with an ellipsis."""
+    if cell_len(text) <= cells or cells < 2:
+        return set_cell_size(text, cells)
+    return f"{set_cell_size(text, cells - 1)}…"
 
 
 def _row(listing: Listing, number: int) -> Line:
@@ -217,7 +230,12 @@ def _fitted(line: Line, columns: int) -> StyleAndTextTuples:
     fitted: StyleAndTextTuples = []
     left = columns
     for place, (style, text) in enumerate(line, 1):
-        cells = left if place == len(line) else min(left, cell_len(text))
-        fitted.append((style, set_cell_size(text, cells)))
-        left -= cells
+        has_more = any(after.strip() for _, after in line[place:])
+        whole = cell_len(text)
+        if place == len(line) or whole > left or (whole == left and has_more):
+            # What follows and has no room counts too.
+            fitted.append((style, cut(f"{text} …" if has_more else text, left)))
+            break
+        fitted.append((style, text))
+        left -= whole
     return fitted

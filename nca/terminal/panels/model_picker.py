@@ -13,7 +13,8 @@ from nca.terminal.render.sanitize import one_line
 _KEYS = ("↑↓ choose · Enter switches · type to search all · Esc cancels", "↑↓ · Enter · Esc")
 _MILLION = 1_000_000
 _NARROW = 70
-_NAME_CELLS = 44
+_NAME_CELLS, _MEASURED = 44, 100
+"""Most cells of the names' column, and how many names it is as wide as."""
 
 
 class ModelPicker(ListPanel[str]):
@@ -66,7 +67,8 @@ class ModelPicker(ListPanel[str]):
             return [("", name)]
         facts = self._describe(offer.name)
         window = "" if facts.window_is_assumed else short_tokens(facts.window_tokens)
-        return [("", f"{name:<{_NAME_CELLS}}"), ("class:quiet", f"{window:>7}  {_prices(facts):<20}  {offer.why}")]
+        cells = min(_NAME_CELLS, max(len(one.name) for one in self._matching[:_MEASURED]))
+        return [("", f"{name:<{cells}}"), ("class:quiet", f"{window:>7}  {_prices(facts):<20}  {offer.why}")]
 
     def _about(self, offer: Offer) -> str:
         facts = self._describe(offer.name)

@@ -16,7 +16,8 @@ _KEYS = ("↑↓ choose · Enter goes back to before it · Esc cancels", "↑↓
 _TEXT_CHARS = 400
 _AT_ONCE, _SEARCHED = 50, 1_000
 """Messages that are read at once, and that are looked through for what is typed."""
-_NARROW = 60
+_NARROW, _WIDE = 56, 80
+"""Columns from which on a row has the date, and from which on what its turn took and changed."""
 LEFT_MARK = "↩"
 """Before what is on another branch."""
 
@@ -90,9 +91,12 @@ class RewindPicker(ListPanel[Point]):
         when = local_time(point.at)
         if columns < _NARROW:
             return [(style, f"{when[11:16]} {text}")]
+        if columns < _WIDE:
+            return [(style, f"{when}  {text}")]
         changed = self._totals.get((point.seq, point.rewind), "")
+        widest = max(map(len, self._totals.values()), default=0)
         size = "" if point.rewind else short_tokens(point.tokens)
-        return [(style, f"{when} {size:>7} {changed:>20}  {text}")]
+        return [(style, f"{when} {size:>6}  {changed:<{widest}}{'  ' if widest else ''}{text}")]
 
     def _about(self, point: Point | None) -> list[Line]:
         if point is None:

@@ -38,6 +38,7 @@ from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
+from nca.terminal.render.word_wrap import broken_at_gaps
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -310,7 +311,7 @@ class Draw:
         if stream is not None and stream.tail is not None:
             parts.append(stream.tail)
         elif self._question is not None:
-            parts.append(self._question)
+            parts.append(broken_at_gaps(self._question, self.screen.console.width))
         elif self._status:
             parts.append(self._status_line(now))
         if self._typed_ahead is not None and (typed := self._typed_ahead.typed_ahead_line()):

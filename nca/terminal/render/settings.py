@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,9 @@ from rich.text import Text
 from nca.config.schema import KEYS, about_section
 from nca.terminal.render.sanitize import one_line
 from nca.terminal.render.tables import new_table
+from nca.terminal.render.theme import PLAIN_WIDTH
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from nca.config.loaded import LoadedSettings
 
 CHANGED = "•"
@@ -39,25 +39,40 @@ def overview(loaded: LoadedSettings) -> RenderableType:
     return Group(above, Text(""), table, Text(_HOW, style="quiet"))
 
 
-def listed(loaded: LoadedSettings, names: Sequence[str]) -> Table:
-    """One a row: a mark where it is changed, name, value; and where it is from, else what it means."""
+def listed(loaded: LoadedSettings, names: Sequence[str]) -> RenderableType:
+    """One a row: a mark where it is changed, name, value; and where it is from, else what it means.
+
+    What gives way in a narrow window is the meaning; in a still narrower one the value stands below the name.
+    """
+    width = shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    room = width - max(map(len, names), default=0) - 4
+    if room < _VALUE_COLUMNS // 2:
+        return Group(*(line for name in names for line in _stacked(loaded, name)))
+    has_about = room >= 2 * _VALUE_COLUMNS
     table = new_table(gap=1)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
-    table.add_column(max_width=_VALUE_COLUMNS)
-    # What gives way where the window is narrow: cut, never wrapped.
-    table.add_column(ratio=1)
+    table.add_column(max_width=_VALUE_COLUMNS if has_about else room)
+    if has_about:
+        table.add_column(ratio=1)
     for name in names:
         changed = is_changed(loaded, name)
-        value = one_line(shown(loaded.value(name)) + unit(name))
         about = one_line(loaded.origin(name)) if changed else KEYS[name].about
-        table.add_row(
-            CHANGED if changed else "",
-            name,
-            Text(value, style="accent" if changed else "", no_wrap=True, overflow="ellipsis"),
-            Text(about, style="quiet", no_wrap=True, overflow="ellipsis"),
-        )
+        cells = [_value(loaded, name)]
+        cells += [Text(about, style="quiet", no_wrap=True, overflow="ellipsis")] if has_about else []
+        table.add_row(CHANGED if changed else "", name, *cells)
     return table
+
+
+def _stacked(loaded: LoadedSettings, name: str) -> tuple[Text, Text]:
+    mark = CHANGED if is_changed(loaded, name) else " "
+    return Text(f"{mark} {name}"), Text("    ", no_wrap=True, overflow="ellipsis").append_text(_value(loaded, name))
+
+
+def _value(loaded: LoadedSettings, name: str) -> Text:
+    value = one_line(shown(loaded.value(name)) + unit(name))
+    style = "accent" if is_changed(loaded, name) else ""
+    return Text(value, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def matching(words: str) -> list[str]:

@@ -1,13 +1,28 @@
-"""Break lines between words, for terminals that nca draws no screen on: by themselves they break within words."""
+"""Break lines between words, for terminals that nca draws no screen on, and lines of keys between these."""
 
 from __future__ import annotations
 
 import re
 
 from rich.cells import cell_len
+from rich.text import Text
 
+_GAP = "  "
 _PIECES = re.compile(r"\n|[^\S\n]+|\S+")
 _CODE_INDENT = 4
+
+
+def broken_at_gaps(line: Text, columns: int) -> Text:
+    """The line as rows that end where two blanks stood: a key and what it does are not parted."""
+    rows: list[Text] = []
+    for piece in line.split(_GAP):
+        if rows and rows[-1].cell_len + len(_GAP) + piece.cell_len <= columns:
+            rows[-1].append(_GAP).append_text(piece)
+        else:
+            rows.append(piece)
+    joined = Text("\n").join(rows)
+    joined.style = line.style
+    return joined
 
 
 class WordWrap:
