@@ -1,4 +1,4 @@
-"""One nca that serves an editor, for all tests of a module: each test has a session of its own."""
+"""One nca that serves an editor, for all tests: each test has a session of its own."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Desk:
         return str((await self.agent.prompt(session_id=session, prompt=given)).stop_reason)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def provider() -> Iterator[Provider]:
     with Provider(models=("test-model", "other-model", "no-money")) as running:
         yield running
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def serving(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
     home = tmp_path_factory.mktemp("home")
     editor = Editor()
@@ -51,7 +51,7 @@ async def serving(provider: Provider, tmp_path_factory: pytest.TempPathFactory) 
         yield Desk(editor, agent, provider, home)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def desk(serving: Desk, tmp_path: Path) -> Desk:
     """A fresh folder, and an editor that has forgotten the test before."""
     await initialize(serving)

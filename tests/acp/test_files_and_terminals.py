@@ -12,10 +12,10 @@ import pytest_asyncio
 from nca.testing.script import Answer, in_order
 from tests.acp.conftest import Desk, initialize
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def open_desk(desk: Desk) -> Desk:
     """The editor offers its files and its terminal."""
     await initialize(desk, files=True, terminal=True)

@@ -16,7 +16,7 @@ from nca.testing.script import Answer, in_order
 from tests.acp.conftest import Desk, initialize
 from tests.tools.mcp_server import PIXEL
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WRITE = Answer(tool_calls=[("write_file", {"path": "new.txt", "content": "one\ntwo\n"})])
 TOUCH = Answer(tool_calls=[("shell", {"command": "touch made && echo done"})])

@@ -16,7 +16,7 @@ from tests.acp.conftest import Desk
 from tests.cli.command import environment
 from tests.tools.test_mcp import ROOT
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 READ = Answer(tool_calls=[("read_file", {"path": "notes.txt"})], reasoning="I should look.")
 EDIT = Answer(tool_calls=[("edit_file", {"path": "notes.txt", "old_text": "7319", "new_text": "5150"})])
