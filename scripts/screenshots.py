@@ -86,6 +86,7 @@ def _walk(directory: Path, env: dict[str, str], columns: int, ground: str, rows:
         terminal.line(line, awaited)
 
     terminal = opened("--context-window", "9000")
+    terminal.wait("%")
     yield shot("banner")
     for panel, line, awaited in (
         ("answer-table", "Which widths are tried?", "nothing is lost"),

@@ -14,9 +14,9 @@ from nca.testing.script import Answer, text_of
 MODEL, FAULT = "scripted", "wrong-key"
 SLOW_SECONDS = 4.0
 SERVER = """
-from mcp.server.fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
 
-server = FastMCP("notes")
+server = MCPServer("notes")
 
 
 @server.tool()
