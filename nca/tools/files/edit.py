@@ -286,7 +286,7 @@ def _with_code(before: TextFile, code: str, name: str) -> tuple[str, list[str]]:
     """The file's text with changed code in it, and what was done. Raises ToolError."""
     plain = before.text.replace("\r\n", "\n")
     if before.with_own_line_ends(plain) != before.text:
-        raise ToolError(f"the lines of {name} end in different ways; write_file the whole file")
+        raise ToolError(f"the lines of {name} end in different ways; a small model cannot change it")
     after, said = merged(plain, code.replace("\r\n", "\n"), name)
     return before.with_own_line_ends(after), said
 

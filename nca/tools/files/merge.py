@@ -43,10 +43,7 @@ def merged(text: str, code: str, filename: str) -> tuple[str, list[str]]:
     after = "\n".join([*above, *lines_of(merge.blocks)])
     after = after.rstrip("\n") + "\n" if text.endswith("\n") else after
     if after.strip() == text.strip() or not merge.done:
-        raise ToolError(
-            f"{filename} reads so already; new_text must hold the change"
-            " (what it does not show stays; to remove something, write_file the whole file)"
-        )
+        raise ToolError(f"{filename} reads so already; write only the function that must change, with the change in it")
     refuse_invalid(text, after, filename)
     return after, merge.done
 
@@ -129,7 +126,7 @@ class _Merge:
         alike = [index for index in found if getattr(blocks[index], attribute) == getattr(block, attribute)]
         if len(alike) == 1 or (alike and block.kind == "statement") or (not alike and block.name in self._repeated):
             return alike
-        raise ToolError(f"{block.name} is in {self._filename} {len(found)} times; write_file the whole file")
+        raise ToolError(f"{block.name} is in {self._filename} {len(found)} times; it is not clear which is meant")
 
     def _replace(self, blocks: list[Block], index: int, block: Block, names: set[str]) -> None:
         old = blocks[index]
