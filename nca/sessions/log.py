@@ -193,13 +193,15 @@ def head(connection: apsw.Connection, session: int) -> int:
 
 def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -> None:
     """Write the log of a copied session, or what it has more, and its passages in bulk, in the caller's transaction."""
+    if not copied:
+        return
     indexing = indexing_of(connection)
     bodies = [encode(one.message) for one in copied]
     with indexing.left_to_caller():
         rows = zip(copied, bodies, strict=True)
         _insert(connection, ((session, one.seq, one.at, one.message.role, body) for one, body in rows))
-    first = copied[0].seq if copied else 1
-    found = connection.execute("SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", (session, first))
+    new = (session, copied[0].seq)
+    found = connection.execute("SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", new)
     ids = [id for (id,) in found]
     connection.executemany(
         "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",

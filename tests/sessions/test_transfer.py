@@ -12,7 +12,9 @@ from nca.context.view import Stub, Verbatim, View
 from nca.errors import SessionNotFound, StoreError
 from nca.messages import Message, Usage
 from nca.sessions import Session, Store
+from nca.sessions.growth import extend
 from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, cut, new_copy
+from nca.sessions.usage import UsageRow
 from nca.sessions.views import SummaryPlace
 from tests.sessions.samples import MANUAL, RICH_VIEW, calling, hiding, result, said
 
@@ -147,6 +149,14 @@ def test_an_import_is_indexed_as_what_is_appended(store: Store, session: Session
             assert [hit.seq for hit in copy.search(question)] == [hit.seq for hit in session.search(question)] != []
         copy.log.append(said("zebra"))
         assert copy.search("zebra")[0].seq == 4
+
+
+def test_a_session_grows_by_a_report_alone(store: Store, session: Session) -> None:
+    session.log.append(said("one", "two"))
+    copy = store.copy_of(session.info.id)
+    extend(session, msgspec.structs.replace(copy, usage=(UsageRow(2, "m", Usage(7, 1), 0),)))
+    assert [row.usage.prompt_tokens for row in session.usage.rows()] == [7]
+    assert session.search("two")[0].seq == 2
 
 
 Change = Callable[[SessionCopy], SessionCopy]
