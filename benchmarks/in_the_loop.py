@@ -26,7 +26,7 @@ from nca.context.plan import compact
 from nca.context.policy import is_due, target_ratio, target_tokens
 from nca.context.request import request_messages
 from nca.context.summary_writer import BY_CODE
-from nca.library.compaction import asking
+from nca.library.engine import asking
 from nca.messages import Entry
 from nca.wire import message_from_dict
 

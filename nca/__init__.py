@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from nca.library.compaction import CompactionResult, compact
+    from nca.library.context_view import ContextView, FittedRequest
     from nca.library.counting import (
         BudgetCheck,
         TruncatedText,
@@ -56,6 +57,8 @@ _HOMES = {
     "UsageError": "nca.errors",
     "BudgetCheck": "nca.library.counting",
     "CompactionResult": "nca.library.compaction",
+    "ContextView": "nca.library.context_view",
+    "FittedRequest": "nca.library.context_view",
     "RepairResult": "nca.library.pairs",
     "TruncatedOutput": "nca.library.files",
     "TruncatedText": "nca.library.counting",
@@ -89,7 +92,9 @@ __all__ = [
     "Composite",
     "ConfigError",
     "ContextDoesNotFit",
+    "ContextView",
     "Conversation",
+    "FittedRequest",
     "InvalidMessages",
     "ModelUnavailable",
     "NcaError",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from nca.agent.memory import Memory, day_entries, load_notes
 from nca.agent.recall_scopes import lines_of_turn, listed, turn_in
-from nca.agent.state import SessionState
+from nca.context.budget import Budget
+from nca.context.history import History
 from nca.context.view import Range, Summary, Verbatim, how_to_recall, is_in, without_ranges
 from nca.errors import NcaError, SessionNotFound
 from nca.messages import Message
@@ -40,13 +41,24 @@ _WORD = re.compile(r"[^\W_]+")
 _FEWEST_CHARS_IN_RECORD = 12
 
 
-class Archive:
-    """What the `recall` tool and `Context.search` look into. It only reads."""
+class Searched(Protocol):
+    """What the archive reads: the log and the view in force, the store that both are in, and the window's budget."""
 
-    def __init__(self, state: SessionState, memory: Memory) -> None:
+    @property
+    def store(self) -> Store: ...
+    @property
+    def session(self) -> Session: ...
+    @property
+    def history(self) -> History: ...
+    @property
+    def budget(self) -> Budget: ...
+
+
+class Archive:
+    """What the `recall` tool and `Context.search` look into. It only reads. `memory` None: there are no notes."""
+
+    def __init__(self, state: Searched, memory: Memory | None = None) -> None:
         self._state = state
-        self._store = state.store
-        self._session = state.session
         self._memory = memory
 
     def room_tokens(self) -> int:
@@ -82,10 +94,10 @@ class Archive:
         aside  messages of this session that are not looked at
         """
         if scope == "session":
-            found = self._session.search(question, limit, chars=chars, aside=aside)
+            found = self._state.session.search(question, limit, chars=chars, aside=aside)
         else:
-            own = self._session.info.id
-            hits = self._store.search(question, limit, chars=chars)
+            own = self._state.session.info.id
+            hits = self._state.store.search(question, limit, chars=chars)
             found = [hit for hit in hits if hit.session != own or not is_in(hit.seq, aside)]
         noted = self._search_notes(question)[: min(NOTES, limit)]
         return [*found[: limit - len(noted)], *noted]
@@ -102,10 +114,10 @@ class Archive:
         if match is None:
             return ""
         first, last = int(match[2]), int(match[3] or match[2])
-        if match[1] is None or self._session.info.id.startswith(match[1]):
-            return _messages(self._session, first, last, self._state.history.view.aside)
+        if match[1] is None or self._state.session.info.id.startswith(match[1]):
+            return _messages(self._state.session, first, last, self._state.history.view.aside)
         try:
-            with self._store.open_session(match[1], read_only=True) as session:
+            with self._state.store.open_session(match[1], read_only=True) as session:
                 return _messages(session, first, last)
         except SessionNotFound:
             return ""
@@ -119,17 +131,17 @@ class Archive:
 
     def _hit(self, seq: int, text: str, chars: int) -> Hit:
         entry = self._state.history.entries[seq - 1]
-        snippet, session = cut(text, 0, chars), self._session.info.id
+        snippet, session = cut(text, 0, chars), self._state.session.info.id
         return Hit(f"{session}:{seq}", session, seq, entry.message.role, entry.at, 0.0, snippet, self._turn_of(seq))
 
     def _turn_of(self, seq: int) -> tuple[int, int]:
         """First and last message of the turn that a message is in."""
-        log = self._session.log
+        log = self._state.session.log
         return max(1, log.said(seq)[1]), min(log.next_said(seq) or log.head + 1, log.head + 1) - 1
 
     def _without_view(self, found: Iterable[Hit], limit: int, *, is_list: bool) -> Recalled:
         """The results that the model does not see: neither in view, nor in a record word for word, nor its question."""
-        own, asking = self._session.info.id, self._asking_seq()
+        own, asking = self._state.session.info.id, self._asking_seq()
         request = self._state.history.newest_user
         hits: list[Hit] = []
         in_view: list[int] = []
@@ -187,6 +199,8 @@ class Archive:
 
     def _noted(self) -> list[tuple[str, float, str]]:
         """The notes and the entries of the daily files: id, time, text. Empty if they cannot be read."""
+        if self._memory is None:
+            return []
         try:
             path = self._memory.file
             notes = [(f"note:{number}", note.at, note.text) for number, note in enumerate(load_notes(path), 1)]

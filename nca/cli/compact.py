@@ -14,7 +14,8 @@ from nca.cli import flags
 
 if TYPE_CHECKING:
     from nca.config.loaded import LoadedSettings
-    from nca.library.compaction import CompactionResult, Summarizer
+    from nca.library.compaction import CompactionResult
+    from nca.library.engine import Summarizer
 
 
 def compact(

@@ -32,8 +32,8 @@ from nca.context.summary import Written
 from nca.context.summary_writer import BY_CODE, write
 from nca.context.view import Marker, Summary, View
 from nca.errors import InvalidMessages, UsageError
-from nca.library.compaction import Summarizer, asking
 from nca.library.counting import estimate_messages_tokens
+from nca.library.engine import Summarizer, asking
 from nca.library.inputs import history_of, is_list, kind_of, read_messages, read_text, read_whole
 from nca.messages import Message
 from nca.wire import message_to_dict

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any
 
 import msgspec
 
-from nca.compat.stages import MORE_STAGES
-from nca.config.extensions import is_built_in, load_stage
 from nca.config.loaded import LoadedSettings
-from nca.context.calibration import Calibration
-from nca.context.driver import run
 from nca.context.history import History
-from nca.context.meter import Meter
-from nca.context.plan import Proposal, no_summarizer
-from nca.context.plan import compact as plan_compaction
+from nca.context.plan import Proposal
 from nca.context.request import resolve
 from nca.context.retention import KeptFacts
-from nca.context.summary import SummaryFailure, SummaryReply, SummaryRequest
-from nca.errors import UsageError
-from nca.library.inputs import (
-    budget_of,
-    facts_of,
-    history_of,
-    kind_of,
-    read_conversation,
-    read_text,
-    read_tools,
-    settings_of,
-)
-from nca.models.catalog import ModelFacts, describe
+from nca.context.view import View
+from nca.library.engine import Engine, Summarizer
+from nca.library.inputs import history_of, read_conversation, read_text, read_tools, settings_of
 from nca.shapes.shaped import ShapedMessages
-from nca.wire import message_to_dict
-
-Summarizer = Callable[[list[dict[str, Any]]], str]
-"""Takes what a model is to be asked, OpenAI-shaped, and returns the summary's text."""
 
 
 class _Counting:
@@ -129,64 +109,20 @@ def compact_loaded(
     """`compact` with settings that were read already: the one path of library and command."""
     shaped = read_conversation(messages)
     history = history_of(shaped.messages)
-    ask = asking(summarizer)
-    loaded = loaded.for_model(read_text(model, "model"))
-    facts = facts_of(model, loaded)
-    budget = budget_of(facts, loaded)
-    calibration = Calibration.unlearned(facts.provider, count_as=loaded.settings.context.count_as)
-    meter = Meter(
-        model=model,
-        provider=shaped.provider or facts.provider,
-        calibration=calibration,
+    engine = Engine(
+        loaded,
+        read_text(model, "model"),
+        provider=shaped.provider,
         tools=read_tools(shaped.tools if tools is None else tools),
+        summarizer=summarizer,
     )
-    context = loaded.settings.context
-    # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
-    stages = {name: load_stage(name) for name in context.stages if not is_built_in(name)}
-    is_default = loaded.origin("context.target_ratio") == "default"
-    planning = plan_compaction(
-        history,
-        meter,
-        budget,
-        context,
-        focus=read_text(focus, "focus"),
-        target_ratio=0.0 if is_default else context.target_ratio,
-        summarizer_window=summarizer_window(loaded),
-        has_summarizer=summarizer is not None,
-        more_stages=MORE_STAGES,
-    )
-    proposal = run(planning, ask, stages.__getitem__)
-    notices = proposal.notices if summarizer is not None else proposal.stage_notices
-    return _result(shaped, history, proposal, facts, notices)
+    target_ratio = engine.settings.target_ratio if engine.has_own_target else 0.0
+    proposal = engine.compact(history, target_ratio=target_ratio, focus=read_text(focus, "focus"))
+    return _result(shaped, history, proposal, engine)
 
 
-def summarizer_window(loaded: LoadedSettings) -> int:
-    """Tokens: the window of the model that model.summarizer names; 0, which stands for the budget's own, for none."""
-    name = loaded.settings.model.summarizer
-    return describe(name).window_tokens if name not in ("", "none") else 0
-
-
-def asking(summarizer: Summarizer | None) -> Callable[[SummaryRequest], SummaryReply | SummaryFailure]:
-    """A program's callable as the engine asks it; whatever it does, it gives a reply or a failure."""
-    if summarizer is None:
-        return no_summarizer
-    if not callable(summarizer):
-        raise UsageError(f"summarizer: expected something to call with messages, found {kind_of(summarizer)}.")
-
-    def ask(request: SummaryRequest) -> SummaryReply | SummaryFailure:
-        try:
-            text = summarizer([message_to_dict(message) for message in request.messages])
-        except Exception as error:  # noqa: BLE001 - a program's callable may raise anything; the summary survives it
-            return SummaryFailure(f"the summarizer raised {type(error).__name__}")
-        return SummaryReply(text, "summarizer") if isinstance(text, str) else SummaryFailure("the summary is not text")
-
-    return ask
-
-
-def _result(
-    shaped: ShapedMessages, history: History, proposal: Proposal, facts: ModelFacts, notices: Sequence[str]
-) -> CompactionResult:
-    shown = shaped.repair(resolve(history, proposal.view), facts.provider)
+def _result(shaped: ShapedMessages, history: History, proposal: Proposal, engine: Engine) -> CompactionResult:
+    shown = shaped.repair(resolve(history, proposal.view), engine.facts.provider)
     rows = shaped.write(shown, [entry.message for entry in history.entries]).rows
     return CompactionResult(
         compacted=proposal.compacted,
@@ -196,17 +132,18 @@ def _result(
         tokens_saved=proposal.tokens_saved,
         budget_tokens=proposal.budget_tokens,
         target_tokens=proposal.target_tokens,
-        items=_items(history, proposal),
+        items=items_of(history, proposal.view),
         messages=rows,
-        notices=tuple(notices),
+        notices=engine.notices(proposal),
         shape=shaped.shape,
         request=shaped.request(rows),
         facts=proposal.facts,
     )
 
 
-def _items(history: History, proposal: Proposal) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = [msgspec.to_builtins(item) for item in proposal.view.items]
-    if proposal.view.tail <= history.head:
-        items.append({"type": "verbatim", "first": proposal.view.tail, "last": history.head})
+def items_of(history: History, view: View) -> list[dict[str, Any]]:
+    """The items of a view, and its tail as the last of them."""
+    items: list[dict[str, Any]] = [msgspec.to_builtins(item) for item in view.items]
+    if view.tail <= history.head:
+        items.append({"type": "verbatim", "first": view.tail, "last": history.head})
     return items

@@ -12,23 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nca.compat.stages import MORE_STAGES
-from nca.config.extensions import is_built_in, load_stage
 from nca.config.loaded import LoadedSettings
 from nca.context.budget import Budget, Measurement
-from nca.context.calibration import Calibration
-from nca.context.driver import run
 from nca.context.history import History
-from nca.context.meter import Meter
-from nca.context.plan import compact
 from nca.context.policy import FRESH, aim_ratio, decide, thresholds
 from nca.context.request import repair, resolve
 from nca.context.retention import KeptFacts
 from nca.context.tokens import message_tokens
 from nca.context.view import View
 from nca.errors import ContextDoesNotFit
-from nca.library.compaction import Summarizer, asking, summarizer_window
-from nca.library.inputs import budget_of, facts_of, read_tools
+from nca.library.engine import Engine, Summarizer
+from nca.library.inputs import read_tools
 from nca.messages import Entry, Message, Usage
 from nca.models.catalog import ModelFacts
 from nca.models.costs import cost_of
@@ -117,9 +111,8 @@ def replay(
 
     Raises UsageError, ConfigError.
     """
-    loaded = loaded.for_model(model)
-    facts = facts_of(model, loaded)
-    replaying = _Replaying(loaded, facts, budget_of(facts, loaded), read_tools(tools), summarizer, watch)
+    counted = _Counted(summarizer) if summarizer is not None else None
+    replaying = _Replaying(Engine(loaded, model, tools=read_tools(tools), summarizer=counted), counted, watch)
     for seq, message in enumerate(messages, 1):
         replaying.take(Entry(seq, message))
     return replaying.found()
@@ -154,19 +147,10 @@ class _Tally:
 class _Replaying:
     """The conversation as far as it has come."""
 
-    def __init__(
-        self,
-        loaded: LoadedSettings,
-        facts: ModelFacts,
-        budget: Budget,
-        tools: Sequence[dict[str, Any]],
-        summarizer: Summarizer | None,
-        watch: Watch | None,
-    ) -> None:
-        self._watch = watch
-        self._facts, self._budget, self._context = facts, budget, loaded.settings.context
-        calibration = Calibration.unlearned(facts.provider, count_as=self._context.count_as)
-        self._meter = Meter(model=facts.name, provider=facts.provider, calibration=calibration, tools=tools)
+    def __init__(self, engine: Engine, summarizer: _Counted | None, watch: Watch | None) -> None:
+        self._engine, self._summarizer, self._watch = engine, summarizer, watch
+        self._facts, self._budget, self._context = engine.facts, engine.budget, engine.settings
+        self._meter = engine.meter
         self._history = History()
         self._raw = self._without_before = self._with_before = 0
         self._repairs_raw = 0
@@ -174,10 +158,7 @@ class _Replaying:
         self._policy = FRESH
         self._kept_prefix: int | None = None
         """Tokens that the next request begins with as the last did, where a compaction has come between them."""
-        self._with, self._without = _Tally(facts, budget), _Tally(facts, budget)
-        self._summarizer = _Counted(summarizer) if summarizer is not None else None
-        self._summarizer_window = summarizer_window(loaded)
-        self._stages = {name: load_stage(name) for name in self._context.stages if not is_built_in(name)}
+        self._with, self._without = _Tally(self._facts, self._budget), _Tally(self._facts, self._budget)
         self._compactions: list[ReplayedCompaction] = []
         self._requests = 0
         self._longest = {"check": 0.0, "compaction": 0.0}
@@ -243,19 +224,9 @@ class _Replaying:
 
     def _compact(self) -> None:
         history, before = self._history, self._history.view
-        planning = compact(
-            history,
-            self._meter,
-            self._budget,
-            self._context,
-            target_ratio=aim_ratio(self._budget, self._context),
-            summarizer_window=self._summarizer_window,
-            has_summarizer=self._summarizer is not None,
-            more_stages=MORE_STAGES,
-        )
         started = time.perf_counter()
         try:
-            proposal = run(planning, asking(self._summarizer), self._stages.__getitem__)
+            proposal = self._engine.compact(history, target_ratio=aim_ratio(self._budget, self._context))
         except ContextDoesNotFit:
             proposal = None
         seconds = time.perf_counter() - started

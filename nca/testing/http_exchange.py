@@ -185,9 +185,9 @@ class Exchange:
     def tool_call(self, index: int) -> dict[str, Any]:
         name, arguments = self.answer.tool_calls[index]
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        # Unique in the conversation: it includes the number of messages so far.
-        call_id = f"call_{len(self.request.get('messages') or [])}_{index}"
-        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+        # Unique as long as requests only grow: it includes the number of messages so far.
+        call = self.answer.call or f"call_{len(self.request.get('messages') or [])}"
+        return {"id": f"{call}_{index}", "type": "function", "function": {"name": name, "arguments": text}}
 
     def usage(self) -> dict[str, int]:
         calls = " ".join(f"{name} {arguments}" for name, arguments in self.answer.tool_calls)

@@ -55,12 +55,14 @@ class Answer:
 
     tool_calls      name and arguments (an object, or a string that is sent as it is)
     finish_reason   "": stop, tool_calls, or length if the answer was cut
+    call            how the ids of its tool calls begin; "": the number of messages in the request says it
     """
 
     text: str = ""
     tool_calls: Sequence[tuple[str, Mapping[str, Any] | str]] = field(default_factory=tuple)
     reasoning: str = ""
     finish_reason: str = ""
+    call: str = ""
 
 
 class Script(Protocol):

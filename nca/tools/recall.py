@@ -84,13 +84,19 @@ class Recall(TypedTool):
     ) -> ToolOutcome:
         """Search what was said and done before, also what was compacted away, and the notes. Ask before you guess or do
         something again."""
+        return await asyncio.to_thread(self.answer, query, scope, expand, lines, offset)
+
+    def answer(
+        self, query: str = "", scope: str = "session", expand: str = "", lines: str = "", offset: int = 0
+    ) -> ToolOutcome:
+        """The same for a caller that waits. Raises ToolError."""
         if pointer := _POINTER.fullmatch(query):
             expand, lines = expand or pointer[1], lines or pointer[2] or ""
         if expand.strip():
-            return await asyncio.to_thread(self._expand, expand.strip(), lines, max(0, offset))
+            return self._expand(expand.strip(), lines, max(0, offset))
         if not query.strip() and scope in ("session", "all"):
             raise ToolError("give a query, a scope such as rules, or a message's number to expand")
-        return await asyncio.to_thread(self._search, query, scope.strip(), max(0, offset))
+        return self._search(query, scope.strip(), max(0, offset))
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         if arguments.get("expand"):

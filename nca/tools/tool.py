@@ -142,7 +142,11 @@ class TypedTool:
         return {"name": self.name, "description": about, "parameters": {**parameters, "properties": kept}}
 
     async def run(self, arguments: dict[str, Any]) -> ToolOutcome:
-        return await self.call(**self._signature.read(arguments))
+        return await self.call(**self.read(arguments))
+
+    def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as `call` takes them. Raises ValueError, whose text says to the model what is valid."""
+        return self._signature.read(arguments)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         first = next(iter(arguments.values()), "")

@@ -1,0 +1,277 @@
+"""A view over a conversation that another program keeps: each request fits the window, and the log stays whole.
+
+`nca.compact` starts anew each time. A `ContextView` goes on from its last compaction, so that the beginning of a
+request stays the same until the next one (a provider's prompt cache holds), and what was compacted can be recalled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import msgspec
+
+from nca.agent.archive import Archive
+from nca.context.budget import Budget, Measurement
+from nca.context.history import History
+from nca.context.policy import FRESH, PolicyState, aim_ratio, decide
+from nca.context.request import resolve
+from nca.context.view import View
+from nca.errors import ContextDoesNotFit, UsageError
+from nca.library.compaction import items_of
+from nca.library.engine import Engine, Summarizer
+from nca.library.inputs import history_of, kind_of, read_conversation, read_text, read_tools, settings_of
+from nca.messages import Message
+from nca.sessions import Session, Store
+from nca.shapes.shaped import ShapedMessages
+from nca.tools.recall import Recall
+
+M = TypeVar("M")
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRequest:
+    """A request that fits. Counts in tokens.
+
+    messages   valid messages in the shape that was handed in
+    compacted  whether this call compacted
+    items      the view, by position from 1: `verbatim`, `stub`, `summary` and `marker` items (see `CompactionResult`)
+    request    where an object was handed in: that object with these messages; else None
+    notices    problems, one sentence each
+    """
+
+    messages: list[dict[str, Any]]
+    compacted: bool
+    used_tokens: int
+    budget_tokens: int
+    items: list[dict[str, Any]]
+    request: dict[str, Any] | None = None
+    notices: tuple[str, ...] = ()
+
+    def shown(self, messages: Sequence[M], shorten: Callable[[M, str], M], new: Callable[[str], M]) -> list[M]:
+        """The same request in a program's own messages, one for each message that was handed in.
+
+        shorten  gives a message with another text, where its content was cut or cleared
+        new      gives the message that stands for others: a summary, or the line that says what was left out
+        """
+        shown: list[M] = []
+        for item in self.items:
+            match item:
+                case {"type": "verbatim", "first": first, "last": last}:
+                    shown.extend(messages[first - 1 : last])
+                case {"type": "stub", "seq": seq, "text": text}:
+                    shown.append(shorten(messages[seq - 1], text))
+                case {"text": str(text)} if text:
+                    shown.append(new(text))
+        return shown
+
+
+class _State(msgspec.Struct, frozen=True):
+    """What goes on in the next process. `covers`: a hash of the messages that the view covers."""
+
+    view: View = View()
+    covers: str = ""
+    policy: dict[str, Any] = {}
+
+
+class ContextView:
+    """The view of one conversation. Not safe for several threads at once.
+
+    model, context_window, max_output_tokens, summarizer, tools, settings   as for `nca.compact`
+    system_prompt   counted, where it is no message of the conversation
+    state           the `state` of an earlier view of this conversation
+
+    Raises UsageError, ConfigError.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "",
+        context_window: int = 0,
+        max_output_tokens: int = 0,
+        system_prompt: str = "",
+        summarizer: Summarizer | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._engine = Engine(
+            settings_of(settings, context_window=context_window, max_output_tokens=max_output_tokens),
+            read_text(model, "model"),
+            tools=read_tools(tools),
+            system_prompt=read_text(system_prompt, "system_prompt"),
+            summarizer=summarizer,
+        )
+        stored = _read_state(state)
+        self._view, self._covers = stored.view, stored.covers
+        self._policy = _policy_of(stored.policy)
+        self._log = _Log(self._engine.budget)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What goes on in the next process, as JSON can carry it. Keep it beside the conversation."""
+        policy = {**asdict(self._policy), "shown": sorted(self._policy.shown)}
+        state: dict[str, Any] = msgspec.to_builtins(_State(self._view, self._covers, policy))
+        return state
+
+    def fit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
+        """The next request of the whole conversation, compacted if that is due.
+
+        Hand in all messages each time. If those that were compacted have changed, the view begins anew.
+        Raises InvalidMessages, and ContextDoesNotFit if the newest messages alone exceed the budget.
+        """
+        shaped = read_conversation(messages)
+        history = history_of(shaped.messages)
+        self._resume(history)
+        engine = self._engine
+        decision = decide(self._measured(history), self._policy, engine.settings, "before request")
+        self._policy = decision.state
+        notices: tuple[str, ...] = ()
+        before = history.view
+        if decision.action == "compact":
+            notices = self._compact(history)
+        measured = self._measured(history)
+        if not measured.fits:
+            raise _too_large(measured)
+        return self._fitted(shaped, history, measured, notices, compacted=history.view is not before)
+
+    @property
+    def recall_tool(self) -> dict[str, Any]:
+        """The tool with which a model reads what was compacted: its definition, OpenAI-shaped. `recall` answers it."""
+        tool = self._recall
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {"type": "function", "function": function}
+
+    def recall(self, **arguments: Any) -> str:
+        """Answer a call of `recall_tool` about the conversation that was last fitted: `query`, or `expand="12-15"`.
+
+        A wrong argument gives a text that says so, for the model.
+        """
+        try:
+            return self._recall.answer(**self._recall.read(arguments)).text
+        except ValueError as error:  # ToolError is one
+            return str(error)
+
+    @cached_property
+    def _recall(self) -> Recall:
+        return Recall(Archive(self._log))
+
+    def _resume(self, history: History) -> None:
+        """Show the log as the last view does, if it still begins with the messages that the view covers."""
+        covered = self._view.tail - 1
+        if covered > history.head or (covered and self._hash(history, covered) != self._covers):
+            self._view, self._covers, self._policy = View(), "", FRESH
+        history.view = self._view
+        self._log.take(history)
+
+    def _compact(self, history: History) -> tuple[str, ...]:
+        engine = self._engine
+        try:
+            proposal = engine.compact(history, target_ratio=aim_ratio(engine.budget, engine.settings))
+        except ContextDoesNotFit:
+            if not self._measured(history).fits:
+                raise
+            self._policy = self._policy.compacted_in_vain(self._measured(history))
+            return ()
+        if not proposal.compacted:
+            self._policy = self._policy.compacted_in_vain(self._measured(history))
+            return engine.notices(proposal)
+        history.view = self._view = proposal.view
+        self._covers = self._hash(history, proposal.view.tail - 1)
+        self._policy = self._policy.compacted(self._measured(history))
+        return engine.notices(proposal)
+
+    def _fitted(
+        self,
+        shaped: ShapedMessages,
+        history: History,
+        measured: Measurement,
+        notices: tuple[str, ...],
+        *,
+        compacted: bool,
+    ) -> FittedRequest:
+        shown = shaped.repair(resolve(history), self._engine.facts.provider)
+        rows = shaped.write(shown, [entry.message for entry in history.entries]).rows
+        return FittedRequest(
+            messages=rows,
+            compacted=compacted,
+            used_tokens=measured.used_tokens,
+            budget_tokens=measured.budget.budget_tokens,
+            items=items_of(history, history.view),
+            request=shaped.request(rows),
+            notices=notices,
+        )
+
+    def _measured(self, history: History) -> Measurement:
+        return Measurement(self._engine.meter.used(history), self._engine.budget)
+
+    @staticmethod
+    def _hash(history: History, count: int) -> str:
+        digest = hashlib.sha256()
+        for entry in history.entries[:count]:
+            digest.update(_encoder.encode(entry.message))
+        return digest.hexdigest()
+
+
+class _Log:
+    """The conversation as `Archive` searches it: in a store in memory, which is filled when somebody first asks."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.history = History()
+        self._session: Session | None = None
+        self._stored: list[Message] = []
+        self._is_stored = False
+
+    def take(self, history: History) -> None:
+        self.history, self._is_stored = history, False
+
+    @cached_property
+    def store(self) -> Store:
+        return Store.open(None)
+
+    @property
+    def session(self) -> Session:
+        """All messages of the history. One that does not go on from the last gets a session of its own."""
+        if self._session is not None and self._is_stored:
+            return self._session
+        messages, known = [entry.message for entry in self.history.entries], len(self._stored)
+        if self._session is None or messages[:known] != self._stored:
+            self._session, known = self.store.create(directory="", model=""), 0
+        self._session.log.append(messages[known:])
+        self._stored, self._is_stored = messages, True
+        return self._session
+
+
+def _too_large(measured: Measurement) -> ContextDoesNotFit:
+    used, budget = measured.used_tokens, measured.budget.budget_tokens
+    return ContextDoesNotFit(
+        f"The request needs {used:,} tokens; the budget is {budget:,}, and the settings forbid to compact.",
+        advice="Set context.auto = on.",
+        used_tokens=used,
+        budget_tokens=budget,
+    )
+
+
+def _read_state(state: Any) -> _State:
+    """Raises UsageError."""
+    if state is None:
+        return _State()
+    if not isinstance(state, Mapping):
+        raise UsageError(f"state: expected an object, found {kind_of(state)}.")
+    try:
+        return msgspec.convert(dict(state), _State)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"state: is not the state of a view ({error}); valid: ContextView.state.") from error
+
+
+def _policy_of(stored: Mapping[str, Any]) -> PolicyState:
+    try:
+        return msgspec.convert(dict(stored), PolicyState)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"state: is not the state of a view ({error}); valid: ContextView.state.") from error

@@ -1,0 +1,118 @@
+"""`nca.ContextView` over a conversation that another program keeps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nca
+
+WINDOW = 6_000
+Rows = list[dict[str, Any]]
+
+
+def turn(number: int, words: int, lines: int) -> Rows:
+    """A question, a call with its result, an answer."""
+    function = {"name": "grep", "arguments": json.dumps({"pattern": f"p{number}"})}
+    return [
+        {"role": "user", "content": f"Question {number}. " + "why " * words},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": f"c{number}", "content": f"zebra{number}: " + "a line of output\n" * lines},
+        {"role": "assistant", "content": f"Answer {number}. " + "because " * words},
+    ]
+
+
+def talk(turns: int) -> Rows:
+    return [row for number in range(turns) for row in turn(number, 20, 60)]
+
+
+SIZES = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 90)), min_size=1, max_size=25)
+
+
+@settings(max_examples=25)
+@given(SIZES)
+def test_every_request_fits_and_its_beginning_stays_until_the_next_compaction(sizes: list[tuple[int, int]]) -> None:
+    view, log, before = nca.ContextView(context_window=WINDOW), Rows(), Rows()
+    again = nca.ContextView(context_window=WINDOW)
+    for number, (words, lines) in enumerate(sizes):
+        log += turn(number, words, lines)
+        fitted = view.fit(log)
+        assert fitted.used_tokens <= fitted.budget_tokens
+        assert [nca.validate_request(fitted.messages, name) for name in ("openai", "anthropic")] == [[], []]
+        if not fitted.compacted:
+            assert fitted.messages[: len(before)] == before
+        before = fitted.messages
+        again = nca.ContextView(context_window=WINDOW, state=json.loads(json.dumps(again.state)))
+        assert again.fit(log) == fitted, "another process goes on alike"
+        own = fitted.shown(
+            log, lambda row, text: {**row, "content": text}, lambda text: {"role": "user", "content": text}
+        )
+        assert [row["content"] for row in own] == [row["content"] for row in fitted.messages]
+        assert log[-3:] == turn(number, words, lines)[-3:], "what is handed in is not changed"
+
+
+def test_what_was_compacted_is_recalled() -> None:
+    view, log = nca.ContextView(context_window=WINDOW), Rows()
+    for number in range(30):
+        log += turn(number, 20, 60)
+        view.fit(log)
+        assert f"zebra{number}: a line" in view.recall(expand=str(4 * number + 3))
+    assert "[3]" in view.recall(query="zebra0")
+    assert "the arguments are" in view.recall(wrong=1)
+    assert "nothing has the id" in view.recall(expand="4000")
+    assert view.recall_tool["function"]["name"] == "recall"
+
+
+def test_another_conversation_begins_anew() -> None:
+    view, log = nca.ContextView(context_window=WINDOW), talk(20)
+    assert view.fit(log).compacted
+    log[0] = {"role": "user", "content": "Another question."}
+    assert view.fit(log).compacted, "the view of the old messages says nothing about these"
+    assert "Another question." in view.recall(expand="1")
+    short = view.fit(log[:2] + log[2:4])
+    assert not short.compacted
+    assert short.messages == log[:4]
+
+
+def test_the_shape_of_the_responses_api_and_of_anthropic_come_back() -> None:
+    items = [{"type": "message", "role": "user", "content": f"Question {n} " + "why " * 200} for n in range(40)]
+    fitted = nca.ContextView(context_window=WINDOW).fit({"input": items})
+    assert fitted.compacted
+    assert fitted.request == {"input": fitted.messages}
+    messages = [
+        {"role": ("user", "assistant")[n % 2], "content": [{"type": "text", "text": "why " * 300}]} for n in range(41)
+    ]
+    fitted = nca.ContextView(context_window=WINDOW).fit({"system": "A test.", "messages": messages})
+    assert fitted.request is not None
+    assert fitted.request["system"] == "A test."
+    assert nca.validate_request(fitted.messages, "anthropic") == []
+
+
+def test_what_cannot_fit_is_refused_with_its_size() -> None:
+    with pytest.raises(nca.ContextDoesNotFit) as refused:
+        nca.ContextView(context_window=WINDOW, settings={"context.auto": "off"}).fit(talk(40))
+    assert refused.value.used_tokens > refused.value.budget_tokens > 0
+
+
+@pytest.mark.parametrize(
+    "state", [[], {"view": 3}, {"policy": {"unhelpful": "many"}}, {"view": {"items": [{"type": "?"}]}}]
+)
+def test_a_state_of_something_else_is_refused(state: Any) -> None:
+    with pytest.raises(nca.UsageError, match=r"^state: "):
+        nca.ContextView(state=state)
+
+
+def test_system_prompt_and_tools_count() -> None:
+    bare = nca.ContextView(context_window=WINDOW).fit(talk(1))
+    with_prompt = nca.ContextView(context_window=WINDOW, system_prompt="Be brief. " * 50).fit(talk(1))
+    with_tools = nca.ContextView(context_window=WINDOW, tools=[nca.ContextView().recall_tool]).fit(talk(1))
+    assert bare.used_tokens < with_prompt.used_tokens
+    assert bare.used_tokens < with_tools.used_tokens

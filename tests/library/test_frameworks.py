@@ -1,0 +1,66 @@
+"""The examples of docs/embed.md in the real frameworks, against a provider on loopback with a small window."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nca
+from nca.testing.provider import Provider
+from nca.testing.script import Answer
+from tests.library.framework_talks import RULE, TURNS, WINDOW
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def script(request: dict[str, Any]) -> Answer:
+    """The log first, then an answer; where the person asks for what is gone, the tool that finds it."""
+    last = request["messages"][-1]
+    text = str(last["content"])
+    if last["role"] == "tool":
+        return Answer(text=f"It says: {text[-60:]}")
+    if "first log" in text:
+        return Answer(tool_calls=(("recall", {"expand": "3"}),))
+    number = int(re.findall(r"\d+", text)[-1])
+    return Answer(tool_calls=(("read_log", {"number": number}),), call=f"log_{number}")
+
+
+@pytest.mark.parametrize("framework", ["langchain", "openai_agents", "pydantic_ai"])
+def test_a_long_conversation_in_a_framework(framework: str) -> None:
+    """Every request fits (the provider refuses others) and is valid, the rule stays, and the framework keeps it all."""
+    with Provider(script, window_tokens=WINDOW) as provider:
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.library.framework_talks", framework, provider.url],
+            cwd=ROOT,
+            env={**os.environ, "LANGSMITH_TRACING": "false"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 0, ran.stderr
+    assert provider.overflows == []
+    requests = [request["messages"] for request in provider.requests]
+    assert len(requests) == 2 * (TURNS + 1)
+    assert all(RULE in json.dumps(messages) for messages in requests)
+    assert max(map(nca.estimate_messages_tokens, requests)) > 4_000, "nothing had to be compacted"
+    found = json.loads(ran.stdout.splitlines()[-1])
+    assert found["kept"] == 4 * (TURNS + 1)
+    assert "log 0" in found["recalled"]
+
+
+def test_the_page_shows_the_examples_as_they_are() -> None:
+    page = (ROOT / "docs" / "embed.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    files = sorted((ROOT / "docs" / "examples").glob("*.py"))
+    assert len(files) == 3
+    for file in files:
+        code = file.read_text(encoding="utf-8")
+        assert code in blocks, f"{file.name} is not in docs/embed.md as it is"
+        assert len(code.splitlines()) < 60
