@@ -13,6 +13,7 @@ from nca.cli import flags
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from nca.library.losses import CompactionLoss
     from nca.library.replay import Replay
     from nca.sessions.transfer import SessionCopy
 
@@ -35,18 +36,30 @@ def bench(
     compact_threshold: flags.CompactThreshold = None,
     summarizer: Annotated[str | None, typer.Option(help="The model that writes summaries, or none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all figures.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page about what the session's compactions lost; keys are redacted."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --html.")] = False,
 ) -> int:
     """Replay a conversation turn by turn and report what nca would have kept, cost and saved.
 
-    No model is called unless you name a summarizer.
+    If the session has been compacted, by another agent or by nca, it also says what each compaction lost, in your own
+    words. No model is called unless you name a summarizer.
     """
     import msgspec
 
+    from nca.cli import bench_losses
     from nca.cli.compact import summarizer_of
     from nca.cli.startup import settings_of
     from nca.config.layers import load
     from nca.context.view import is_in
+    from nca.library.losses import losses
     from nca.library.replay import replay
+    from nca.models.api_keys import known_secrets
+    from nca.redact import Redactor
+    from nca.terminal.render.sanitize import json_to_terminal
+    from nca.transcripts.session_file import redacted
 
     given = settings_of(
         context_window=context_window,
@@ -56,21 +69,41 @@ def bench(
         summarizer=summarizer or "none",
     )
     loaded = load(project=Path.cwd(), env=os.environ, flags=given)
-    name, copy, tools = _read(file)
+    name, copy, tools, agent = _read(file)
     aside = copy.view(copy.head_view).aside
     messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
     summarize = summarizer_of(loaded)
     report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarize)
+    copy = redacted(copy, Redactor(known_secrets(os.environ)))
+    lost = losses(copy, loaded, model=model, summarizer=summarize)
+    if html is not None:
+        _write_page(html, agent, copy, lost, overwrites=force)
     if as_json:
-        typer.echo(msgspec.json.encode(report).decode("utf-8"))
+        whole = {**msgspec.to_builtins(report), "losses": lost}
+        typer.echo(json_to_terminal(msgspec.json.encode(whole)).decode())
         return 0
     for line in _lines(name, report, has_summarizer=summarizer not in (None, "", "none")):
         typer.echo(line)
+    if lost:
+        typer.echo("")
+        for line in bench_losses.lines(agent, lost):
+            typer.echo(line)
     return 0
 
 
-def _read(file: str) -> tuple[str, SessionCopy, list[Any]]:
-    """The conversation with its name and tools. Raises UsageError, InvalidMessages, StoreError."""
+def _write_page(file: Path, agent: str, copy: SessionCopy, lost: list[CompactionLoss], *, overwrites: bool) -> None:
+    """Raises UsageError if there is nothing to show, NcaError if the file cannot be written."""
+    from nca.errors import UsageError
+    from nca.library.loss_page import to_loss_page
+    from nca.transcripts.private_file import write_private
+
+    if not lost:
+        raise UsageError("--html: the session has not been compacted, so there is nothing to show.")
+    write_private(file, to_loss_page(agent, copy, lost).encode(), overwrites=overwrites)
+
+
+def _read(file: str) -> tuple[str, SessionCopy, list[Any], str]:
+    """The conversation with its name, tools and agent. Raises UsageError, InvalidMessages, StoreError."""
     from nca.cli.input_file import open_source, print_notes
     from nca.cli.startup import open_session_store
     from nca.errors import SessionNotFound, UsageError
@@ -80,11 +113,11 @@ def _read(file: str) -> tuple[str, SessionCopy, list[Any]]:
         source, key = open_source(file)
         found = read_conversation(source, key=key)
         print_notes(found.notes)
-        return source.place, found.copy, found.tools
+        return source.place, found.copy, found.tools, found.agent or "nca"
     try:
         with open_session_store(read_only=True) as store:
             copy = store.copy_of(file)
-            return copy.info.id, copy, []
+            return copy.info.id, copy, [], copy.info.origin.agent if copy.info.origin else "nca"
     except SessionNotFound as error:
         if "could be any" in error.message:
             raise

@@ -60,8 +60,13 @@ class Engine:
         # Loaded before anything else is done, so that a stage which cannot be is an error here and not a silence later.
         self._stages = {name: load_stage(name) for name in self.settings.stages if not is_built_in(name)}
 
-    def compact(self, history: History, *, target_ratio: float = 0.0, focus: str = "") -> Proposal:
-        """Plan a compaction and ask the summarizer. `target_ratio` 0: the default. Raises ContextDoesNotFit."""
+    def compact(
+        self, history: History, *, target_ratio: float = 0.0, target_tokens: int = 0, focus: str = ""
+    ) -> Proposal:
+        """Plan a compaction and ask the summarizer. Raises ContextDoesNotFit.
+
+        target_tokens  the size to reach; 0: the ratio decides, and with 0 for both the default
+        """
         planning = plan_compaction(
             history,
             self.meter,
@@ -69,6 +74,7 @@ class Engine:
             self.settings,
             focus=focus,
             target_ratio=target_ratio,
+            target_tokens=target_tokens,
             summarizer_window=self._summarizer_window,
             has_summarizer=self.has_summarizer,
             more_stages=MORE_STAGES,

@@ -18,15 +18,17 @@ def compactions(copy: SessionCopy) -> list[CompactionRecord]:
 def compaction_positions(copy: SessionCopy) -> list[tuple[int, CompactionRecord]]:
     """Each compaction with the seq of the last message before it, oldest first.
 
-    The store does not record that seq. It lies between the last message that the view covers and the end of the log,
-    and not before the previous compaction. Within these bounds the timestamps decide.
+    The view has it. One of an older nca does not: there it lies between the last message that the view covers and the
+    end of the log, and not before the previous compaction. Within these bounds the timestamps decide.
     """
+    begun = {view.number: view.since - 1 for view in copy.views if view.since}
     covered = {view.number: view.tail - 1 for view in copy.views}
     clock = list(accumulate((entry.at for entry in copy.entries), max))
     found: list[tuple[int, CompactionRecord]] = []
     last = 0
     for record in sorted(compactions(copy), key=lambda record: record.view_after):
-        last = max(last, covered.get(record.view_after, 0), bisect_right(clock, record.at))
+        known = begun.get(record.view_after)
+        last = max(last, covered.get(record.view_after, 0), bisect_right(clock, record.at) if known is None else known)
         found.append((min(last, len(copy.entries)), record))
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Literal
@@ -59,14 +59,18 @@ def to_html(copy: SessionCopy) -> str:
     return "\n".join(_page(copy)) + "\n"
 
 
-def _page(copy: SessionCopy) -> Iterator[str]:
-    title = html_escaped(session_title(copy))
+def page_head(title: str, facts: Mapping[str, str]) -> Iterator[str]:
+    """The page from its first line to the facts at its top."""
     style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
-    yield _HEAD.format(title=title, style=style)
-    yield f"<h1>{title}</h1>\n<dl>"
-    for name, value in session_facts(copy).items():
+    yield _HEAD.format(title=html_escaped(title), style=style)
+    yield f"<h1>{html_escaped(title)}</h1>\n<dl>"
+    for name, value in facts.items():
         yield f"<dt>{name}</dt><dd>{html_escaped(value)}</dd>"
     yield "</dl>"
+
+
+def _page(copy: SessionCopy) -> Iterator[str]:
+    yield from page_head(session_title(copy), session_facts(copy))
     compactions = compaction_positions(copy)
     if chart := timeline(copy):
         yield f"<figure>{chart}</figure>"

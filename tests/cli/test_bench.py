@@ -12,6 +12,7 @@ from nca.sessions import Store
 from tests.context.samples import talk
 from tests.shapes.conversions import conversations, to_anthropic
 from tests.testing.forks import forked as nca
+from tests.transcripts.formats.test_claude_code import answer, boundary, raw, summary, user
 
 DATA = Path(__file__).parent.parent / "data"
 CODING = str(DATA / "coding-session.jsonl")
@@ -97,3 +98,30 @@ def _stored(home: Path) -> list[Path]:
         with store.create(directory="/", model="anthropic/claude-opus-4-5") as session:
             session.log.append(talk(5))
     return paths
+
+
+def test_what_another_agent_lost_in_the_terminal_as_json_and_as_a_page(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "Ab3dE6gH9jK2" * 8
+    rows = [
+        user("u1", None, f"Never touch the folder migrations. The key is {key}"),
+        answer("a1", "u1", "I will not. " + "Done with a part of it. " * 400),
+        boundary("b1", "a1"),
+        summary("s1", "b1", "They worked on it."),
+        user("u2", "s1", "Go on."),
+    ]
+    file = tmp_path / "claude.jsonl"
+    file.write_bytes(raw(*rows))
+    page = tmp_path / "lost.html"
+    done = nca("bench", str(file), "--html", str(page), home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Claude Code compacted this session once." in done.stdout
+    assert "Never touch the folder migrations." in done.stdout
+    assert "Never touch the folder migrations." in page.read_text(encoding="utf-8")
+    assert key not in done.stdout + page.read_text(encoding="utf-8")
+    assert [one["kinds"]["rules"]["after"] for one in figures(tmp_path, str(file))["losses"]] == [0]
+    again = nca("bench", str(file), "--html", str(page), home=tmp_path)
+    assert again.returncode == 2
+    assert len(again.stderr.splitlines()) <= 2
+    nothing = nca("bench", CODING, "--html", str(tmp_path / "none.html"), home=tmp_path)
+    assert nothing.returncode == 2
+    assert "has not been compacted" in nothing.stderr

@@ -1,0 +1,251 @@
+"""What the compactions of a session lost: what could be read before and after each, and what nca would have kept.
+
+The session may be another agent's. Facts are found by code, by the same rules for both sides. A fact counts as kept if
+it can be read word for word in the request after the compaction; as reworded if one sentence there has most of its
+words; else it is lost. What an agent adds by itself later (files read again, instructions from files) is not seen here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import ceil
+from pathlib import PurePath
+
+from nca.config.loaded import LoadedSettings
+from nca.context.history import History
+from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, extract, parted
+from nca.context.request import resolve
+from nca.context.tokens import text_tokens
+from nca.context.view import Marker, Summary, View, is_in
+from nca.errors import ContextDoesNotFit
+from nca.library.engine import Engine, Summarizer
+from nca.messages import Entry, Message, Usage
+from nca.models.costs import cost_of, money
+from nca.sessions.transfer import SessionCopy
+from nca.sessions.view_rows import CompactionRecord
+from nca.transcripts.compactions import compaction_positions
+from nca.transcripts.formats.assemble import ENCRYPTED
+
+KINDS = {
+    "rules": "rules",
+    "words": "messages",
+    "decisions": "decisions",
+    "files": "changed files",
+    "errors": "open errors",
+}
+"""By kind: how it is named for a person, in the order in which it is shown."""
+REWORDED_RATIO = 0.75
+"""A sentence with so many of a fact's words rewords it. Lower shares find sentences about something else."""
+ERROR_CHARS = 80
+"""So much of an error must be readable, as in the benchmarks."""
+_SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n+")
+_WORD = re.compile(r"[^\W_]{3,}|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class LostFact:
+    """A fact that could be read before a compaction and not word for word after it, in the words of message `seq`."""
+
+    kind: str
+    seq: int
+    text: str
+    is_reworded: bool
+    with_nca: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    """How many facts of a kind were stated so far, and could be read: before, after, after in other words, with nca."""
+
+    stated: int = 0
+    before: int = 0
+    after: int = 0
+    reworded: int = 0
+    with_nca: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLoss:
+    """One compaction, behind message `after_message`. Sizes in tokens, costs in US dollars (None: unknown).
+
+    view                          the number of the view that it made
+    tokens_before, tokens_after   as the agent recorded them; 0 if it did not
+    room_tokens                   the size of the conversation after it, by nca's count: what nca was given too
+    nca_tokens                    what nca used of it; 0 if it could not compact into it
+    is_unreadable                 the summary is encrypted or missing, so what it kept cannot be known
+    cost                          of writing the summary: as the agent recorded it, else by sizes and prices
+    """
+
+    number: int
+    view: int
+    after_message: int
+    trigger: str
+    at: float
+    tokens_before: int
+    tokens_after: int
+    room_tokens: int
+    nca_tokens: int
+    is_unreadable: bool
+    cost: float | None
+    kinds: Mapping[str, KindCount] = field(default_factory=dict)
+    lost: tuple[LostFact, ...] = ()
+
+
+def losses(
+    copy: SessionCopy, loaded: LoadedSettings, *, model: str = "", summarizer: Summarizer | None = None
+) -> list[CompactionLoss]:
+    """The losses of each compaction of the session, oldest first. Raises UsageError, ConfigError."""
+    positions = compaction_positions(copy)
+    if not positions:
+        return []
+    engine = Engine(loaded, model or copy.info.model, summarizer=summarizer)
+    beside = _Beside(copy, engine)
+    return [beside.at(number, seq, record) for number, (seq, record) in enumerate(positions, 1)]
+
+
+def size_and_cost(one: CompactionLoss) -> str:
+    """What the agent's compaction did and cost, for a person."""
+    before, after = (f"{tokens:,}" if tokens else "unknown" for tokens in (one.tokens_before, one.tokens_after))
+    size = f"{before} → {after} tokens" if one.tokens_before or one.tokens_after else "sizes unknown"
+    return f"{size}, {f'about {money(one.cost)} for the summary' if one.cost else 'cost of the summary unknown'}"
+
+
+def nca_size(one: CompactionLoss) -> str:
+    """What nca used of the agent's room, for a person."""
+    if not one.nca_tokens:
+        return f"nca cannot compact into the same room of {one.room_tokens:,} tokens."
+    return f"nca used {one.nca_tokens:,} tokens of the same room of {one.room_tokens:,}, both by its own count."
+
+
+class _Beside:
+    """The session as its agent compacted it, and beside it as nca would have, compaction by compaction."""
+
+    def __init__(self, copy: SessionCopy, engine: Engine) -> None:
+        self._copy, self._engine = copy, engine
+        self._aside = copy.view(copy.head_view).aside
+        self._log = History()
+        """The live messages as nca would have had them, numbered without gaps."""
+        self._seqs: list[int] = []
+        """The number in the session of each of them."""
+
+    def at(self, number: int, seq: int, record: CompactionRecord) -> CompactionLoss:
+        self._read_to(seq)
+        entries = self._copy.entries[:seq]
+        before, after = (History(entries, self._copy.view(view)) for view in (record.view_before, record.view_after))
+        room = self._engine.meter.used(after)
+        nca_tokens = self._compact(room)
+        is_unreadable = _is_unreadable(self._copy.view(record.view_after))
+        texts = tuple(_text(resolve(one)) for one in (before, after, self._log))
+        kinds, lost = self._counted(*texts)
+        return CompactionLoss(
+            number=number,
+            view=record.view_after,
+            after_message=seq,
+            trigger=record.trigger,
+            at=record.at,
+            tokens_before=record.tokens_before,
+            tokens_after=record.tokens_after,
+            room_tokens=room,
+            nca_tokens=nca_tokens,
+            is_unreadable=is_unreadable,
+            cost=self._cost(record, after),
+            kinds=kinds,
+            lost=() if is_unreadable else lost,
+        )
+
+    def _read_to(self, seq: int) -> None:
+        start = self._seqs[-1] if self._seqs else 0
+        for entry in self._copy.entries[start:seq]:
+            if not is_in(entry.seq, self._aside):
+                self._seqs.append(entry.seq)
+                self._log.append(Entry(len(self._seqs), entry.message, entry.at))
+
+    def _compact(self, room_tokens: int) -> int:
+        """nca's compaction into the same room; its size, or 0."""
+        try:
+            proposal = self._engine.compact(self._log, target_tokens=room_tokens)
+        except ContextDoesNotFit:
+            return 0
+        if proposal.compacted:
+            self._log.view = proposal.view
+        return self._engine.meter.used(self._log)
+
+    def _counted(self, before: str, after: str, with_nca: str) -> tuple[dict[str, KindCount], tuple[LostFact, ...]]:
+        kinds: dict[str, KindCount] = {}
+        lost: list[LostFact] = []
+        sentences = [set(_words(sentence)) for sentence in _SENTENCE.split(after)]
+        folded = [" ".join(text.split()) for text in (before, after, with_nca)]
+        for kind in KINDS:
+            facts = list(self._facts(kind))
+            counts = [0, 0, 0, 0]
+            for seq, text, needle in facts:
+                was, stayed, nca = (_is_in(needle, one, kind) for one in folded)
+                is_reworded = was and not stayed and _is_reworded(text, sentences)
+                counts = [total + one for total, one in zip(counts, (was, stayed, is_reworded, nca), strict=True)]
+                if was and not stayed:
+                    lost.append(LostFact(kind, seq, text, is_reworded, nca))
+            if facts:
+                kinds[kind] = KindCount(len(facts), *counts)
+        return kinds, tuple(lost)
+
+    def _facts(self, kind: str) -> Iterator[tuple[int, str, str]]:
+        """What was stated so far: the number of its message, its text, and what must be readable of it."""
+        if kind == "words":
+            for entry in self._log.entries:
+                text = entry.message.text.strip()
+                if entry.message.role == "user" and not entry.message.is_synthetic and text:
+                    yield self._seqs[entry.seq - 1], text, " ".join(text.split())
+            return
+        category = {"rules": RULES, "decisions": DECISIONS, "files": FILES, "errors": FAILING}[kind]
+        for line in extract(self._log.entries, self._log.facts).get(category, ()):
+            seq, text = parted(line)
+            needle = text
+            if kind == "files":
+                text = text.partition("\t")[0]
+                needle = PurePath(text).name or text
+            elif kind == "errors":
+                text = text.rpartition("\t")[2].partition("\n")[0]
+                needle = " ".join(text.split())[:ERROR_CHARS]
+            if needle.strip():
+                yield self._seqs[seq - 1] if 0 < seq <= len(self._seqs) else 0, text, " ".join(needle.split())
+
+    def _cost(self, record: CompactionRecord, after: History) -> float | None:
+        """What the agent recorded, else the price of reading the conversation and writing what is new in it."""
+        if record.cost is not None or not record.tokens_before:
+            return record.cost
+        made = [item for item in after.view.items if isinstance(item, Summary)]
+        written = self._engine.meter.scaled(sum(text_tokens(item.text) for item in made))
+        return cost_of(self._engine.facts, Usage(record.tokens_before, written))
+
+
+def _is_unreadable(view: View) -> bool:
+    return any(isinstance(item, Marker) and item.text.startswith(ENCRYPTED.partition("{")[0]) for item in view.items)
+
+
+def _text(messages: Sequence[Message]) -> str:
+    """All that a model can read in a request."""
+    pieces = chain.from_iterable(
+        (message.text, *(part.text for part in message.attachments), *(call.arguments for call in message.tool_calls))
+        for message in messages
+    )
+    return "\n".join(pieces)
+
+
+def _is_in(needle: str, text: str, kind: str) -> bool:
+    if needle not in text:
+        return False
+    # A file's name is a word of its own: Makefile is not in "Makefiles".
+    return kind != "files" or re.search(rf"(?<![\w-]){re.escape(needle)}(?![\w-])", text) is not None
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _is_reworded(text: str, sentences: Sequence[set[str]]) -> bool:
+    words = set(_words(text))
+    least = ceil(REWORDED_RATIO * len(words))
+    return len(words) > 1 and any(len(words & sentence) >= least for sentence in sentences)

@@ -1,0 +1,149 @@
+"""What another agent's compactions lost, on a session of Claude Code with three of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nca.config.loaded import defaults
+from nca.library.loss_page import to_loss_page
+from nca.library.losses import CompactionLoss, losses
+from nca.sessions.transfer import SessionCopy
+from nca.transcripts.formats.assemble import assemble
+from nca.transcripts.formats.codex import FORMAT as CODEX
+from nca.transcripts.formats.source import Source
+from tests.transcripts.formats.test_claude_code import Row, answer, boundary, call, read, result, summary, user
+from tests.transcripts.formats.test_claude_code import raw as lines
+
+NEVER = "Never touch the folder migrations."
+ALWAYS = "Always run the linter before you commit."
+TABS = "From now on use tabs in Makefiles & <scripts>."
+FIRST = f"Please add a cache to server.py. {NEVER}"
+DETAIL = "".join(f"- Step {number}: a part of the module was looked at and changed.\n" for number in range(60))
+"""As long as such summaries are."""
+OUTPUT = "a line of the program's output\n" * 80
+
+
+class Writing:
+    """Writes the session, each record behind the one before."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    @property
+    def last(self) -> str | None:
+        return str(self.rows[-1]["uuid"]) if self.rows else None
+
+    def add(self, make: Any, *arguments: Any, **more: Any) -> str:
+        id = f"r{len(self.rows) + 1}"
+        self.rows.append(make(id, self.last, *arguments, **more))
+        return id
+
+    def work(self, path: str, count: int) -> None:
+        for number in range(count):
+            self.add(
+                answer, call(f"{path}{len(self.rows)}", "Edit", file_path=f"/work/{path}", new_string=f"x{number}")
+            )
+            self.rows.append(result(f"r{len(self.rows) + 1}", str(self.last), f"{path}{len(self.rows) - 1}", OUTPUT))
+
+    def compact(self, text: str) -> None:
+        last = str(self.last)
+        self.rows.append(boundary(f"r{len(self.rows) + 1}", last))
+        self.add(summary, f"{text}\n\n{DETAIL}")
+
+
+def session() -> SessionCopy:
+    writing = Writing()
+    writing.add(user, FIRST)
+    writing.work("server.py", 12)
+    writing.add(user, ALWAYS)
+    writing.work("cache.py", 12)
+    writing.compact("The user asked for a cache in server.py. The assistant added it and also cache.py.")
+    writing.add(user, TABS)
+    writing.work("Makefile", 12)
+    writing.compact(f"A cache was added. Rules of the user: {TABS} The linter is to be run before each commit, always.")
+    writing.add(user, "Now document it in README.md.")
+    writing.work("README.md", 12)
+    writing.compact(f"All is done but the release. {TABS}")
+    writing.add(user, "Release it.")
+    return read(*writing.rows).copy
+
+
+def found() -> list[CompactionLoss]:
+    return losses(session(), defaults())
+
+
+def lost(one: CompactionLoss, kind: str) -> list[str]:
+    return [fact.text for fact in one.lost if fact.kind == kind and not fact.is_reworded]
+
+
+def test_each_compaction_says_which_rules_it_dropped_and_nothing_that_it_kept() -> None:
+    first, second, third = found()
+    assert [one.number for one in (first, second, third)] == [1, 2, 3]
+    assert sorted(lost(first, "rules")) == [ALWAYS, FIRST]
+    assert lost(second, "rules") == []
+    assert lost(third, "rules") == [], "what was gone before is not lost again"
+    rules = [one.kinds["rules"] for one in (first, second, third)]
+    assert [(count.stated, count.before, count.after) for count in rules] == [(2, 2, 0), (3, 1, 1), (3, 1, 1)]
+
+
+def test_the_messages_and_files_that_were_lost_stand_with_their_numbers() -> None:
+    first, second, third = found()
+    words = {fact.seq: fact.text for fact in first.lost if fact.kind == "words"}
+    copy = session()
+    assert words == {1: FIRST, 26: ALWAYS}
+    assert all(copy.entries[seq - 1].message.text == text for seq, text in words.items())
+    assert first.kinds["files"].before == 2
+    assert lost(first, "files") == [], "its summary names both"
+    assert lost(second, "files") == ["/work/server.py", "/work/cache.py", "/work/Makefile"], "Makefiles is another word"
+    assert lost(third, "files") == ["/work/README.md"]
+
+
+def test_nca_in_the_same_room_keeps_the_rules_and_stays_in_it() -> None:
+    for one in found():
+        assert one.nca_tokens > 0
+        assert one.kinds["rules"].with_nca == one.kinds["rules"].stated
+        assert all(fact.with_nca for fact in one.lost if fact.kind == "rules")
+
+
+def test_a_fact_in_other_words_is_not_called_lost() -> None:
+    writing = Writing()
+    writing.add(user, "Never delete the customer table without a backup of the database.")
+    writing.work("a.py", 8)
+    writing.compact("Without a backup of the database, the customer table must never be deleted: delete nothing.")
+    writing.add(user, "Go on.")
+    (one,) = losses(read(*writing.rows).copy, defaults())
+    assert [(fact.kind, fact.is_reworded) for fact in one.lost if fact.kind == "rules"] == [("rules", True)]
+    assert one.kinds["rules"].reworded == 1
+
+
+def test_a_session_without_compactions_has_no_losses() -> None:
+    assert losses(read(user("u1", None, NEVER), answer("a1", "u1", "Yes.")).copy, defaults()) == []
+
+
+def test_the_page_shows_the_words_escaped_and_nothing_that_runs() -> None:
+    page = to_loss_page("Claude Code", session(), found())
+    assert NEVER in page
+    assert "use tabs in Makefiles &amp; &lt;scripts&gt;." in page
+    assert "<scripts>" not in page
+    assert page.count("<section ") == 3
+    assert "Its summary" in page
+    assert "<script" not in page
+    assert page.rstrip().endswith("</html>")
+
+
+def test_an_encrypted_summary_is_said_to_be_unknown() -> None:
+    meta = {"type": "session_meta", "payload": {"id": "s", "cwd": "/work"}}
+    said = [
+        {
+            "type": "response_item",
+            "payload": {"type": "message", "role": role, "content": [{"type": kind, "text": text}]},
+        }
+        for role, kind, text in (("user", "input_text", NEVER), ("assistant", "output_text", "Yes."))
+    ]
+    encrypted = {"type": "compaction", "encrypted_content": "gAAAA"}
+    compacted = {"type": "compacted", "payload": {"message": "", "replacement_history": [encrypted]}}
+    source = Source("file", raw=lines(meta, *said, compacted, said[0]))
+    (one,) = losses(assemble(CODEX.read(source), "file").copy, defaults())
+    assert one.is_unreadable
+    assert one.lost == ()
+    assert "cannot be known" in to_loss_page("Codex", assemble(CODEX.read(source), "file").copy, [one])
