@@ -154,7 +154,7 @@ def test_an_import_is_indexed_as_what_is_appended(store: Store, session: Session
 def test_a_session_grows_by_a_report_alone(store: Store, session: Session) -> None:
     session.log.append(said("one", "two"))
     copy = store.copy_of(session.info.id)
-    extend(session, msgspec.structs.replace(copy, usage=(UsageRow(2, "m", Usage(7, 1), 0),)))
+    extend(session, msgspec.structs.replace(copy, usage=(UsageRow(2, "m", Usage(7, 1), 0, 1.0),)))
     assert [row.usage.prompt_tokens for row in session.usage.rows()] == [7]
     assert session.search("two")[0].seq == 2
 
