@@ -35,7 +35,7 @@ def start(provider: Provider, tmp_path: Path) -> Iterator[Callable[..., Tty]]:
             tty.sees(until)
             if until == "›":
                 # The prompt stands first; the line below it comes with the conversation.
-                tty.sees(" % ")
+                tty.sees("% · ")
             tty.settle()
             return tty
 

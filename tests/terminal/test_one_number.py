@@ -25,7 +25,7 @@ async def check(stage: Stage) -> int:
     assert sum(stats.parts.values()) == sum(stats.breakdown.values()) == used
     assert (status.used_tokens, status.budget_tokens, status.usage_ratio) == (used, budget, stats.usage_ratio)
     gauge = "".join(text for _, text in toolbar(status, 200))
-    assert f"{percent(used / budget).replace('%', ' %')} · {short_tokens(used)}/{short_tokens(budget)}" in gauge
+    assert f"{percent(used / budget)} · {short_tokens(used)}/{short_tokens(budget)}" in gauge
     for line in ("/context", "/context all"):
         panel = (await stage.command(line)).splitlines()[0]
         assert panel.startswith(f"Context: {percent(used / budget)} used")

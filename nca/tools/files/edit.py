@@ -163,6 +163,8 @@ class _ChangingTool(TypedTool):
             raise ToolError(f"{shown(name)} is a binary file ({facts.st_size:,} bytes)")
         if not facts.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             raise ToolError(f"{shown(name)} is read-only")
+        if self._files_read.is_forgotten(path):
+            raise ToolError(f"{shown(name)} was read before the conversation went back; read it again")
         if not self._files_read.is_known(path):
             raise ToolError(f"{shown(name)} was not read in this session; read it first")
         if not self._files_read.is_current(path, raw):

@@ -18,14 +18,21 @@ class FilesRead:
     def __init__(self) -> None:
         self.attached: set[Path] = set()
         self._digests: dict[Path, bytes] = {}
+        self._forgotten: set[Path] = set()
 
     def note(self, path: Path, raw: bytes) -> None:
         """Remember the whole content that was read from or written to a file."""
+        self._forgotten.discard(path)
         self._digests[path] = hashlib.sha256(raw).digest()
 
     def forget(self) -> None:
         """The model no longer sees what was read, and the files may be others now."""
+        self._forgotten.update(self._digests)
         self._digests.clear()
+
+    def is_forgotten(self, path: Path) -> bool:
+        """Whether the file was read, and `forget` was called since."""
+        return path in self._forgotten
 
     def is_known(self, path: Path) -> bool:
         return path in self._digests

@@ -29,7 +29,7 @@ from tests.terminal.tty import ROOT
 from tests.testing.forks import Child, Forks
 
 Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "closing"]
-GAUGE = " % · "
+GAUGE = "% · "
 """In the line below the prompt, which comes with the conversation."""
 _HANG_SECONDS = 60.0
 POLL_SECONDS = 0.005

@@ -23,6 +23,7 @@ class Tools:
     def __init__(self, root: Path) -> None:
         workspace, files_read = Workspace(root), FilesRead()
         self.root = root
+        self.files_read = files_read
         self.reader, self.writer = ReadFile(workspace, files_read), WriteFile(workspace, files_read)
         self.editor = EditFile(workspace, files_read)
 
@@ -165,6 +166,17 @@ async def test_a_hard_link_outside_is_not_written_through(
     await tools.reader.call("f")
     await tools.edit("f", "mine", "yours")
     assert other.read_text() == "mine\n"
+
+
+async def test_what_was_read_before_the_conversation_went_back_is_read_again(tools: Tools) -> None:
+    (tools.root / "f").write_text("one\n")
+    await tools.reader.call("f")
+    tools.files_read.forget()
+    with pytest.raises(ToolError, match=r"^f was read before the conversation went back; read it again$"):
+        await tools.edit("f", "one", "two")
+    await tools.reader.call("f")
+    await tools.edit("f", "one", "two")
+    assert (tools.root / "f").read_text() == "two\n"
 
 
 async def test_only_what_was_read_and_is_still_the_same(tools: Tools) -> None:
