@@ -59,6 +59,7 @@ def bench(
     from nca.models.api_keys import known_secrets
     from nca.redact import Redactor
     from nca.terminal.render.sanitize import json_to_terminal
+    from nca.transcripts.compactions import compactions
     from nca.transcripts.session_file import redacted
 
     given = settings_of(
@@ -74,8 +75,10 @@ def bench(
     messages = [entry.message for entry in copy.entries if not is_in(entry.seq, aside)]
     summarize = summarizer_of(loaded)
     report = replay(messages, loaded, model=model or copy.info.model, tools=tools, summarizer=summarize)
-    copy = redacted(copy, Redactor(known_secrets(os.environ)))
-    lost = losses(copy, loaded, model=model, summarizer=summarize)
+    lost: list[CompactionLoss] = []
+    if compactions(copy):
+        copy = redacted(copy, Redactor(known_secrets(os.environ)))
+        lost = losses(copy, loaded, model=model, summarizer=summarize)
     if html is not None:
         _write_page(html, agent, copy, lost, overwrites=force)
     if as_json:

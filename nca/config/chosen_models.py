@@ -6,13 +6,13 @@ consulted, so a project cannot choose a model.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nca.config.paths import data_dir
+from nca.config.project_rows import read_rows, write_rows
 
 FILE_NAME = "chosen_models.json"
 MOST_PROJECTS = 1_000
@@ -62,20 +62,10 @@ class ChosenModels:
 
     def _read(self) -> dict[str, Any]:
         """The rows by directory, the oldest first; {} if the file is unreadable."""
-        try:
-            with self._path.open("rb") as file:
-                data = json.loads(file.read(_MAX_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        projects = data.get("projects") if isinstance(data, dict) else None
-        return projects if isinstance(projects, dict) else {}
+        return read_rows(self._path, _MAX_BYTES)
 
     def _write(self, projects: dict[str, Any]) -> None:
-        from nca.atomic_write import write_atomically
-
-        kept = dict(list(projects.items())[-MOST_PROJECTS:])
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomically(self._path, json.dumps({"version": 1, "projects": kept}, indent=1).encode())
+        write_rows(self._path, dict(list(projects.items())[-MOST_PROJECTS:]))
 
 
 def _choice(row: Any) -> ChosenModel | None:

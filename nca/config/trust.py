@@ -19,6 +19,7 @@ from nca.config.document import Document, leaves, shown_name
 from nca.config.names import canonical
 from nca.config.paths import data_dir
 from nca.config.project_files import read_project
+from nca.config.project_rows import read_rows, write_rows
 from nca.config.schema import KEYS, NAMED
 
 FILE_NAME = "trust.json"
@@ -105,19 +106,10 @@ class TrustStore:
 
     def _read(self) -> dict[str, Any]:
         """The stored decisions; {} if the file is unreadable, so that the user is asked again."""
-        try:
-            with self._path.open("rb") as file:
-                data = json.loads(file.read(_MAX_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        projects = data.get("projects") if isinstance(data, dict) else None
-        return projects if isinstance(projects, dict) else {}
+        return read_rows(self._path, _MAX_BYTES)
 
     def _write(self, projects: dict[str, Any]) -> None:
-        from nca.atomic_write import write_atomically
-
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomically(self._path, json.dumps({"version": 1, "projects": projects}, indent=1).encode())
+        write_rows(self._path, projects)
 
 
 def _needs_trust(name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -75,7 +75,7 @@ class _State(msgspec.Struct, frozen=True):
 
     view: View = View()
     covers: str = ""
-    policy: dict[str, Any] = {}
+    policy: PolicyState = FRESH
 
 
 class ContextView:
@@ -108,15 +108,13 @@ class ContextView:
             summarizer=summarizer,
         )
         stored = _read_state(state)
-        self._view, self._covers = stored.view, stored.covers
-        self._policy = _policy_of(stored.policy)
+        self._view, self._covers, self._policy = stored.view, stored.covers, stored.policy
         self._log = _Log(self._engine.budget)
 
     @property
     def state(self) -> dict[str, Any]:
         """What goes on in the next process, as JSON can carry it. Keep it beside the conversation."""
-        policy = {**asdict(self._policy), "shown": sorted(self._policy.shown)}
-        state: dict[str, Any] = msgspec.to_builtins(_State(self._view, self._covers, policy))
+        state: dict[str, Any] = msgspec.to_builtins(_State(self._view, self._covers, self._policy))
         return state
 
     def fit(self, messages: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> FittedRequest:
@@ -266,12 +264,5 @@ def _read_state(state: Any) -> _State:
         raise UsageError(f"state: expected an object, found {kind_of(state)}.")
     try:
         return msgspec.convert(dict(state), _State)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"state: is not the state of a view ({error}); valid: ContextView.state.") from error
-
-
-def _policy_of(stored: Mapping[str, Any]) -> PolicyState:
-    try:
-        return msgspec.convert(dict(stored), PolicyState)
     except msgspec.ValidationError as error:
         raise UsageError(f"state: is not the state of a view ({error}); valid: ContextView.state.") from error
