@@ -96,6 +96,9 @@ class Interrupts:
             self._is_next_stopped = not self._reader.interrupt()
         elif self._work is not None:
             self._work.cancel()
+        else:
+            # Between a line that was read and its turn. The next prompt forgets it.
+            self._is_next_stopped = True
 
     @contextmanager
     def lent(self) -> Iterator[None]:
