@@ -32,8 +32,7 @@ def goals(figures: Figures) -> Iterator[str]:
     yield ""
     yield (
         "The absolute goals for compaction were set on another machine, where NeuroLink took 3.1 ms and 72 ms; they are"
-        " judged here as they stand. The ratios are to NeuroLink's time in this run. With all stages, rules, decisions"
-        " and the user's words may take more than the target."
+        " judged here as they stand. The ratios are to NeuroLink's time in this run."
     )
     yield ""
 

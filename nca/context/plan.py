@@ -104,6 +104,7 @@ def compact(
     focus: str = "",
     target_tokens: int = 0,
     target_ratio: float = 0.0,
+    is_exact: bool = False,
     is_manual: bool = False,
     summarizer_window: int = 0,
     has_summarizer: bool = True,
@@ -114,6 +115,7 @@ def compact(
 
     target_tokens      0: the ratio decides
     target_ratio       0: the settings' own, as `policy.target_ratio` has it
+    is_exact           rules, words and decisions keep to the target too, as they do to target_tokens
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: summaries are extracts made by code
@@ -125,7 +127,7 @@ def compact(
     draft = Draft(history, meter, keeps_newest=only is None or not is_answered(history), recent_raw=recent)
     input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
     job = SummaryJob(settings, budget.budget_tokens, focus, input_tokens, has_summarizer)
-    planning = Planning(draft, budget, job, more_stages)
+    planning = Planning(draft, budget, job, more_stages, is_exact=is_exact or bool(target_tokens))
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     yield from planning.work() if only is None else planning.work_on(*only)
     return planning.proposal()
@@ -142,6 +144,7 @@ class Planning:
     target: int = 0
     limit: int = 0
     is_exact: bool = False
+    """Whoever asks named the target: it is a limit to everything."""
     cut_target: int = 0
     """What contents are cut for: a person who asks for less than the usual target loses nothing by it."""
     floor: int = 0
@@ -166,7 +169,7 @@ class Planning:
         self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)
-        usual, self.is_exact = target, bool(target_tokens)
+        usual = target
         if is_manual:
             target = min(target, fixed + max(0, self.draft.tokens - fixed) // 2)
         self.limit = int(share * self.budget.budget_tokens)
@@ -260,7 +263,7 @@ class Planning:
 
     @property
     def ceiling(self) -> int:
-        """What rules, changed files, words and decisions may fill; a target given in tokens is a limit to them too."""
+        """What rules, changed files, words and decisions may fill; a target that was named is a limit to them too."""
         return (
             self.target
             if self.is_exact

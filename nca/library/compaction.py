@@ -80,7 +80,7 @@ def compact(
     messages     OpenAI's chat messages, Anthropic's messages or Responses items, as a list, or as an object that holds
                  them beside its system prompt and tools (see docs/library.md)
     model, context_window, max_output_tokens   what the budget follows from; 0: what is known of the model
-    target       share of the budget; None: the setting context.target_ratio
+    target       share of the budget, a limit to the result; None: the setting context.target_ratio
     stages       which stages, in which order; None: the setting context.stages
     summarizer   takes a list of messages and returns the summary's text; None: the summary is an extract made by code.
                  What it is asked fits the window of the model that the setting model.summarizer names, else of `model`;
@@ -116,8 +116,12 @@ def compact_loaded(
         tools=read_tools(shaped.tools if tools is None else tools),
         summarizer=summarizer,
     )
-    target_ratio = engine.settings.target_ratio if engine.has_own_target else 0.0
-    proposal = engine.compact(history, target_ratio=target_ratio, focus=read_text(focus, "focus"))
+    proposal = engine.compact(
+        history,
+        target_ratio=engine.settings.target_ratio if engine.has_own_target else 0.0,
+        is_exact=engine.has_own_target,
+        focus=read_text(focus, "focus"),
+    )
     return _result(shaped, history, proposal, engine)
 
 

@@ -61,11 +61,18 @@ class Engine:
             self.meter = self._meter_for(provider)
 
     def compact(
-        self, history: History, *, target_ratio: float = 0.0, target_tokens: int = 0, focus: str = ""
+        self,
+        history: History,
+        *,
+        target_ratio: float = 0.0,
+        target_tokens: int = 0,
+        is_exact: bool = False,
+        focus: str = "",
     ) -> Proposal:
         """Plan a compaction and ask the summarizer. Raises ContextDoesNotFit.
 
         target_tokens  the size to reach; 0: the ratio decides, and with 0 for both the default
+        is_exact       what the ratio says is a limit to everything, as target_tokens are
         """
         planning = plan_compaction(
             history,
@@ -75,6 +82,7 @@ class Engine:
             focus=focus,
             target_ratio=target_ratio,
             target_tokens=target_tokens,
+            is_exact=is_exact,
             summarizer_window=self._summarizer_window,
             has_summarizer=self.has_summarizer,
             more_stages=MORE_STAGES,
