@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nca.context.admission import PREVIEW_BYTES, Admitted, fit_files
-from nca.context.tokens import IMAGE_TOKENS, frame_tokens
+from nca.context.tokens import IMAGE_TOKENS, content_tokens, frame_tokens
 from nca.errors import UsageError
 from nca.messages import AttachmentPart, MediaPart, Message, TextPart, clean_text
 from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, image_problem
@@ -24,6 +24,8 @@ from nca.tools.tool import ToolError
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
+MOST_NAMED = 4
+"""Attached files that have a line each."""
 REST_TOKENS = 16
 """Raw tokens of the words that say how the rest of a cut file is read."""
 
@@ -158,11 +160,33 @@ def _shown(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
-def cut_notices(message: Message) -> Iterator[str]:
-    """One line for each attached file that was cut or left out."""
-    for part in message.attachments:
-        if part.is_cut and not part.text:
-            yield f"{part.path} was left out: there is no room for its {part.original_bytes:,} bytes."
-        elif part.is_cut:
+def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterator[str]:
+    """What went along with a message: a line for each file that was cut or left out, and for the first of the others.
+
+    tokens_of  tokens of so many raw ones, as the meter counts them
+    """
+    whole: list[str] = []
+    for name, part in _attached(message):
+        if isinstance(part, MediaPart) or not part.is_cut:
+            size = "" if isinstance(part, MediaPart) else f" · {len(part.text.splitlines()):,} lines"
+            whole.append(f"Attached {name}{size} · about {tokens_of(content_tokens('user', (part,))):,} tokens")
+        elif part.text:
             kept = len(part.text.encode())
-            yield f"{part.path} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."
+            yield f"{name} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."
+        else:
+            yield f"{name} was left out: there is no room for its {part.original_bytes:,} bytes."
+    yield from whole[:MOST_NAMED]
+    if len(whole) > MOST_NAMED:
+        yield f"… and {len(whole) - MOST_NAMED} more"
+
+
+def _attached(message: Message) -> Iterator[tuple[str, AttachmentPart | MediaPart]]:
+    """The parts that were attached, each with its name."""
+    name = ""
+    for part in message.content if isinstance(message.content, tuple) else ():
+        if isinstance(part, AttachmentPart):
+            yield part.path, part
+        elif isinstance(part, MediaPart):
+            yield name, part
+        else:
+            name = part.text[1:-1]

@@ -10,7 +10,7 @@ import msgspec
 from nca.agent.approvals import Person
 from nca.agent.hooks import Hooks
 from nca.agent.manual_edits import SECOND_TRY, without_newest
-from nca.agent.mentions import cut_notices, mentioned, with_attachments
+from nca.agent.mentions import attached_lines, mentioned, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
@@ -115,7 +115,7 @@ class UserInput:
             return
         self._window.append(with_reminders(message, self._due_reminders(measured)))
         self._shared.clear()
-        self._say_cuts(message)
+        self._say_attached(message)
 
     def _goes_on(self, text: str) -> bool:
         """Leave out what the text was typed anew for; True where the steps of its first try go on with it."""
@@ -168,7 +168,7 @@ class UserInput:
             self._shared.clear()
         self._window.append(message)
         self._emit(MessageTaken(text))
-        self._say_cuts(message)
+        self._say_attached(message)
 
     def _with_files(self, text: str, paths: Sequence[Path], measured: Measurement) -> Message:
         budget = file_token_budget(
@@ -197,8 +197,8 @@ class UserInput:
         )
         return msgspec.structs.replace(message, content=parts)
 
-    def _say_cuts(self, message: Message) -> None:
-        for text in cut_notices(message):
+    def _say_attached(self, message: Message) -> None:
+        for text in attached_lines(message, self._window.meter.scaled):
             self._emit(Notice(text))
 
     def _due_reminders(self, measured: Measurement) -> tuple[str, ...]:

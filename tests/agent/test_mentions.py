@@ -12,9 +12,9 @@ import pytest
 from nca.agent.mentions import mentioned, with_attachments
 from nca.context.request import repair
 from nca.context.rules.media import NOT_SHOWN, without_media
-from nca.context.tokens import IMAGE_TOKENS
+from nca.context.tokens import IMAGE_TOKENS, SAFETY_MARGIN
 from nca.errors import UsageError
-from nca.events import ErrorRaised
+from nca.events import ErrorRaised, Notice
 from nca.messages import Message
 from nca.models.catalog import ModelFacts
 from nca.wire import message_to_dict
@@ -35,6 +35,27 @@ def test_a_directory_is_its_listing(tmp_path: Path) -> None:
     (part,) = message.attachments
     assert (part.path, part.text, part.is_cut) == ("src/", "a.py  7 bytes\ndeep/", False)
     assert message.text == "What is in @src/ and @src?"
+
+
+async def test_what_goes_along_is_said_on_a_line_each(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "shot.png").write_bytes(PICTURE)
+    names = [f"src/part_{number}.py" for number in range(1, 7)]
+    for name in names:
+        (tmp_path / name).write_text("print()\n" * 120)
+    facts = ModelFacts(name="scripted/eyes", provider="scripted", window_tokens=20_000, can_see=True)
+    chat = room.open(["Fine.", "Fine."], facts=facts)
+    await chat.send("Compare @src/part_1.py, @src/ and @shot.png")
+    text, listing, image = (event.message for event in room.of(Notice))
+    assert text.startswith("Attached src/part_1.py · 120 lines · about ")
+    assert listing.startswith("Attached src/ · 6 lines · about ")
+    assert image == f"Attached image shot.png · about {IMAGE_TOKENS * SAFETY_MARGIN:,.0f} tokens"
+    await chat.send(" ".join(f"@{name}" for name in names))
+    assert [event.message.partition(" · ")[0] for event in room.of(Notice)[3:]] == [
+        *(f"Attached {name}" for name in names[:4]),
+        "… and 2 more",
+    ]
 
 
 @pytest.mark.parametrize("word", ["@~nobody-of-this-name/x", "@" + "x" * 300, "@circle", "@a\0b"])
