@@ -74,6 +74,8 @@ class ToolFinished(_Event, frozen=True):
     seconds: float
     diff: str = ""
     """Unified diff of the changed file; "" if nothing changed."""
+    printed: str = ""
+    """What a command printed, within the limits of tool output."""
 
 
 class ApprovalAsked(_Event, frozen=True):

@@ -128,6 +128,7 @@ class Calls:
             text=self._redactor.text(clean_text(outcome.text)),
             summary=self._redactor.text(outcome.summary),
             diff=self._redactor.text(clean_text(outcome.diff)),
+            printed=self._redactor.text(clean_text(outcome.printed)),
         )
 
     async def _enter(self, call: ToolCall, outcome: ToolOutcome, seconds: float, nudge: str) -> None:
@@ -137,8 +138,8 @@ class Calls:
         text = "\n".join(filter(None, (text, nudge, nested)))
         content: str | tuple[Part, ...] = (TextPart(text), *outcome.media) if outcome.media else text
         self._window.append(Message("tool", content, tool_call_id=call.id, name=call.name, is_error=outcome.is_error))
-        shown_id = self._within + call.id
-        self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, outcome.diff))
+        shown_id, diff, printed = self._within + call.id, outcome.diff, outcome.printed
+        self._emit(ToolFinished(shown_id, call.name, outcome.is_error, outcome.summary, seconds, diff, printed))
 
     def _admit(self, outcome: ToolOutcome) -> str:
         """The output within its limits; the whole is saved in the session's folder and named."""

@@ -30,6 +30,7 @@ class ToolOutcome:
     diff   the change, as a unified diff for a person, or ""
     media  images for the model
     left_out  the lines that `text` misses in its middle, if recall can show them; None if it is whole
+    printed  what a command printed, for a person, or ""
     """
 
     text: str
@@ -38,6 +39,7 @@ class ToolOutcome:
     diff: str = ""
     media: tuple[MediaPart, ...] = ()
     left_out: LeftOut | None = None
+    printed: str = ""
 
 
 def in_lines(count: int) -> str:

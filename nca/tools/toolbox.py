@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,8 +139,8 @@ class Toolbox:
         except Exception as error:  # noqa: BLE001  a tool may be anyone's code: its failure is for the model to read
             return _failed(error)
         summary = outcome.summary or ("failed" if outcome.is_error else f"{len(outcome.text):,} characters")
-        text, diff = clean_text(outcome.text), clean_text(outcome.diff)
-        return ToolOutcome(text, outcome.is_error, _one_line(summary), diff, outcome.media, outcome.left_out)
+        text, diff, printed = clean_text(outcome.text), clean_text(outcome.diff), clean_text(outcome.printed)
+        return replace(outcome, text=text, summary=_one_line(summary), diff=diff, printed=printed)
 
 
 @dataclass(frozen=True, slots=True)

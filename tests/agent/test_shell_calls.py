@@ -10,6 +10,7 @@ import pytest
 
 from nca.agent.conversation import Conversation
 from nca.config.layers import defaults
+from nca.events import Event, ToolFinished
 from nca.messages import Message, ToolCall
 from nca.models.catalog import ModelFacts
 from nca.sessions.store import Store
@@ -35,6 +36,23 @@ async def result_of(tmp_path: Path, store: Store, command: str, *, window_tokens
     finished = await conversation.send("go")
     assert finished.reason == "answered"
     return conversation, conversation.context.entries[2].message.text
+
+
+async def test_events_have_what_a_command_printed_without_notes_and_keys(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with Store.open(None) as store:
+        conversation = Conversation.open(
+            defaults().with_value("agent.permission", "auto", "the test"),
+            store=store,
+            model=ScriptedModel([calling(f"echo one; echo {KEY}; exit 3"), "Done."]),
+            directory=tmp_path,
+            listener=events.append,
+        )
+        await conversation.send("go")
+        await conversation.close()
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    assert finished.printed == "one\n[redacted]\n"
+    assert finished.summary == "exit code 3 · 2 lines"
 
 
 @pytest.mark.parametrize("window_tokens", [6_000, 20_000, 200_000])

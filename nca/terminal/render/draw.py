@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,7 +35,7 @@ from nca.terminal.render.notify import Notifier, codes
 from nca.terminal.render.reasoning import ReasoningCounter, ReasoningLines
 from nca.terminal.render.recent_calls import RecentCalls
 from nca.terminal.render.running_calls import RunningCalls, is_nested
-from nca.terminal.render.sanitize import one_line
+from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
 from nca.terminal.render.word_wrap import broken_at_gaps
@@ -52,6 +52,9 @@ LONG_READ_TOKENS = 200
 
 DIFF_LINES = 40
 """Lines shown of a change that was made without asking; /show has all of it."""
+
+OUTPUT_LINES = 5
+"""Lines shown of what a command printed: its last ones, which say how it went; /show has all of it."""
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -248,6 +251,9 @@ class Draw:
             self._line(f"{mark} {event_lines.tool_finished_line(started, event)}", style, section="tools")
         if is_change:
             self.screen.print(*diff_lines(event.diff, DIFF_LINES, "(/show has all of it)"))
+        if event.printed and not is_nested(event.call_id):
+            # In a group, because Rich joins texts that are printed alone, and then breaks their lines.
+            self.screen.print(Group(*_last_lines(event.printed)))
         self._set_status(self._running.line() or "Thinking", goes_on=is_nested(event.call_id))
 
     def _on_compaction(self, event: ContextCompaction) -> None:
@@ -324,3 +330,13 @@ class Draw:
         mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
         waited = f" {elapsed:.0f} s · Ctrl-C stops" if elapsed >= 2 else ""
         return Text(f"{mark} {self._status}…{waited}", style="quiet", no_wrap=True, overflow="ellipsis")
+
+
+def _last_lines(printed: str) -> Iterator[Text]:
+    """The end of what a command printed, indented; a line that is wider than the window is cut."""
+    lines = to_terminal(printed).strip("\n").split("\n")
+    if len(lines) > OUTPUT_LINES:
+        kept = OUTPUT_LINES - 1
+        lines = [f"… {len(lines) - kept:,} lines above (/show has all of it)", *lines[-kept:]]
+    for line in lines:
+        yield Text(f"  {line}", style="quiet", no_wrap=True, overflow="ellipsis")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from itertools import islice
 
+import msgspec
+
 from nca.events import Event, ToolFinished
 
 MOST_CALLS = 200
@@ -22,7 +24,7 @@ class RecentCalls:
     def on_event(self, event: Event) -> None:
         if not isinstance(event, ToolFinished):
             return
-        self._finished.append(event)
+        self._finished.append(msgspec.structs.replace(event, printed=""))
         self._chars += len(event.diff)
         while len(self._finished) > MOST_CALLS or (self._chars > MOST_CHARS and len(self._finished) > 1):
             self._chars -= len(self._finished.popleft().diff)

@@ -100,9 +100,10 @@ class Job:
         summary = f"job {self.number}: {self.state}"
         ended = _NOT_ENDED if is_running or self._ended is None else self._ended
         result = CommandResult(await self._runner.finished(unread), ended, 0)
-        text = "\n".join([result.output.text.rstrip("\n") or "[no new output]", headline, *result.notes()])
+        printed = result.output.text
+        text = "\n".join([printed.rstrip("\n") or "[no new output]", headline, *result.notes()])
         is_error = not is_running and (self._ended is None or result.is_error)
-        return ToolOutcome(text, is_error, summary, left_out=result.left_out)
+        return ToolOutcome(text, is_error, summary, printed=printed, left_out=result.left_out)
 
     def headline(self) -> str:
         """How it is with the job, in one line for the model."""

@@ -65,7 +65,8 @@ class Shell(TypedTool):
             recorded.runs_on = result.ended.is_detached
         if argv is not None:
             await asyncio.to_thread(self._note_shown, command, result.output.text)
-        return ToolOutcome(result.report(), result.is_error, result.summary, left_out=result.left_out)
+        text, printed = result.report(), result.output.text
+        return ToolOutcome(text, result.is_error, result.summary, printed=printed, left_out=result.left_out)
 
     def summarize(self, arguments: dict[str, Any]) -> str:
         shown = f"$ {unambiguous(str(arguments.get('command', '')))}"

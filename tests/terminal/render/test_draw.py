@@ -101,6 +101,40 @@ def test_an_answer_with_tools_reads_from_top_to_bottom() -> None:
     ]
 
 
+def ran(printed: str, columns: int = 100, call_id: str = "1") -> Seen:
+    seen = Seen(columns=columns)
+    seen.lines(
+        ToolStarted(call_id, "shell", "{}", "$ make test"),
+        ToolFinished(call_id, "shell", is_error=False, summary="done", seconds=0.1, printed=printed),
+    )
+    return seen
+
+
+def test_the_end_of_what_a_command_printed_stands_below_it_in_grey() -> None:
+    title = "• $ make test → done"
+    assert ran("").lines() == [title]
+    assert ran("\n  1\n2\n\n4\n5\n\n").lines() == [title, "    1", "  2", "", "  4", "  5"]
+    seen = ran("".join(f"line {number}\n" for number in range(1_300)))
+    assert seen.lines() == [
+        title,
+        "  … 1,296 lines above (/show has all of it)",
+        *(f"  line {number}" for number in range(1_296, 1_300)),
+    ]
+    assert seen.style("line 1299")[1]
+    assert ran("Printed by a task's call.", call_id=f"{TASK}").lines() == []
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_what_a_command_printed_is_cut_at_the_window_and_sends_no_codes(columns: int) -> None:
+    seen = ran(f"\x1b[31mred\x1b]0;title\x07 \u202e{'日本語 ' * 99}\n\tdone", columns)
+    _, wide, last = seen.lines()
+    assert wide.startswith("  red 日")
+    assert wide.endswith("…")
+    assert len(wide.encode("utf-16-le")) // 2 <= columns
+    assert last.strip() == "done"
+    assert "title" not in seen.glass.raw
+
+
 def test_the_notices_are_exactly_the_message_in_grey_and_yellow() -> None:
     seen = Seen()
     info = ContextWarning("info", 0.65, 65, 100, "Context: 65% used")
