@@ -1,10 +1,11 @@
-"""Ask the embedded model about the played sessions, behind the last request of each program in 8,000 tokens.
+"""Ask the embedded model about the played sessions, in place of the person's last words, in windows of 8,000 tokens.
 
-    python -m benchmarks.probes [--runs 1] [--peer NAME …] [--session NAME …] [--save]
+    python -m benchmarks.probes [--runs 5] [--peer NAME …] [--session NAME …] [--save]
 
-The questions are in NAME.probes.json beside the facts; an answer is right if it has a word of each group in `all_of`.
-Takes minutes of two cores for each program; the weights must be here (`nca models get qwen2.5-coder-1.5b`), and the
-other programs in .bench/ (`make bench`). `--save` puts the result on the page.
+The questions are in tests/data/sessions/NAME.probes.json; an answer is right if it has a word of each group in
+`all_of`. Takes minutes of two cores for each program, most of them for reading its requests, which all questions and
+runs share. The weights must be here (`nca models get qwen2.5-coder-1.5b`), and the other programs in .bench/
+(`make bench`). NCA_TRANSCRIPTS names a folder of more played sessions. `--save` puts the result on the page.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import statistics
 import tempfile
@@ -27,7 +29,7 @@ from benchmarks.comparison import SUMMARY, VARIANTS, Variant, limits, named
 from benchmarks.environments import NCA, PEERS, Environment, prepared
 from benchmarks.headline import MOST_SECONDS
 from benchmarks.mending import mended
-from benchmarks.requests import requests_of
+from benchmarks.requests import heads, requests_of
 from benchmarks.stated import OWN, Recorded, sessions_in
 from benchmarks.summed import table
 from benchmarks.tokens import tokens
@@ -39,7 +41,19 @@ MODEL = "qwen2.5-coder-1.5b"
 WINDOW_TOKENS = 8_000
 MODEL_WINDOW_TOKENS = 12_288
 """More than the window, since the model counts with another tokenizer; a request above the window is not asked."""
-ANSWER_TOKENS = 24
+ANSWER_TOKENS = 16
+ASKED = [
+    one
+    for one in VARIANTS
+    if (one.peer, one.name)
+    in (
+        ("nca", "extract"),
+        ("neurolink", "escalated"),
+        ("langchain", "trim_messages"),
+        ("pydantic-ai", "clear, deduplicate, slide"),
+    )
+]
+"""Where no program is named. None has a summary: one from a script would say nothing about a model's."""
 SPREAD_TEMPERATURE = 0.5
 """At 0 every run would be the same."""
 
@@ -61,36 +75,50 @@ def probes_of(session: Recorded, folder: Path = OWN) -> list[Probe]:
     return [Probe(**one) for one in json.loads(place.read_text(encoding="utf-8"))] if place.is_file() else []
 
 
-def asked(environment: Environment, variant: Variant, sessions: Sequence[Recorded], answers: Answers) -> Row:
-    """How many answers of one program's last requests are right, by session."""
-    found: Row = {}
+def asked(
+    environment: Environment, variant: Variant, sessions: Sequence[Recorded], answers: Answers, runs: int
+) -> list[Row]:
+    """For each run, by session: how many of the answers are right, of how many."""
+    found: list[Row] = [{} for _ in range(runs)]
     for session in sessions:
-        with tempfile.TemporaryDirectory() as folder:
-            path = packed(mended(session.rows), Path(folder) / "session.json")
-            case = {"file": str(path), "summary": SUMMARY, **limits(WINDOW_TOKENS)}
-            task = {"op": "replay", "variant": variant.name}
-            answer = ask(environment, task, [case], most_seconds=MOST_SECONDS)[0]
         probes = probes_of(session)
-        found[session.name] = [_right(answer, probes, answers), len(probes)]
+        request = _request(environment, variant, mended(session.rows))
+        right = [0] * runs
+        # The model's server keeps what it read last: a question reads the request no second time, a run reads nothing.
+        for probe in probes if request else ():
+            said = [_said(answers, [*request, {"role": "user", "content": probe.question}]) for _ in right]
+            right = [count + probe.is_right(one) for count, one in zip(right, said, strict=True)]
+            print(f"    {sum(map(probe.is_right, said))} of {runs}  {probe.question}  {said}", flush=True)
+        for run, count in zip(found, right, strict=True):
+            run[session.name] = [count, len(probes)]
     return found
 
 
-def _right(answer: Row, probes: Sequence[Probe], answers: Answers) -> int:
-    """No answer is right where the program failed, or its request does not fit into the window."""
+def _request(environment: Environment, variant: Variant, rows: Sequence[Row]) -> list[Row]:
+    """The program's request when the person's last words have come, without these words: some ask for the facts.
+
+    Empty where the program failed, or its request does not fit into the window: then no answer is right.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        case = {"file": str(packed(rows, Path(folder) / "session.json")), "summary": SUMMARY, **limits(WINDOW_TOKENS)}
+        task = {"op": "replay", "variant": variant.name}
+        answer = ask(environment, task, [case], most_seconds=MOST_SECONDS)[0]
+    if "error" in answer:
+        return []
+    last_words = max(place for place, row in enumerate(rows) if row["role"] == "user")
+    number = sum(head <= last_words for head in heads(rows))
+    request = [row for row in requests_of(answer)[number] if row.get("content") != rows[last_words]["content"]]
+    return request if tokens(request) <= WINDOW_TOKENS else []
+
+
+def _said(answers: Answers, messages: list[Row]) -> str:
+    """The answer, or the error in its place."""
     from nca import NcaError
 
-    request = requests_of(answer)[-1] if "error" not in answer else []
-    if not request or tokens(request) > WINDOW_TOKENS:
-        return 0
-    right = 0
-    for probe in probes:
-        try:
-            said = answers([*request, {"role": "user", "content": probe.question}])
-        except NcaError as error:
-            said = f"[{str(error).splitlines()[0]}]"
-        right += probe.is_right(said)
-        print(f"    {'right' if probe.is_right(said) else 'wrong'}  {probe.question}  {said!r}", flush=True)
-    return right
+    try:
+        return answers(messages)
+    except NcaError as error:
+        return f"[{str(error).splitlines()[0]}]"
 
 
 def _has(answer: str, word: str) -> bool:
@@ -105,15 +133,16 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "### What a small model answers from them"
     yield ""
+    names = list(found["rows"][0]["runs"][0])
     yield (
-        f"{found['model']}, the embedded model, is asked {found['questions']} questions about sessions of the"
-        f" repository, behind the last request that each program would send in a window of {WINDOW_TOKENS:,} tokens"
-        f" (`python -m benchmarks.probes`, {found['date']}, runs: {found['runs']}). An answer is right if it has the"
-        " word. A request that does not fit into the window cannot be answered. So few questions tell large"
-        " differences only."
+        f"{found['model']}, the embedded model, is asked {found['questions']} questions about {len(names)} of the"
+        " played sessions (`tests/data/sessions/*.probes.json`): half of them about what was said early. A question"
+        " stands in place of the person's last words, behind what each program would send with them in a window of"
+        f" {WINDOW_TOKENS:,} tokens. An answer is right if it has the word; a request that does not fit into the window"
+        f" has no right answer. {_times(found['runs'])} So few questions tell large differences only"
+        f" (`NCA_TRANSCRIPTS=… python -m benchmarks.probes --save`, {found['date']})."
     )
     yield ""
-    names = list(found["rows"][0]["runs"][0])
     rows = []
     for row in found["rows"]:
         shares = [sum(pair[0] for pair in run.values()) / found["questions"] for run in row["runs"]]
@@ -126,10 +155,17 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def measured(variants: Sequence[Variant], sessions: Sequence[Recorded], runs: int) -> Row:
-    """The figures of the page's section."""
+def _times(runs: int) -> str:
+    if runs == 1:
+        return "Every question is asked once."
+    return (
+        f"Every question is asked {runs} times, at temperature {SPREAD_TEMPERATURE}; the spread is that of whole runs."
+    )
+
+
+def measured(variants: Sequence[Variant], sessions: Sequence[Recorded], runs: int) -> Iterator[Row]:
+    """A row for each program."""
     environments = {peer.name: prepared(peer) for peer in (NCA, *PEERS) if peer.name in {v.peer for v in variants}}
-    rows = []
     with asyncio.Runner() as runner:
         model = runner.run(_opened())
         try:
@@ -137,15 +173,12 @@ def measured(variants: Sequence[Variant], sessions: Sequence[Recorded], runs: in
             for variant in variants:
                 if not environments[variant.peer].is_ready:
                     continue
-                started, found = time.perf_counter(), []
-                for _ in range(runs):
-                    found.append(asked(environments[variant.peer], variant, sessions, answers))
+                started = time.perf_counter()
+                found = asked(environments[variant.peer], variant, sessions, answers, runs)
                 print(f"{variant.label}: {found}, {time.perf_counter() - started:.0f} s", flush=True)
-                rows.append({**named(variant), "runs": found})
+                yield {**named(variant), "runs": found}
         finally:
             runner.run(model.close())
-    questions = sum(len(probes_of(session)) for session in sessions)
-    return {"model": MODEL, "date": date.today().isoformat(), "runs": runs, "questions": questions, "rows": rows}
 
 
 async def _opened() -> Any:
@@ -166,20 +199,31 @@ def _answers(runner: asyncio.Runner, model: Any, temperature: float) -> Answers:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.probes", description=__doc__)
-    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peer", action="append", default=[], help="only this program; can be given again")
     parser.add_argument("--session", action="append", default=[], help="only this session; can be given again")
     parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
     options = parser.parse_args()
-    chosen = [one for one in VARIANTS if not one.has_model and (not options.peer or one.peer in options.peer)]
-    variants = [one for one in chosen if one.peer != "nca" or one.label == "nca"]
-    sessions = [one for one in sessions_in(OWN) if one.name in options.session or not options.session]
-    found = measured(variants, [one for one in sessions if probes_of(one)], options.runs)
-    if options.save:
-        from benchmarks.__main__ import saved
+    chosen = [one for one in VARIANTS if not one.has_model and one.peer in options.peer]
+    folders = [OWN, *([Path(more)] if (more := os.environ.get("NCA_TRANSCRIPTS")) else [])]
+    played = [one for folder in folders for one in sessions_in(folder) if probes_of(one)]
+    sessions = [one for one in played if one.name in options.session or not options.session]
+    questions = sum(len(probes_of(session)) for session in sessions)
+    found: Row = {
+        "model": MODEL,
+        "date": date.today().isoformat(),
+        "runs": options.runs,
+        "questions": questions,
+        "rows": [],
+    }
+    from benchmarks.__main__ import saved  # which draws the page, and so imports this module
 
-        saved({"probes": found})
-    else:
+    # After each program: what was measured is on the page when a later program fails or takes too long.
+    for row in measured(chosen or ASKED, sessions, options.runs):
+        found["rows"].append(row)
+        if options.save:
+            saved({"probes": found})
+    if not options.save:
         print("\n".join(probed({"probes": found})))
 
 

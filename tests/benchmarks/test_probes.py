@@ -30,7 +30,7 @@ def test_the_answer_to_each_question_was_said_and_is_not_in_the_question(session
         assert not probe.is_right(probe.question)
 
 
-def test_each_question_is_put_behind_the_last_request() -> None:
+def test_each_question_stands_in_place_of_the_last_words_and_is_asked_in_each_run() -> None:
     heard: list[list[dict[str, Any]]] = []
 
     def answer(messages: list[dict[str, Any]]) -> str:
@@ -39,10 +39,16 @@ def test_each_question_is_put_behind_the_last_request() -> None:
 
     session = next(one for one in SESSIONS if one.name == "slugify")
     own = next(one for one in VARIANTS if one.peer == "nca" and one.name == "extract")
-    assert asked(Environment(NCA), own, [session], answer) == {"slugify": [1, len(probes_of(session))]}
-    assert [messages[-1]["content"] for messages in heard] == [probe.question for probe in probes_of(session)]
+    probes = probes_of(session)
+    assert asked(Environment(NCA), own, [session], answer, runs=2) == [{"slugify": [1, len(probes)]}] * 2
+    assert [messages[-1]["content"] for messages in heard] == [probe.question for probe in probes for _ in range(2)]
     assert all(messages[:-1] == heard[0][:-1] for messages in heard)
-    assert asked(Environment(NCA), Variant("nca", "no such", ""), [session], answer)["slugify"][0] == 0
+    last_words = next(row["content"] for row in reversed(session.rows) if row["role"] == "user")
+    earlier = session.rows[[row["content"] for row in session.rows].index(last_words) - 1]["content"]
+    assert heard[0][-2]["content"] == earlier
+    assert asked(Environment(NCA), Variant("nca", "no such", ""), [session], answer, 1) == [
+        {"slugify": [0, len(probes)]}
+    ]
 
 
 def test_the_section_says_how_many_were_right() -> None:
