@@ -31,21 +31,28 @@ def messages_from_list(rows: Any) -> list[Message]:
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
     read: list[Message] = []
     for index, row in enumerate(rows):
-        message = _usual_message(row) if type(row) is dict else None
+        message = _usual_message(row)
         if message is not None:
             read.append(message)
         elif not is_note(row):
-            read.append(message_from_dict(row, index))
+            read.append(_any_message(row, index))
     if not read:
         raise InvalidMessages("messages: the list is empty; expected at least one message.")
     return read
 
 
-def _usual_message(row: dict[str, Any]) -> Message | None:
-    """What `message_from_dict` gives for a row with nothing but text and usual calls; None for any other.
+def message_from_dict(row: Any, index: int = 0) -> Message:
+    """Read one message; `index` (from 0) names its place in errors."""
+    return _usual_message(row) or _any_message(row, index)
+
+
+def _usual_message(row: Any) -> Message | None:
+    """What `_any_message` gives for a row with nothing but text and usual calls; None for any other.
 
     Nearly all rows of a long conversation are so, and most of the time is saved by asking nothing else of them.
     """
+    if type(row) is not dict:
+        return None
     role, content, keys = row.get("role"), row.get("content"), len(row)
     if type(content) is str:
         text: str | None = content if content.isascii() else clean_text(content)
@@ -78,8 +85,7 @@ def _usual_call(call: Any) -> ToolCall | None:
     return ToolCall(clean_text(id), clean_text(name), clean_text(arguments))
 
 
-def message_from_dict(row: Any, index: int = 0) -> Message:
-    """Read one message; `index` (from 0) names its place in errors."""
+def _any_message(row: Any, index: int) -> Message:
     place = f"message {index + 1}"
     if not isinstance(row, OBJECT):
         raise InvalidMessages(f"{place}: expected an object with role and content, found {kind_name(row)}.")

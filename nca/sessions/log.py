@@ -5,10 +5,8 @@ The log is append-only; the schema enforces that.
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import cast
 
@@ -18,7 +16,7 @@ import msgspec
 from nca.errors import StoreDamaged
 from nca.messages import Entry, Message, Role
 from nca.sessions.access import SessionAccess
-from nca.sessions.encoding import decode, decode_message, encode
+from nca.sessions.encoding import collector_paused, decode, decode_message, encode
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.schema import SAID, TODO_RESULT
 from nca.sessions.sql_functions import indexing_of
@@ -73,7 +71,7 @@ class SessionLog:
         begin, reached = (rows[0][1], rows[-1][1]) if rows else (max(1, first), first - 1)
         if not is_whole or begin != max(1, first) or reached < end:
             self._access.database.report(f"messages between {first} and {max(reached, end)} are missing or in disorder")
-        with _collector_paused(len(rows) > _MANY_ROWS):
+        with collector_paused(is_long=len(rows) > _MANY_ROWS):
             return [Entry(seq, _message(seq, body, role, size), at) for _, seq, body, at, role, size in rows]
 
     def said(self, last: int) -> tuple[int, int]:
@@ -231,16 +229,3 @@ def title_of(messages: Sequence[Message]) -> str:
         if message.role == "user" and not message.is_synthetic and message.text.strip():
             return " ".join(message.text[: _TITLE_CHARS * 10].split())[:_TITLE_CHARS]
     return ""
-
-
-@contextmanager
-def _collector_paused(is_long: bool) -> Iterator[None]:
-    """Pause the garbage collector: decoding makes many objects and no garbage, and its passes would cost more."""
-    was_enabled = is_long and gc.isenabled()
-    if was_enabled:
-        gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

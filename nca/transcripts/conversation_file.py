@@ -17,7 +17,7 @@ from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import stored
 from nca.transcripts.reading import Transcript, read_transcript
-from nca.transcripts.session_file import read_session
+from nca.transcripts.session_file import session_of
 from nca.wire import message_to_dict
 
 _LISTED = 3
@@ -53,9 +53,9 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
     if found is None:
         if key:
             raise UsageError(f"{source.place}: holds one conversation and no session {key!r}.")
-        raw = source.read()
-        copy = read_session(raw, source.place, directory=directory, name=name)
-        return ConversationFile(copy=copy, tools=read_transcript(raw, source.place).tools)
+        transcript = read_transcript(source.read(), source.place)
+        copy = session_of(transcript, source.place, directory=directory, name=name)
+        return ConversationFile(copy=copy, tools=transcript.tools)
     chosen = chosen_session(found, source, key)
     assembled = assemble(found.read(source, chosen.key), source.place, directory=directory, name=name)
     copy = with_origin(assembled.copy, chosen, assembled.about.session) if source.path else assembled.copy

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from nca.errors import InvalidMessages
+from nca.sessions.encoding import collector_paused
 from nca.transcripts.formats.source import decode
 
 VALID = "valid: a JSON array of messages, JSON lines, or an object with messages"
@@ -25,6 +26,7 @@ class Transcript:
     """The object that held the messages; empty if there was none."""
 
 
+@collector_paused()
 def read_transcript(raw: bytes, place: str) -> Transcript:
     """Raises InvalidMessages, which names the place and the line."""
     text = raw.removeprefix(b"\xef\xbb\xbf").strip()

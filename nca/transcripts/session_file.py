@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from nca.errors import InvalidMessages, StoreError
 from nca.messages import Entry, Message
 from nca.redact import Redactor
 from nca.sessions import CompactionRecord, SessionInfo, UsageRow
+from nca.sessions.encoding import collector_paused
 from nca.sessions.transfer import SessionCopy, ViewCopy, check, new_copy
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.openai import as_chat_message
@@ -60,6 +60,12 @@ def to_json(copy: SessionCopy, *, is_ascii: bool = False) -> bytes:
 
 
 def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> SessionCopy:
+    """The session in a file's content; see `session_of`."""
+    return session_of(read_transcript(raw, place), place, directory=directory, name=name)
+
+
+@collector_paused()
+def session_of(transcript: Transcript, place: str, *, directory: str, name: str = "") -> SessionCopy:
     """A session from nca's own JSON, or from a transcript in any shape of `nca.shapes`.
 
     place      names the file in errors
@@ -68,7 +74,6 @@ def read_session(raw: bytes, place: str, *, directory: str, name: str = "") -> S
 
     Raises InvalidMessages, which names the file, the line or message, and what is valid.
     """
-    transcript = read_transcript(raw, place)
     if transcript.whole.get("format") == FORMAT:
         copy = _read_own(transcript, place)
         info = msgspec.structs.replace(copy.info, name=name or copy.info.name)
@@ -129,10 +134,11 @@ def _read_own(transcript: Transcript, place: str) -> SessionCopy:
 
 def _own_entry(transcript: Transcript, index: int, place: str) -> Entry:
     row = transcript.messages[index]
-    seq, at = (row.get("_seq", index + 1), row.get("_at", 0.0)) if isinstance(row, Mapping) else (index + 1, 0.0)
+    # Without these two, nearly all rows are so usual that they are read fast.
+    seq, at = (row.pop("_seq", index + 1), row.pop("_at", 0.0)) if isinstance(row, dict) else (index + 1, 0.0)
     if seq != index + 1 or not isinstance(at, int | float):
         raise InvalidMessages(f"{place}: message {index + 1}: _seq or _at is wrong; valid: its number, and seconds.")
-    if isinstance(row, Mapping) and "_message" in row:
+    if isinstance(row, dict) and "_message" in row:
         try:
             return Entry(seq, msgspec.convert(row["_message"], Message), float(at))
         except msgspec.ValidationError as error:

@@ -16,6 +16,7 @@ from nca.context.summary import HEADER, clean_prose
 from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, how_to_recall, put_aside
 from nca.errors import InvalidMessages
 from nca.messages import Entry, Message, clean_text
+from nca.sessions.encoding import collector_paused
 from nca.sessions.log import title_of
 from nca.sessions.session import SessionInfo, as_name
 from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, check
@@ -45,6 +46,7 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     unreadable_summaries: int = 0
 
 
+@collector_paused()
 def assemble(records: Iterable[Record], place: str, *, directory: str = "", name: str = "") -> Assembled:
     """The session. `directory` is used if the records name none; `name` replaces the title of the records.
 
