@@ -38,6 +38,8 @@ _KINDS = bytes(
     for char in map(chr, range(128))
 ) + bytes(128)
 """For each ASCII character: small letter, capital, another character of a word, or none."""
+_HUMP = re.compile(rb"A(?:(?<=aA)|(?<!AA)A++(?=a))")
+"""Of kinds, in every match of CAMEL: a capital behind a small letter, or at least two before one."""
 _WORD = re.compile(r"\w+")
 _KNOWN_WORDS = 8_192
 CAMEL_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -110,18 +112,17 @@ def extra_words(text: str, speaker: str = "") -> str:
 
 
 def camel_words(text: str) -> list[str]:
-    """What CAMEL finds in a text, each word as its parts. Only words with a hump are looked at, which is much faster.
-
-    A hump is a capital behind a small letter, or at least two before one.
-    """
-    kinds = text.encode("ascii", "replace").translate(_KINDS).replace(b"AAa", b"aAa")
+    """What CAMEL finds in a text, each word as its parts. Only words with a hump are looked at, which is much faster."""
+    kinds = text.encode("ascii", "replace").translate(_KINDS)
     found: list[str] = []
     end = 0
-    while (hump := kinds.find(b"aA", end)) >= 0:
-        first = kinds.rfind(b" ", end, hump) + 1 or end
+    for hump in _HUMP.finditer(kinds):
+        if hump.start() < end:
+            continue
+        first = kinds.rfind(b" ", end, hump.start()) + 1 or end
         while first > end and (text[first - 1].isalnum() or text[first - 1] == "_"):  # behind a letter beyond ASCII
             first -= 1
-        end = word.end() if (word := _WORD.match(text, first)) else hump + 1
+        end = word.end() if (word := _WORD.match(text, first)) else hump.end()
         if parts := _camel_parts(text[first:end]):
             found.append(parts)
     return found
