@@ -13,13 +13,13 @@ from typing import cast
 import apsw
 import msgspec
 
-from nca.errors import StoreDamaged
+from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry, Message, Role
 from nca.sessions.access import SessionAccess
 from nca.sessions.encoding import collector_paused, decode, decode_message, encode
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.schema import SAID, TODO_RESULT
-from nca.sessions.sql_functions import indexing_of
+from nca.sessions.sql_functions import outputs_of
 
 OUTCOME_UNKNOWN = "[interrupted: outcome unknown]"
 """The result of a tool call whose process died before it finished."""
@@ -190,15 +190,23 @@ def head(connection: apsw.Connection, session: int) -> int:
 
 
 def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -> None:
-    """Write the log of a copied session, or what it has more, and its passages in bulk, in the caller's transaction."""
+    """Write the log of a copied session, or what it has more, in the caller's transaction. They are numbered in order.
+
+    The triggers rest meanwhile: what they do for each message is done for all at once, which is much faster. Raises
+    StoreError if the messages do not follow the last one.
+    """
     if not copied:
         return
-    indexing = indexing_of(connection)
+    if copied[0].seq != head(connection, session) + 1:
+        raise StoreError(f"message {copied[0].seq} does not follow the last one")
     bodies = [encode(one.message) for one in copied]
-    with indexing.left_to_caller():
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    try:
         rows = zip(copied, bodies, strict=True)
         _insert(connection, ((session, one.seq, one.at, one.message.role, body) for one, body in rows))
-    new = (session, copied[0].seq)
+    finally:
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
+    new, outputs = (session, copied[0].seq), outputs_of(connection)
     found = connection.execute("SELECT id FROM messages WHERE session = ? AND seq >= ? ORDER BY seq", new)
     ids = [id for (id,) in found]
     connection.executemany(
@@ -206,7 +214,7 @@ def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -
         (
             (id * MAX_PASSAGES + place, text, extra, f"s{session}")
             for id, body in zip(ids, bodies, strict=True)
-            for place, (text, extra) in enumerate(passages_of(body, indexing.outputs))
+            for place, (text, extra) in enumerate(passages_of(body, outputs))
         ),
     )
 

@@ -112,7 +112,7 @@ def extra_words(text: str, speaker: str = "") -> str:
 
 
 def camel_words(text: str) -> list[str]:
-    """What CAMEL finds in a text, each word as its parts. Only words with a hump are looked at, which is much faster."""
+    """What CAMEL finds in a text, each word as its parts. Only words with a hump are looked at."""
     kinds = text.encode("ascii", "replace").translate(_KINDS)
     found: list[str] = []
     end = 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,44 +15,23 @@ STEMMED_COLUMNS = (0, 1)
 """Of the index: text and extra. The third column is the scope."""
 
 
-class Indexing:
-    """How a connection's triggers index messages.
-
-    outputs  the folder of complete tool outputs, if any
-    is_idle  they index nothing at the moment: whoever inserts messages inserts their passages too
-    """
-
-    def __init__(self, outputs: Path | None) -> None:
-        self.outputs = outputs
-        self.is_idle = False
-
-    @contextmanager
-    def left_to_caller(self) -> Iterator[None]:
-        """For one transaction that inserts many messages and, in bulk, their passages."""
-        self.is_idle = True
-        try:
-            yield
-        finally:
-            self.is_idle = False
-
-
-_INDEXING: WeakKeyDictionary[apsw.Connection, Indexing] = WeakKeyDictionary()
+_OUTPUTS: WeakKeyDictionary[apsw.Connection, Path | None] = WeakKeyDictionary()
 
 
 def register(connection: apsw.Connection, outputs: Path | None) -> None:
     """Register what a connection that writes needs. `outputs`: the folder of complete tool outputs, if any."""
-    indexing = _INDEXING[connection] = Indexing(outputs)
+    _OUTPUTS[connection] = outputs
 
     def passages(*arguments: apsw.SQLiteValue) -> str:
-        return "[]" if indexing.is_idle else json.dumps(passages_of(str(arguments[0]), outputs))
+        return json.dumps(passages_of(str(arguments[0]), outputs))
 
     # Innocuous: a trigger may call no other function when the schema is not trusted.
     connection.create_scalar_function("nca_passages", passages, 1, flags=apsw.SQLITE_INNOCUOUS)
 
 
-def indexing_of(connection: apsw.Connection) -> Indexing:
-    """How a connection that writes indexes messages."""
-    return _INDEXING[connection]
+def outputs_of(connection: apsw.Connection) -> Path | None:
+    """The folder of complete tool outputs that a connection that writes was registered with."""
+    return _OUTPUTS[connection]
 
 
 def register_matches(connection: apsw.Connection) -> None:

@@ -43,6 +43,9 @@ def as_chat_message(message: Message) -> Message:
     """A message of another shape with its pictures and files as chat messages have them, and no keys of that shape."""
     if not isinstance(message.content, tuple):
         return message
+    texts = [part.text for part in message.content if isinstance(part, TextPart)]
+    if len(texts) == len(message.content):  # nearly all messages: nothing else is asked of them
+        return msgspec.structs.replace(message, content="\n\n".join(texts))
     parts = tuple(_chat_part(part) for part in message.content)
     has_files = any(not isinstance(part, TextPart) for part in parts)
     return msgspec.structs.replace(message, content=parts if has_files else content_text(parts))

@@ -13,6 +13,7 @@ from nca.errors import SessionNotFound, StoreError
 from nca.messages import Message, Usage
 from nca.sessions import Session, Store
 from nca.sessions.growth import extend
+from nca.sessions.log import insert
 from nca.sessions.transfer import FIRST_VIEW, SessionCopy, ViewCopy, cut, new_copy
 from nca.sessions.usage import UsageRow
 from nca.sessions.views import SummaryPlace
@@ -149,6 +150,17 @@ def test_an_import_is_indexed_as_what_is_appended(store: Store, session: Session
             assert [hit.seq for hit in copy.search(question)] == [hit.seq for hit in session.search(question)] != []
         copy.log.append(said("zebra"))
         assert copy.search("zebra")[0].seq == 4
+
+
+def test_what_does_not_follow_the_last_message_is_not_written(store: Store, session: Session) -> None:
+    """The triggers, which refuse it elsewhere, rest during an import; after it they are there again."""
+    entries = session.log.append(said("one", "two", "three"))
+    for place in (0, 1):
+        with pytest.raises(StoreError, match="does not follow"), session.transaction() as connection:
+            insert(connection, session.number, entries[place:])
+    with pytest.raises(StoreError), session.transaction() as connection:
+        connection.execute("UPDATE messages SET at = 0")
+    assert session.log.entries() == entries
 
 
 def test_a_session_grows_by_a_report_alone(store: Store, session: Session) -> None:

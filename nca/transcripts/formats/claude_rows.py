@@ -228,12 +228,12 @@ class Rows:
 
     def _note(self, row: Mapping[str, Any]) -> None:
         about, fork = self._about, object_of(row.get("forkedFrom"))
-        self._about = About(
-            session=text_of(row.get("sessionId")) or about.session,
-            directory=about.directory or text_of(row.get("cwd")),
-            parent=about.parent or text_of(fork.get("sessionId")),
-            version=text_of(row.get("version")) or about.version,
-        )
+        session = text_of(row.get("sessionId")) or about.session
+        directory = about.directory or text_of(row.get("cwd"))
+        parent = about.parent or text_of(fork.get("sessionId"))
+        version = text_of(row.get("version")) or about.version
+        if (session, directory, parent, version) != (about.session, about.directory, about.parent, about.version):
+            self._about = About(session=session, directory=directory, parent=parent, version=version)
 
     def _kept(self, boundary: _Boundary) -> tuple[str, ...]:
         """The ids of the messages that a compaction kept: a list, or the two ends of a run."""
@@ -323,10 +323,8 @@ def _is_said(row: Mapping[str, Any]) -> bool:
     """Whether a person wrote it: no result, no note of the program."""
     if row.get("type") != "user" or row.get("isMeta") or row.get("isCompactSummary"):
         return False
-    blocks = blocks_of(object_of(row.get("message")).get("content"))
-    return any(block.get("type") == "text" for block in blocks) and not any(
-        block.get("type") == "tool_result" for block in blocks
-    )
+    kinds = [block.get("type") for block in blocks_of(object_of(row.get("message")).get("content"))]
+    return "text" in kinds and "tool_result" not in kinds
 
 
 def titles_of(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -11,6 +11,8 @@ from nca.messages import clean_text
 LATEST_SECONDS = 253_402_300_799.0
 """The end of the year 9999: what is later is no time in seconds, but one in milliseconds or finer."""
 MOST_TOKENS = 2**53
+_NUMBER = (int, float)
+"""For `isinstance`, which takes far longer with a union that is made for each call."""
 
 
 def seconds_of(value: Any) -> float:
@@ -32,13 +34,15 @@ def seconds_of(value: Any) -> float:
 
 def text_of(value: Any) -> str:
     """A text as it can be stored; "" for anything else."""
-    return clean_text(value) if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else clean_text(value)
 
 
 def count_of(*values: Any) -> int:
     """The first of these that is a count above 0; 0 if none is."""
     for value in values:
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS:
+        if isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS:
             return int(value)
     return 0
 
