@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import date
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -100,6 +99,8 @@ def _days_since(day: str) -> str:
 
 
 def litellm_version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("litellm")
     except metadata.PackageNotFoundError:

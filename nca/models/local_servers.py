@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 PROBE_SECONDS = 0.3
@@ -49,6 +47,8 @@ def is_loopback(address: str) -> bool:
 
 def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
     """The servers that answer in time and have a model, in order. All are asked at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
     if not servers:
         return []
     with ThreadPoolExecutor(max_workers=len(servers)) as pool:
@@ -58,6 +58,8 @@ def find_servers(servers: Sequence[LocalServer] = LOCAL_SERVERS) -> list[Found]:
 
 def list_models(url: str, *, api_key: str = "", seconds: float = PROBE_SECONDS) -> tuple[str, ...]:
     """The chat models of an Ollama or OpenAI-compatible server; () if there is no valid answer in time."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
