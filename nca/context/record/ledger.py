@@ -74,6 +74,8 @@ class Reading:
         self._known = known or Known()
         self._calls: dict[str, tuple[int, ToolCall]] = {}
         self._lines: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
+        self._changes: dict[str, list[tuple[int, ToolCall]]] = {}
+        """By file the calls that changed it, oldest first, each with its message."""
         self._named: dict[str, int] = {}
         """How many messages speak of each name."""
         self._outcomes: dict[str, tuple[int, str, Outcome]] = {}
@@ -83,31 +85,34 @@ class Reading:
         """The same so far, to be read on from."""
         other = Reading(self._known)
         other._calls, other._named, other._outcomes = self._calls.copy(), self._named.copy(), self._outcomes.copy()
+        other._changes = {path: calls.copy() for path, calls in self._changes.items()}
         other._lines = {category: lines.copy() for category, lines in self._lines.items()}
         return other
 
     def read(self, entries: Iterable[Entry]) -> Reading:
-        calls, known = self._calls, self._known
+        calls, stated = self._calls, self._known.stated
         for entry in entries:
-            message, seq = entry.message, entry.seq
+            message = entry.message
             content = message.content
-            for part in message.attachments if type(content) is tuple else ():
-                self._note_attachment(part, seq)
+            if type(content) is tuple:
+                for part in message.attachments:
+                    self._note_attachment(part, entry.seq)
             if message.role == "tool":
                 # What a result names can be had again; it counts once somebody speaks of it.
-                if message.tool_call_id in calls:
-                    self._note_call(*calls.pop(message.tool_call_id), message)
+                if (made := calls.pop(message.tool_call_id, None)) is not None:
+                    self._note_call(*made, message)
                 continue
-            if content:
-                self._note_said(seq, known.stated(message))
+            if content and (found := stated(message)) is not NOTHING_STATED:
+                self._note_said(entry.seq, found)
             for call in message.tool_calls:
-                calls[call.id] = (seq, call)
+                calls[call.id] = (entry.seq, call)
         return self
 
     def ledger(self) -> Ledger:
         names = {name: line for name, line in self._lines[NAMES].items() if self._named[name] > 1}
         outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
-        found = self._lines | {NAMES: names, OUTCOMES: outcomes}
+        files = {path: _change_line(path, calls) for path, calls in self._changes.items()}
+        found = self._lines | {NAMES: names, OUTCOMES: outcomes, FILES: files}
         return {category: list(lines.values()) for category, lines in found.items() if lines}
 
     def _note_attachment(self, part: AttachmentPart, seq: int) -> None:
@@ -133,10 +138,9 @@ class Reading:
                 return
             _succeed(key, lines)
             if use.is_write and outcome.was_run:
-                line = f"{seq}\t{use.path}\t1\t{_verb(call)}\t{_hint(call)}"
-                lines[FILES][use.path] = _added(lines[FILES][use.path], line) if use.path in lines[FILES] else line
+                self._changes.setdefault(use.path, []).append((seq, call))
                 lines[READ].pop(use.path, None)
-            elif not result.is_error and use.path not in lines[FILES]:
+            elif not result.is_error and use.path not in self._changes:
                 lines[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
             return
         if command and outcome.was_run and not (says_little and outcome.text == "ok"):
@@ -148,8 +152,6 @@ class Reading:
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
-        if found is NOTHING_STATED:
-            return
         for category, sayings in zip(STATED, found[:-1], strict=True):
             for text in sayings:
                 lines[category].setdefault(text, f"{seq}\t{text}")
@@ -243,8 +245,10 @@ def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[
 
 
 def _succeed(key: str, ledger: dict[str, dict[str, str]]) -> None:
-    _fix(key, ledger)
-    ledger[SUCCEEDED][key] = f"0\t{key}"
+    if ledger[FAILING]:
+        _fix(key, ledger)
+    if key not in ledger[SUCCEEDED]:
+        ledger[SUCCEEDED][key] = f"0\t{key}"
 
 
 def _fix(key: str, ledger: dict[str, dict[str, str]]) -> None:
@@ -278,6 +282,15 @@ def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[
 def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
     verdict = "failed" if outcome.is_failure else "ok"
     return f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
+
+
+def _change_line(path: str, calls: Sequence[tuple[int, ToolCall]]) -> str:
+    """The line of a file that these calls changed, oldest first: changes are added up, the newest hint holds."""
+    seq, newest = calls[-1]
+    hint = next(filter(None, (_hint(call) for _, call in reversed(calls))), "")
+    # A tab stands between the parts of a line.
+    path = path.replace("\t", " ")
+    return f"{seq}\t{path}\t{len(calls)}\t{_verb(newest)}\t{hint}"
 
 
 def _added(before: str, after: str) -> str:

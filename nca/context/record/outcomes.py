@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from posixpath import basename
 
+import msgspec
+
 from nca.context.file_reads import arguments_of, file_use, says_failed
 from nca.messages import Message, ToolCall
 
@@ -71,7 +73,7 @@ _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _CHANGE_FOLDER = re.compile(r"\A(?:cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*)+")
 
 
-class Outcome:
+class Outcome(msgspec.Struct, gc=False):
     """What one call came to. Its words are looked for when they are asked for: of most calls only the failure counts.
 
     is_failure   it failed, and something has to be mended
@@ -79,14 +81,11 @@ class Outcome:
     was_run      it ran to its end
     """
 
-    __slots__ = ("_text", "is_command", "is_failure", "result", "was_run")
-
-    def __init__(self, result: str, *, is_failure: bool, is_command: bool, was_run: bool) -> None:
-        self.result = result
-        self.is_failure = is_failure
-        self.is_command = is_command
-        self.was_run = was_run
-        self._text: str | None = None
+    result: str
+    is_failure: bool
+    is_command: bool
+    was_run: bool
+    _text: str | None = None
 
     @property
     def text(self) -> str:
@@ -181,7 +180,7 @@ def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     command = command_of(call) if call is not None else ""
     was_run = not text.startswith(_NOT_RUN) and not _still_runs(text)
     is_failure = was_run and _is_failure(call, command, result, text)
-    return Outcome(text, is_failure=is_failure, is_command=bool(command), was_run=was_run)
+    return Outcome(text, is_failure, bool(command), was_run)
 
 
 def _still_runs(text: str) -> bool:

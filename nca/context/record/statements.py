@@ -82,8 +82,11 @@ def stated(message: Message) -> Stated:
         return _said(text, urls, names)
     if message.role == "assistant" and text.strip():
         answer = () if message.tool_calls else (_beginning(text),)
-        return Stated(decisions=_decisions(text), answer=answer, urls=urls, names=names)
-    return Stated(urls=urls, names=names)
+        decisions = _decisions(text)
+        if decisions or answer or urls or names:
+            return Stated(decisions=decisions, answer=answer, urls=urls, names=names)
+        return NOTHING_STATED
+    return Stated(urls=urls, names=names) if urls or names else NOTHING_STATED
 
 
 def is_bulk(text: str) -> bool:

@@ -176,6 +176,12 @@ def test_a_file_has_one_line_with_how_often_and_what_last() -> None:
     assert "- a.py: edited 3×, last: step_2" in rendered(ledger)
 
 
+def test_a_file_with_tabs_in_its_name_is_one_file() -> None:
+    edits = [did("edit_file", "done", path="a\tb\tc.py", new_text=f"def step_{n}(): ...") for n in range(2)]
+    ledger = extract(log(*edits[0], *edits[1]))
+    assert texts(merge([ledger, ledger]), FILES) == ["a b c.py\t4\tedited\tstep_1"]
+
+
 def test_a_failed_or_refused_edit_changed_nothing() -> None:
     failed = did("edit_file", "error: old_text is not in a.py", is_error=True, path="a.py", new_text="x")
     refused = did("write_file", "[not run: the user refused]", is_error=True, path="b.py", content="x")
