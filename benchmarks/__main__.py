@@ -168,7 +168,9 @@ def machine() -> Row:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--transcripts", type=Path, default=_folder(os.environ.get("NCA_TRANSCRIPTS")))
-    parser.add_argument("--data", type=Path, metavar="DIR", help="public benchmarks: files of LoCoMo and LongMemEval")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="public benchmarks: files of LoCoMo, LongMemEval, lost-in-compaction"
+    )
     parser.add_argument("--quick", action="store_true", help="a few minutes: no model, no real session, fewer lengths")
     parser.add_argument("--page", action="store_true", help="only write page and table again, from the JSON")
     parser.add_argument("--date", default=date.today().isoformat())

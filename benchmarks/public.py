@@ -4,14 +4,18 @@ Nothing of them is in the repository. For each question its data names the messa
 all of these can still be read, word for word, after the conversation was compacted once, and whether nca's recall finds
 them.
 
-LoCoMo        github.com/snap-research/locomo (CC BY-NC 4.0): an array of conversations, or one in each file
-LongMemEval   github.com/xiaowu0162/LongMemEval (MIT): an array of questions, each with a conversation of its own
+LoCoMo               github.com/snap-research/locomo (CC BY-NC 4.0): an array of conversations, or one in each file
+LongMemEval          github.com/xiaowu0162/LongMemEval (MIT): an array of questions, each with a conversation of its own
+lost-in-compaction   github.com/profff/lost-in-compaction (research use): a conversation in NAME.json, put together from
+                     LongMemEval's, and NAME_meta.json with its questions; measured are d40_C1, d60_C1 and d80_C1 of
+                     compaction_v5_R4_20260224_1353/contexts, of which 5% were summarized (these questions do not count)
 """
 
 from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +45,12 @@ NO_ANSWER = 5
 HITS = 10
 _PLACE = re.compile(r"D\d+:\d+")
 _SESSION = re.compile(r"session_(\d+)")
+_META = "_meta"
+_FILES = (
+    "LoCoMo (locomo10.json), LongMemEval (longmemeval_s.json) or lost-in-compaction (d40_C1.json, d40_C1_meta.json)"
+)
+_ROLES = ("user", "assistant")
+_NO_ROLES = dict.fromkeys(_ROLES, (0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +70,18 @@ class Conversation:
 def conversations_in(folder: Path) -> dict[str, list[Conversation]]:
     """By the name of the benchmark. Raises SystemExit where the folder has none of them."""
     if not folder.is_dir():
-        raise SystemExit(f"--data {folder}: there is no such folder; put the files of LoCoMo or LongMemEval there.")
+        raise SystemExit(f"--data {folder}: there is no such folder; put the files of {_FILES} there.")
     found: dict[str, list[Conversation]] = {}
     for path in sorted(folder.rglob("*.json")):
+        if path.stem.endswith(_META):
+            continue
         name, conversations = _read(path)
         if not conversations:
-            print(f"{path}: neither LoCoMo nor LongMemEval; it is left out.", flush=True)
+            print(f"{path}: none of {_FILES}; it is left out.", flush=True)
         found.setdefault(name, []).extend(conversations)
     found.pop("", None)
     if not found:
-        raise SystemExit(f"--data {folder}: no file of LoCoMo (locomo10.json) or LongMemEval (longmemeval_s.json).")
+        raise SystemExit(f"--data {folder}: it has no file of {_FILES}.")
     return found
 
 
@@ -83,6 +95,9 @@ def _read(path: Path) -> tuple[str, list[Conversation]]:
             return "LongMemEval", [one for item in spread if (one := _longmemeval(item)).questions]
         if "qa" in items[0]:
             return "LoCoMo", [_locomo(item, f"{path.stem} {number}") for number, item in enumerate(items, 1)]
+        if (meta := path.with_stem(f"{path.stem}{_META}")).is_file():
+            facts = json.loads(meta.read_text(encoding="utf-8"))["facts"]
+            return "lost-in-compaction", [_lost_in_compaction(items, facts, path.stem)]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         pass
     return "", []
@@ -123,6 +138,18 @@ def _longmemeval(item: Row) -> Conversation:
     return Conversation(str(item["question_id"]), rows, [] if is_open else [(item["question"], frozenset(needed))])
 
 
+def _lost_in_compaction(rows: list[Row], facts: Sequence[Row], name: str) -> Conversation:
+    """The answer of a question is the first message of its place that has all its keywords; without one, it is open."""
+    questions = []
+    for fact in facts:
+        words = [str(word).lower() for word in fact["keywords"]]
+        for place in range(fact["message_start"], fact["message_end"] + 1):
+            if not fact["compacted"] and all(word in rows[place]["content"].lower() for word in words):
+                questions.append((str(fact["question"]), frozenset({place})))
+                break
+    return Conversation(name, rows, questions)
+
+
 def measured(
     environments: Mapping[str, Environment], found: Mapping[str, Sequence[Conversation]], scratch: Path
 ) -> Iterator[Row]:
@@ -144,15 +171,27 @@ def measured(
 
 
 def _readable(conversations: Sequence[Conversation], cases: Sequence[Row], answers: Sequence[Row]) -> Row:
+    """How many questions can be answered, and of those with all answers by one role; how full the target is."""
+    by_role = {role: [0, 0] for role in _ROLES}
     found = met = 0
+    fills = []
     for one, case, answer in zip(conversations, cases, answers, strict=True):
-        if "error" in answer:
-            continue
-        text = _plain(shown(answer["messages"]))
-        met += tokens(answer["messages"]) <= SLACK * case["target_tokens"]
-        kept = [_plain(row["content"]) in text for row in one.rows]
-        found += sum(all(kept[place] for place in needed) for _, needed in one.questions)
-    return {"found": found, "met": met, "errors": sorted({one["error"] for one in answers if "error" in one})}
+        done = "error" not in answer
+        text = _plain(shown(answer["messages"])) if done else ""
+        if done:
+            fills.append(tokens(answer["messages"]) / case["target_tokens"])
+            met += fills[-1] <= SLACK
+        kept = [done and _plain(row["content"]) in text for row in one.rows]
+        for _, needed in one.questions:
+            is_found = all(kept[place] for place in needed)
+            found += is_found
+            roles = {one.rows[place]["role"] for place in needed}
+            if len(roles) == 1:
+                pair = by_role[roles.pop()]
+                pair[0] += is_found
+                pair[1] += 1
+    errors = sorted({one["error"] for one in answers if "error" in one})
+    return {"found": found, "by_role": by_role, "fill": statistics.mean(fills or [0]), "met": met, "errors": errors}
 
 
 def _plain(text: str) -> str:
@@ -182,10 +221,20 @@ def public(figures: Figures) -> Iterator[str]:
     yield ""
     yield (
         "Conversations of [LoCoMo](https://github.com/snap-research/locomo) and"
-        " [LongMemEval](https://github.com/xiaowu0162/LongMemEval) (`python -m benchmarks --data DIR`), compacted once"
-        " to half of the budget. A question counts where all messages that answer it can be read word for word. No"
-        " program that keeps to its target can keep most of them: the conversation is several times larger. *Recall*"
-        f" searches the whole log: all these messages must be among its first {HITS} hits."
+        " [lost-in-compaction](https://github.com/profff/lost-in-compaction), which has put together its own from"
+        " [LongMemEval](https://github.com/xiaowu0162/LongMemEval); the docstring of `benchmarks/public.py` names the"
+        " files (`python -m benchmarks --data DIR --only public`). Each is compacted once to half of the budget. A"
+        " question counts where all messages that answer it can be read word for word; its answer may be the user's or"
+        " the assistant's, and in LoCoMo, where two people talk, the first one is the user. No program that keeps to"
+        " its target can keep most of them: a conversation is several times larger. *Of the target*: the size of what"
+        " is left. *Recall* searches the whole log: all these messages must be among its first"
+        f" {HITS} hits. The newest messages of lost-in-compaction are filling and answer nothing, so who keeps only the"
+        " newest has no answer."
+    )
+    yield ""
+    yield (
+        "Not measured, since their data are on Hugging Face, which could not be reached: LongMemEval itself (which can"
+        " be read) and MemoryAgentBench."
     )
     yield ""
     for data in dict.fromkeys(row["data"] for row in rows):
@@ -195,12 +244,13 @@ def public(figures: Figures) -> Iterator[str]:
         asked = f"{first['conversations']} conversations, {first['questions']} questions"
         yield f"{data}: {asked}, windows of {windows} tokens."
         yield ""
-        yield from table(("", "questions", "target met"), [_cells(row) for row in of_data])
+        head = ("", "questions", "answered by the user", "by the assistant", "of the target", "target met")
+        yield from table(head, [_cells(row) for row in of_data])
         yield ""
 
 
-def ahead(figures: Figures) -> Iterator[tuple[str, str, str]]:
-    """Where another program keeps more than nca: what, nca's figure, the other's."""
+def ahead(figures: Figures) -> Iterator[tuple[str, str, str, str]]:
+    """Where another program keeps more than nca: what, nca's figure, the other's, why."""
     rows = [row for row in figures.get("public") or () if "has_model" in row]
     for own in [row for row in rows if row["label"] == "nca"]:
         for other in rows:
@@ -209,11 +259,15 @@ def ahead(figures: Figures) -> Iterator[tuple[str, str, str]]:
                 missed = f" but meets {other['met']} of {other['conversations']} targets (nca: {own['met']})"
                 theirs = " ".join(_cells(other)[:2]) + missed * (other["met"] < own["met"])
                 what = f"what questions of {own['data']} need{', with a summary' if own['has_model'] else ''}"
-                yield what, _cells(own)[1], theirs
+                of_user, of_assistant = _cells(own)[2:4]
+                why = f"nca keeps the user's words first: {of_user} of their answers, {of_assistant} of the assistant's"
+                yield what, _cells(own)[1], theirs, why
 
 
-def _cells(row: Row) -> tuple[str, str, str]:
+def _cells(row: Row) -> tuple[str, ...]:
     label = f"{row['label']}, with a summary" if row.get("has_model") else row["label"]
     met = f"{row['met']} of {row['conversations']}" if "met" in row else "–"
     failed = f" ({'; '.join(row['errors'])})" if row.get("errors") else ""
-    return label, f"{100 * row['found'] / row['questions']:.1f}%{failed}", met
+    roles = [f"{100 * found / due:.1f}%" if due else "–" for found, due in row.get("by_role", _NO_ROLES).values()]
+    fill = f"{row['fill']:.2f}" if "fill" in row else "–"
+    return label, f"{100 * row['found'] / row['questions']:.1f}%{failed}", *roles, fill, met

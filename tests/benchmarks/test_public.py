@@ -86,6 +86,8 @@ def test_what_can_be_read_and_what_is_found_are_counted(tmp_path: Path) -> None:
     (code,) = [row for row in rows if row["label"] == "nca" and not row["has_model"]]
     assert (code["questions"], code["met"]) == (3, 1)
     assert 1 <= code["found"] <= 3, "the newest message stays whole"
+    assert [due for _, due in code["by_role"].values()] == [1, 1], "one question needs both"
+    assert 0 < code["fill"] <= 1.02
     assert rows[-1]["found"] >= 1
     text = "\n".join(public({"public": rows}))
     assert "LoCoMo: 1 conversations, 3 questions, windows of 8,000 tokens." in text
@@ -93,6 +95,24 @@ def test_what_can_be_read_and_what_is_found_are_counted(tmp_path: Path) -> None:
     assert not list(public({}))
     assert list(ahead({"public": rows})) == []
     better = {**code, "peer": "other", "label": "other", "found": 3, "met": 0}
-    ((what, _, theirs),) = ahead({"public": [{**code, "found": 2}, better]})
+    ((what, _, theirs, why),) = ahead({"public": [{**code, "found": 2}, better]})
     assert what == "what questions of LoCoMo need"
     assert theirs == "other 100.0% but meets 0 of 1 targets (nca: 1)"
+    assert why.startswith("nca keeps the user's words first: ")
+
+
+def test_lost_in_compaction_has_its_questions_beside_it(tmp_path: Path) -> None:
+    rows = [
+        {"role": role, "content": said} for role, said in (("user", "I keep 17 goats."), ("assistant", "Noted: 17."))
+    ]
+    facts = [
+        {"question": "How many goats?", "keywords": ["17", "Goats"], "compacted": False},
+        {"question": "How many?", "keywords": ["17"], "compacted": True},
+        {"question": "Why?", "keywords": ["milk"], "compacted": False},
+    ]
+    (tmp_path / "d40_C1.json").write_text(json.dumps(rows))
+    places = {"message_start": 0, "message_end": 1}
+    (tmp_path / "d40_C1_meta.json").write_text(json.dumps({"facts": [fact | places for fact in facts]}))
+    ((name, (one,)),) = conversations_in(tmp_path).items()
+    assert (name, one.name, one.rows) == ("lost-in-compaction", "d40_C1", rows)
+    assert one.questions == [("How many goats?", frozenset({0}))]
