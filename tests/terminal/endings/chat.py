@@ -170,10 +170,18 @@ class Chat:
 
     def _has_begun(self) -> bool:
         """It handles signals. What comes before that is Python's own start, or the fork's."""
+        return self._is_among("SigCgt:", signal.SIGTERM)
+
+    def _is_ready(self) -> bool:
+        """A prompt stands, and Ctrl-C has arrived: on a busy machine the program may not have run since it was sent."""
+        return self.is_at_prompt() and self.has_read() and not self._is_among("ShdPnd:", signal.SIGINT)
+
+    def _is_among(self, kind: str, number: signal.Signals) -> bool:
+        """Whether the kernel lists a signal in this line of the program: "SigCgt:" handled, "ShdPnd:" undelivered."""
         with suppress(OSError):
             lines = Path(f"/proc/{self._child.pid}/status").read_text().splitlines()
-            caught = next(line for line in lines if line.startswith("SigCgt:"))
-            return bool(int(caught.split()[1], 16) & 1 << signal.SIGTERM - 1)
+            listed = next(line for line in lines if line.startswith(kind))
+            return bool(int(listed.split()[1], 16) & 1 << number - 1)
         return False
 
     def has_ended(self) -> bool:
@@ -203,11 +211,11 @@ class Chat:
         self._drain()
 
     def until_settled(self) -> float:
-        """When it came to the end, or to a prompt that stays."""
+        """When it came to the end, or to a prompt that stays, after it noticed a Ctrl-C."""
         while True:
-            self.until(lambda: self.has_ended() or self.is_at_prompt(), "a prompt or an end")
+            self.until(lambda: self.has_ended() or self._is_ready(), "a prompt or an end")
             since = time.monotonic()
-            while self.is_at_prompt() and not self.has_ended():
+            while self._is_ready() and not self.has_ended():
                 self.read_for(POLL_SECONDS)
                 if time.monotonic() - since > _SETTLED_SECONDS:
                     return since
