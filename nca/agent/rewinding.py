@@ -84,11 +84,18 @@ class Rewinds:
         following = self._window.session.log.next_said(seq)
         return self._point(seq, following - 1 if following else self._window.history.head)
 
-    @property
-    def newest(self) -> Point | None:
-        """The person's newest message."""
-        newest = self._window.history.newest_user
-        return self.point(newest) if newest else None
+    def last_turn(self) -> list[Point]:
+        """The person's newest message that something came of, and those sent after it in vain; oldest first.
+
+        Where nothing came of any, only the newest; empty where there is none.
+        """
+        found: list[Point] = []
+        for point in self.points():
+            if not (point.is_left or point.rewind):
+                found.insert(0, point)
+                if point.last > point.seq:
+                    return found
+        return found[-1:]
 
     async def changes(self, point: Point) -> tuple[FileChange, ...]:
         """The files that the turn changed. Raises StoreError."""

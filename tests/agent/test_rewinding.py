@@ -38,8 +38,7 @@ LOADED = defaults().with_values({"model.summarizer": "none"}, "the test")
 
 async def back(conversation: Conversation, point: Point | None = None) -> RewindOutcome:
     """Go back with the files; without a point, to before the person's last message."""
-    point = point or conversation.rewinds.newest
-    assert point is not None
+    point = point or conversation.rewinds.last_turn()[0]
     return await conversation.rewinds.go_back(point, await conversation.rewinds.plan(point), "both")
 
 
@@ -222,12 +221,11 @@ async def test_a_turn_is_taken_back_and_forth(room: Room) -> None:
     await conversation.send("Second")
     both = conversation.context.effective_history()
     rewinds = conversation.rewinds
-    newest = rewinds.newest
-    assert newest is not None
+    (newest,) = rewinds.last_turn()
     assert newest.text == "Second"
     await back(conversation, newest)
     await back(conversation)
-    assert (rewinds.newest, list(conversation.context.backwards())) == (None, [])
+    assert (rewinds.last_turn(), list(conversation.context.backwards())) == ([], [])
     assert await rewinds.go_forward()
     assert await rewinds.go_forward()
     assert conversation.context.effective_history() == both

@@ -34,7 +34,7 @@ async def main():
             rewinds._show("before 1", number)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    plan = await rewinds.plan(rewinds.newest)
+    plan = await rewinds.plan(rewinds.last_turn()[0])
     conversation.files.apply(plan, chat="before 1", before=die)
 
 asyncio.run(main())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nca.errors import UsageError
+from nca.errors import ProviderError, UsageError
 from nca.messages import Message, ToolCall
 from nca.terminal.panels.rewind_picker import RewindPicker
 from tests.terminal.stage import ScriptedReader, Stage, a_stage
@@ -44,10 +44,10 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
         with pytest.raises(UsageError, match=f"{refused.split()[0]} takes no {refused.split()[1]}"):
             await stage.command(refused)
     said = await stage.command("/undo")
-    assert "Went back to before “Second”: 1 deleted. /redo goes forward again." in said
+    assert "Took back “Second” and its answer: 1 deleted. /redo goes forward again." in said
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert stage.app._next_text == "Second"
-    assert "before “First”: 2 deleted" in await stage.command("/undo")
+    assert "Took back “First” and its answer: 2 deleted" in await stage.command("/undo")
     assert files(tmp_path) == {}
     with pytest.raises(UsageError, match="nothing to take back"):
         await stage.command("/undo")
@@ -57,6 +57,27 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
     with pytest.raises(UsageError, match="nothing to go forward to"):
         await stage.command("/redo")
     assert next(entry.message.text for entry in stage.conversation.context.backwards()) == "Answer 2."
+
+
+async def test_what_got_no_answer_goes_with_the_turn_before_and_all_that_goes_is_named(tmp_path: Path) -> None:
+    down = ProviderError("The provider is down.")
+    replies = ["Word for word. " * 400, *writes(2, a="one\n"), down, down]
+    with a_stage(tmp_path, replies, agent__permission="accept-edits", model__summarizer="none") as stage:
+        await stage.conversation.send("First")
+        await stage.conversation.send("Second")
+        assert "Compacted" in await stage.command("/compact")
+        shown = stage.conversation.context.effective_history()
+        await stage.conversation.send("Third")
+        said = await stage.command("/undo")
+        assert "Took back “Second” and its answer, “Third” (no answer), 1 compaction since: 1 deleted. /redo" in said
+        assert (files(tmp_path), stage.app._next_text) == ({}, "Second")
+        await stage.command("/redo")
+        assert stage.conversation.context.effective_history()[: len(shown)] == shown
+        assert files(tmp_path) == {"a": "one\n"}
+        await stage.command("/undo")
+        assert "Took back “First” and its answer. /redo" in await stage.command("/undo")
+        await stage.conversation.send("Fourth")
+        assert "Took back “Fourth” (no answer). /redo" in await stage.command("/undo")
 
 
 async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_path: Path) -> None:
@@ -204,8 +225,7 @@ async def test_a_long_diff_is_cut_and_shown_whole_where_it_is_asked_for(tmp_path
 async def test_a_rewind_that_is_stopped_is_whole(stage: Stage, tmp_path: Path) -> None:
     await stage.conversation.send("First")
     rewinds = stage.conversation.rewinds
-    point = rewinds.newest
-    assert point is not None
+    (point,) = rewinds.last_turn()
     going = asyncio.ensure_future(rewinds.go_back(point, await rewinds.plan(point), "both"))
     for _ in range(3):
         await asyncio.sleep(0)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from nca.agent.rewinding import Point
 from nca.errors import UsageError
 from nca.terminal.commands.command import App, Command
-from nca.terminal.commands.rewind import go_back
+from nca.terminal.commands.rewind import say_done
+from nca.terminal.panels.context import in_effect
+from nca.terminal.render.humanize import counted
+from nca.terminal.render.rewinds import excerpt
 from nca.terminal.render.sanitize import one_line
 
 
@@ -16,10 +20,22 @@ class UndoCommand(Command):
     async def run(self, app: App, argument: str) -> None:
         if argument:
             raise UsageError(f"/undo takes no {one_line(argument, 40)}.", advice="/rewind goes back further.")
-        point = app.conversation.rewinds.newest
-        if point is None:
+        rewinds = app.conversation.rewinds
+        turn = rewinds.last_turn()
+        if not turn:
             raise UsageError("There is nothing to take back.", advice="/redo goes forward, /rewind to another branch.")
-        await go_back(app, point, "both")
+        history = app.conversation.context.history
+        compactions = len(in_effect(history()))
+        outcome = await rewinds.go_back(turn[0], await rewinds.plan(turn[0]), "both")
+        taken = [_named(one) for one in turn]
+        if gone := compactions - len(in_effect(history())):
+            taken.append(f"{counted(gone, 'compaction')} since")
+        say_done(app, f"Took back {', '.join(taken)}", outcome)
+        app.put_in_prompt(turn[0].text)
+
+
+def _named(point: Point) -> str:
+    return f"{excerpt(point)} {'and its answer' if point.last > point.seq else '(no answer)'}"
 
 
 COMMAND = UndoCommand()

@@ -60,7 +60,7 @@ def context_panel(
     records  the session's compactions
     is_all   show everything, however long it gets
     """
-    done = [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
+    done = in_effect(records)
     most = LISTED if is_all else SHOWN
     lines, sections = list(_lines(stats, done, most)), list(_sections(stats, _section_width(width), most))
     tries = _suggestions(stats, can_undo=any(not record.undone for record in records), is_all=is_all)
@@ -261,6 +261,11 @@ def _ranked(title: str, rows: Sequence[tuple[str, int]]) -> Iterator[Group]:
 def _next(stats: ContextStats) -> Iterator[Text]:
     if stats.next_rung:
         yield Text(f"Next: {one_line(stats.next_rung)}.", style="accent")
+
+
+def in_effect(records: Sequence[CompactionRecord]) -> list[CompactionRecord]:
+    """The compactions behind the view in force."""
+    return [record for record in records if not record.undone and not set(record.stages) & BY_HAND]
 
 
 def _suggestions(stats: ContextStats, *, can_undo: bool, is_all: bool) -> Text:
