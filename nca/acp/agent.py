@@ -233,14 +233,14 @@ class NcaAgent:
         session = self._sessions.get(session_id)
         if session is None:
             raise SessionNotFound(
-                f"session {one_line(session_id, 40)} is not open", advice="session/new or session/load opens one."
+                f"Session {one_line(session_id, 40)} is not open", advice="session/new or session/load opens one."
             )
         return session
 
     def _stored(self, session_id: str) -> str:
         """A stored session's id; no beginning of one and no name is taken. Raises SessionNotFound."""
         if self._opener.store.find(session_id).id != session_id:
-            raise SessionNotFound(f"there is no session {one_line(session_id, 40)}")
+            raise SessionNotFound(f"There is no session {one_line(session_id, 40)}")
         return session_id
 
     async def _open(

@@ -166,7 +166,7 @@ class Log(Sequence[Entry]):
         read = self.stored.entries(first, last)
         if [entry.seq for entry in read] != list(range(first, last + 1)):
             raise StoreDamaged(
-                f"the log has a gap between messages {first} and {last}",
+                f"The log has a gap between messages {first} and {last}",
                 advice="`nca doctor` looks at the whole store.",
             )
         return read

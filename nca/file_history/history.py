@@ -75,7 +75,7 @@ class FileHistory:
         """The way back to the files as they were before a rewind. Raises UsageError, StoreError."""
         first = self._scope.record.first_of_rewind(outcome_id)
         if first is None:
-            raise UsageError(f"there is no rewind {outcome_id} in this session")
+            raise UsageError(f"There is no rewind {outcome_id} in this session")
         return self._plan(self._journal(first=first))
 
     def last_rewind(self) -> tuple[int, str]:

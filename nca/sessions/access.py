@@ -30,7 +30,7 @@ class SessionAccess:
     def transaction(self) -> AbstractContextManager[apsw.Connection]:
         """A write transaction; durable when it ends. Raises StoreError if the session is closed or read-only."""
         if self.is_closed:
-            raise StoreError("this session is closed")
+            raise StoreError("This session is closed")
         self.refuse_reader()
         return self.database.transaction()
 
@@ -39,6 +39,6 @@ class SessionAccess:
         if self.is_read_only:
             row = self.row("SELECT id FROM sessions WHERE number = ?")
             raise StoreError(
-                "this session is open for reading only",
+                "This session is open for reading only",
                 advice=f"`nca sessions fork {row[0] if row else 'ID'}` makes a copy to go on in.",
             )

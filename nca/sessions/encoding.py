@@ -26,7 +26,7 @@ def encode(value: msgspec.Struct) -> str:
         except UnicodeEncodeError:
             return _encoder.encode(_cleaned(msgspec.to_builtins(value))).decode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"a {type(value).__name__.lower()} cannot be stored: {error}") from error
+        raise StoreError(f"A {type(value).__name__.lower()} cannot be stored: {error}") from error
 
 
 def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
@@ -34,7 +34,7 @@ def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError, TypeError) as error:  # TypeError: damage made it no text
-        raise StoreDamaged(f"{what} cannot be read: {error}") from error
+        raise StoreDamaged(f"Cannot read {what}: {error}") from error
 
 
 def decode_message(body: str, what: str) -> Message:

@@ -83,7 +83,7 @@ class FileRecord:
         except zlib.error:
             raw = b""
         if hashlib.sha256(raw).hexdigest() != state.sha256:
-            raise StoreDamaged(f"the stored content {state.sha256[:12]} is damaged or missing")
+            raise StoreDamaged(f"The stored content {state.sha256[:12]} is damaged or missing")
         return raw
 
     def changes(self, *, first: int = 0, seq: int = 0) -> list[Change]:
@@ -241,7 +241,7 @@ class _Store:
         if number is not None:
             return int(number)
         if state.sha256 not in self._contents:
-            raise StoreDamaged(f"the stored content {state.sha256[:12]} is missing")
+            raise StoreDamaged(f"The stored content {state.sha256[:12]} is missing")
         packed = zlib.compress(self._contents[state.sha256], _FASTEST)
         self._connection.execute(
             "INSERT INTO contents (sha256, workspace, packed_bytes, packed) VALUES (?, ?, ?, ?)",

@@ -71,4 +71,4 @@ def unpack(raw: bytes, kind: type[T], what: str) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeError, TypeError) as error:
-        raise StoreDamaged(f"{what} cannot be read: {error}") from error
+        raise StoreDamaged(f"Cannot read {what}: {error}") from error

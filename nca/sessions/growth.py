@@ -24,7 +24,7 @@ def extend(session: Session, copy: SessionCopy) -> None:
     transfer.check(copy)
     before = transfer.read(session)
     if len(before.entries) > len(copy.entries):
-        raise StoreError("the session has more messages than its file")
+        raise StoreError("The session has more messages than its file")
     with session.transaction() as connection:
         number = session.number
         log.insert(connection, number, copy.entries[len(before.entries) :])

@@ -58,7 +58,7 @@ class FileLock:
                 return lock
             if time.monotonic() >= deadline:
                 raise StoreError(
-                    f"another process has been preparing the store for {seconds:.0f} seconds ({path})",
+                    f"Another process has been preparing the store for {seconds:.0f} seconds ({path})",
                     advice="Try again when it is done.",
                 )
             time.sleep(_POLL_SECONDS)
@@ -90,7 +90,7 @@ def lock_session(path: Path, session_id: str) -> FileLock:
     lock = FileLock.acquire(path)
     if lock is None:
         raise SessionLocked(
-            f"session {session_id} is already open{_holder(path)}",
+            f"Session {session_id} is already open{_holder(path)}",
             advice=f"Close it there, or go on in a copy: `nca sessions fork {session_id}`.",
         )
     lock.sign()

@@ -36,7 +36,7 @@ class SessionRewinds:
         """
         head = self._log.head
         if not 1 <= seq <= head:
-            raise StoreError(f"there is no message {seq} in this session")
+            raise StoreError(f"There is no message {seq} in this session")
         base = self._in_force_at(seq)
         return base, put_aside(self._views.load(base), [(seq, head)])
 

@@ -97,7 +97,7 @@ class Session(SessionAccess):
     def info(self) -> SessionInfo:
         row = self.row(f"{INFO} WHERE number = ?")
         if row is None:
-            raise StoreError("the session is no longer in the store")
+            raise StoreError("The session is no longer in the store")
         return as_info(row)
 
     def recover(self) -> None:

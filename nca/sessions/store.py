@@ -89,7 +89,7 @@ class Store:
         try:
             # Another process may have removed it before we had the lock, and a new session may have its number.
             if not self._database.row("SELECT 1 FROM sessions WHERE id = ? AND number = ?", (session_id, number)):
-                raise SessionNotFound(f"session {session_id} has just been removed")
+                raise SessionNotFound(f"Session {session_id} has just been removed")
             session.recover()
         except BaseException:
             session.close()
@@ -114,7 +114,7 @@ class Store:
         """Find a session by id, beginning of an id, or whole name. Raises SessionNotFound."""
         row = self._database.row(f"{INFO} WHERE number = ?", (self._find(prefix)[1],))
         if row is None:
-            raise SessionNotFound(f"session {prefix} has just been removed")
+            raise SessionNotFound(f"Session {prefix} has just been removed")
         return as_info(row)
 
     def preview(self, id_or_prefix: str) -> SessionPreview:
@@ -160,7 +160,7 @@ class Store:
         with self.open_session(session_id) as session:
             copy = transfer.read(session)
             if not transfer.is_exact(session, copy) or keep(copy) != copy:
-                raise StoreDamaged(f"session {session_id} is damaged and no copy can hold all of it; it stays")
+                raise StoreDamaged(f"Session {session_id} is damaged and no copy can hold all of it; it stays")
             with session.transaction() as connection:
                 connection.execute("DELETE FROM sessions WHERE number = ?", (session.number,))
         return copy.info
@@ -231,13 +231,13 @@ class Store:
             with self._database.transaction() as connection:
                 if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get:
                     raise StoreError(
-                        f"session {session_id} is in the store already",
+                        f"Session {session_id} is in the store already",
                         advice=f"`nca sessions show {session_id}` shows it.",
                     )
                 transfer.write(connection, session_id, copy)
                 connection.execute("UPDATE sessions SET has_forks = 1 WHERE number = ?", (forked_from,))
         except OverflowError as error:
-            raise StoreError("the session holds a number that is too large to be stored") from error
+            raise StoreError("The session holds a number that is too large to be stored") from error
         return self.find(session_id)
 
     def imported(self) -> Infos:
@@ -350,9 +350,9 @@ class Store:
             archive = self.archive_of(wanted) if wanted.isalnum() else None
             if archive is not None and archive.exists():
                 raise SessionNotFound(
-                    f"session {wanted} is archived", advice=f"`nca sessions restore {wanted}` brings it back."
+                    f"Session {wanted} is archived", advice=f"`nca sessions restore {wanted}` brings it back."
                 )
-            raise SessionNotFound(f"there is no session {wanted!r}", advice="`nca sessions list` shows them.")
+            raise SessionNotFound(f"There is no session {wanted!r}", advice="`nca sessions list` shows them.")
         if rows[0][0] != wanted and len(rows) > 1:
             some = ", ".join(row[0] for row in rows[:_LISTED_MATCHES]) + (" …" if len(rows) > _LISTED_MATCHES else "")
             raise SessionNotFound(f"{wanted!r} could be any of {some}", advice="Give more of the id.")
@@ -365,7 +365,7 @@ class Store:
         if self.path is not None:
             lock = lock_session(self.path.parent / "locks" / f"{session_id}.lock", session_id)
         elif session_id in self._open:
-            raise SessionLocked(f"session {session_id} is already open")
+            raise SessionLocked(f"Session {session_id} is already open")
         else:
             lock = None
         self._open[session_id] = lock
@@ -390,4 +390,4 @@ class Store:
 
     def _refuse_reader(self) -> None:
         if self.is_read_only:
-            raise StoreError("the store is open for reading only")
+            raise StoreError("The store is open for reading only")

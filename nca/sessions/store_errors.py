@@ -54,7 +54,7 @@ def _of_system(path: Path | None, error: OSError, verb: str) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _disk_full(path)
     return StoreError(
-        f"cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}",
+        f"Cannot {verb} {_named(path)}: {(error.strerror or str(error)).lower()}",
         advice=_WRITABLE,
     )
 
@@ -69,21 +69,21 @@ def _of_sqlite(error: apsw.Error, path: Path | None) -> StoreError:
             return damaged(path, _DAMAGED_INDEX)
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return StoreError(
-                f"another process keeps {_named(path)} busy", advice=f"Try again in a moment. {_NOTHING_LOST}"
+                f"Another process keeps {_named(path)} busy", advice=f"Try again in a moment. {_NOTHING_LOST}"
             )
         case apsw.CantOpenError():
-            return StoreError(f"cannot open {_named(path)}: {error}", advice=_WRITABLE)
+            return StoreError(f"Cannot open {_named(path)}: {error}", advice=_WRITABLE)
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
-            return StoreError(f"cannot write {_named(path)}: {error}", advice=_WRITABLE)
+            return StoreError(f"Cannot write {_named(path)}: {error}", advice=_WRITABLE)
         case apsw.IOError():
-            return StoreError(f"cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
+            return StoreError(f"Cannot read or write {_named(path)}: {error}", advice=_NOTHING_LOST)
         case _:
             return StoreError(f"{_named(path)} refused the change: {_line(str(error))}", advice=_NOTHING_LOST)
 
 
 def _disk_full(path: Path | None) -> StoreError:
     if path is None:
-        return StoreError("the session is larger than the memory that it may take", advice=_NOTHING_LOST)
+        return StoreError("The session is larger than the memory that it may take", advice=_NOTHING_LOST)
     mount = path.parent
     while not mount.is_mount() and mount != mount.parent:
         mount = mount.parent
@@ -91,7 +91,7 @@ def _disk_full(path: Path | None) -> StoreError:
         free = f"{shutil.disk_usage(mount).free:,} bytes free on {mount}"
     except OSError:
         free = str(mount)
-    return StoreError(f"disk full: {free}; cannot write {path}", advice=f"Free some space. {_NOTHING_LOST}")
+    return StoreError(f"Disk full: {free}; cannot write {path}", advice=f"Free some space. {_NOTHING_LOST}")
 
 
 def _line(text: str) -> str:

@@ -53,7 +53,7 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
         for copy in self.views:
             if copy.number == number:
                 return self.shown_by(copy)
-        raise StoreError(f"there is no view {number}")
+        raise StoreError(f"There is no view {number}")
 
     def shown_by(self, copy: ViewCopy) -> View:
         return View(tuple(self._item(item) for item in copy.items), copy.tail, copy.aside)
@@ -62,7 +62,7 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True):
         if not isinstance(item, SummaryPlace):
             return item
         if not 1 <= item.row <= len(self.summaries):
-            raise StoreError(f"a view names summary {item.row}; there are {len(self.summaries)}")
+            raise StoreError(f"A view names summary {item.row}; there are {len(self.summaries)}")
         return self.summaries[item.row - 1]
 
 
@@ -118,7 +118,7 @@ def cut(copy: SessionCopy, at: int) -> SessionCopy:
     remaining views. Raises StoreError if there is no such message.
     """
     if not 1 <= at <= len(copy.entries):
-        raise StoreError(f"there is no message {at}; the session has {len(copy.entries)}")
+        raise StoreError(f"There is no message {at}; the session has {len(copy.entries)}")
     while at < len(copy.entries) and copy.entries[at].message.role == "tool":
         at += 1
     left = {view.number: view for view in copy.views if view.tail <= at + 1}
@@ -152,29 +152,29 @@ def check(copy: SessionCopy) -> None:
     """Raise StoreError, which names the part, if the parts are inconsistent."""
     head = len(copy.entries)
     if [entry.seq for entry in copy.entries] != list(range(1, head + 1)):
-        raise StoreError("the messages are not numbered 1, 2, 3 …")
+        raise StoreError("The messages are not numbered 1, 2, 3 …")
     numbers: set[int] = set()
     for view in sorted(copy.views, key=lambda view: view.number):
         is_first = view.number == 0
         if view.number in numbers or (view.parent is None) != is_first or not (is_first or view.parent in numbers):
-            raise StoreError(f"view {view.number} has no view before it, or a number that another one has")
+            raise StoreError(f"View {view.number} has no view before it, or a number that another one has")
         if view.left not in {CURRENT, *numbers}:
-            raise StoreError(f"view {view.number} left view {view.left}, which does not come before it")
+            raise StoreError(f"View {view.number} left view {view.left}, which does not come before it")
         numbers.add(view.number)
         try:
             check_partition(copy.shown_by(view))
         except ValueError as error:
-            raise StoreError(f"view {view.number}: {error}") from error
+            raise StoreError(f"View {view.number}: {error}") from error
         if view.tail > head + 1:
-            raise StoreError(f"view {view.number} covers up to message {view.tail - 1}; there are {head}")
+            raise StoreError(f"View {view.number} covers up to message {view.tail - 1}; there are {head}")
     if copy.head_view not in numbers:
-        raise StoreError(f"the view in force, {copy.head_view}, is missing")
+        raise StoreError(f"The view in force, {copy.head_view}, is missing")
     if sorted(record.view_after for record in copy.compactions) != sorted(numbers - {0}):
-        raise StoreError("the compactions are not those that the views come from")
+        raise StoreError("The compactions are not those that the views come from")
     if any(not 1 <= seq <= head for seq in copy.pins):
-        raise StoreError("a pin is on a message that is not there")
+        raise StoreError("A pin is on a message that is not there")
     if any(row.view_id not in numbers for row in copy.usage):
-        raise StoreError("the usage of a call is that of a view which is not there")
+        raise StoreError("The usage of a call is that of a view which is not there")
 
 
 def is_exact(session: Session, copy: SessionCopy) -> bool:

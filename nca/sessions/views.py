@@ -79,7 +79,7 @@ class SessionViews:
         try:
             check_partition(view)
         except ValueError as error:
-            raise StoreDamaged(f"view {number} cannot be read: {error}") from error
+            raise StoreDamaged(f"Cannot read view {number}: {error}") from error
         return view
 
     def stored_view(self, number: int) -> StoredView:
@@ -88,7 +88,7 @@ class SessionViews:
             return FIRST
         row = self._access.row("SELECT body FROM views WHERE session = ? AND number = ?", number)
         if row is None:
-            raise StoreDamaged(f"there is no view {number}")
+            raise StoreDamaged(f"There is no view {number}")
         stored = decode(row[0], _view_decoder, f"view {number}")
         return stored if stored.left < number else msgspec.structs.replace(stored, left=CURRENT)
 
@@ -111,7 +111,7 @@ class SessionViews:
         """
         with self._access.transaction() as connection:
             if (expected_head or 0) > (head := log.head(connection, self._access.number)):
-                raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
+                raise StoreError(f"The compaction was not applied: it covers more than the {head} messages of the log")
             return self.put_in_force(connection, view, record, parent=parent, files=files)
 
     def put_in_force(
@@ -128,7 +128,7 @@ class SessionViews:
         try:
             check_partition(view)
         except ValueError as error:
-            raise StoreError(f"the compaction was not applied: {error}") from error
+            raise StoreError(f"The compaction was not applied: {error}") from error
         head = log.head(connection, session)
         current, number = connection.execute(
             "SELECT head_view, (SELECT max(number) + 1 FROM views WHERE session = ?1) FROM sessions WHERE number = ?1",
@@ -136,9 +136,9 @@ class SessionViews:
         ).get
         current = self.nearest(current)
         if view.tail > head + 1:
-            raise StoreError(f"the compaction was not applied: it covers more than the {head} messages of the log")
+            raise StoreError(f"The compaction was not applied: it covers more than the {head} messages of the log")
         if record.view_before not in (CURRENT, current):
-            raise StoreError("the compaction was not applied: the view has changed since it was planned")
+            raise StoreError("The compaction was not applied: the view has changed since it was planned")
         parent = current if parent == CURRENT else parent
         items = tuple(stored_items(connection, session, view))
         left = CURRENT if parent == current else current
@@ -260,7 +260,7 @@ class SessionViews:
         """Pin a message. Raises StoreError if the log has no such message."""
         with self._access.transaction() as connection:
             if not 1 <= seq <= log.head(connection, self._access.number):
-                raise StoreError(f"there is no message {seq} in this session")
+                raise StoreError(f"There is no message {seq} in this session")
             connection.execute("INSERT INTO pins VALUES (?, ?) ON CONFLICT DO NOTHING", (self._access.number, seq))
 
     def unpin(self, seq: int) -> None:
@@ -288,7 +288,7 @@ class SessionViews:
     def _head_view(self) -> int:
         row = self._access.row("SELECT head_view FROM sessions WHERE number = ?")
         if row is None:
-            raise StoreError("the session is no longer in the store")
+            raise StoreError("The session is no longer in the store")
         return int(row[0])
 
     def nearest(self, number: int) -> int:
@@ -304,10 +304,10 @@ class SessionViews:
 
     def _check(self, number: int, head: int) -> None:
         if self.load(number).tail > head + 1:
-            raise StoreDamaged(f"view {number} covers more than the log")
+            raise StoreDamaged(f"View {number} covers more than the log")
 
     def _summary(self, number: int) -> Summary:
         row = self._access.row("SELECT body FROM summaries WHERE session = ? AND number = ?", number)
         if row is None:
-            raise StoreDamaged(f"summary {number} is missing")
+            raise StoreDamaged(f"Summary {number} is missing")
         return decode(row[0], _summary_decoder, f"summary {number}")

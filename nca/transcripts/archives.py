@@ -118,7 +118,7 @@ def restore(store: Store, wanted: str) -> SessionInfo:
 def _move(store: Store, session_id: str) -> tuple[Path, SessionInfo]:
     path, outputs = store.archive_of(session_id), store.outputs_folder(session_id)
     if path is None or outputs is None:
-        raise StoreError("the sessions are kept in memory only; there is no place for an archive")
+        raise StoreError("The sessions are kept in memory only; there is no place for an archive")
 
     def keep(copy: SessionCopy) -> SessionCopy:
         # A kill left this session's own. Sessions that were recovered from damage may have each other's ids.
@@ -182,8 +182,8 @@ def _find(store: Store, wanted: str) -> Path:
     if exact:
         return exact[0]
     if any(wanted in (info.id, info.name) for info in store.list(None)):
-        raise StoreError(f"session {wanted} is in the store already; there is nothing to restore")
-    raise SessionNotFound(f"there is no archive of {wanted!r}", advice="`nca sessions list --archived` lists them.")
+        raise StoreError(f"Session {wanted} is in the store already; there is nothing to restore")
+    raise SessionNotFound(f"There is no archive of {wanted!r}", advice="`nca sessions list --archived` lists them.")
 
 
 @contextmanager

@@ -52,11 +52,11 @@ async def test_a_disk_that_is_full_in_the_middle_of_a_turn(tmp_path: Path, room:
         errors = [event.message for event in events if isinstance(event, ErrorRaised)]
         if finished.reason == "failed":
             assert errors
-            assert all("disk full" in error and "\n" not in error for error in errors)
+            assert all("Disk full" in error and "\n" not in error for error in errors)
         else:
             assert room > 0
         assert conversation.session.log.entries() == list(conversation.context.entries)
-        with pytest.raises(StoreError, match="disk full"):
+        with pytest.raises(StoreError, match="Disk full"):
             conversation.session.log.append([Message("user", "x" * 200_000)])
         connection.pragma("max_page_count", PLENTY)
         assert (await conversation.send("Please look.")).reason == "answered"
@@ -110,7 +110,7 @@ async def test_a_compaction_that_finds_no_room_changes_nothing(tmp_path: Path) -
                 await conversation.context.compact()
                 conversation.context.undo()
             except StoreError as error:
-                full += "disk full" in error.message
+                full += "Disk full" in error.message
         assert full > 10
         assert (conversation.context.view, conversation.context.effective_history()) == (view, sent)
         assert conversation.session.views.current() == view

@@ -48,7 +48,7 @@ def test_without_a_terminal_it_is_one_line(provider: Provider, tmp_path: Path) -
         for arguments in (["loop", "--resume", name], ["run", "--session", name, "hello"]):
             done = forked(*arguments, home=tmp_path, OPENAI_API_BASE=provider.url, OPENAI_API_KEY="k")
             assert (done.returncode, done.stdout) == (1, "")
-            assert f"session {name} is already open in process {pid}, since 20" in done.stderr
+            assert f"Session {name} is already open in process {pid}, since 20" in done.stderr
             assert f"nca sessions fork {name}" in done.stderr
             assert len(done.stderr.strip().splitlines()) == 1
 

@@ -140,7 +140,7 @@ def test_a_session_that_is_open_elsewhere_can_be_looked_at(home: Path) -> None:
 
 
 def test_errors_are_for_the_caller_to_print(home: Path) -> None:
-    with pytest.raises(SessionNotFound, match="there is no session 'x'"):
+    with pytest.raises(SessionNotFound, match="There is no session 'x'"):
         run(home, "show", "x")
     (home / "data").mkdir(parents=True)
     (home / "data" / "sessions.db").write_text("garbage")
@@ -171,7 +171,7 @@ def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
     assert run(home, "list", "--archived").output == "No archived sessions.\n"
     assert "To bring it back: nca sessions restore" in run(home, "archive", "old talk").output
     assert run(home, "list").output == "No sessions yet.\n"
-    with pytest.raises(SessionNotFound, match=f"session {name} is archived. `nca sessions restore {name}`"):
+    with pytest.raises(SessionNotFound, match=f"Session {name} is archived. `nca sessions restore {name}`"):
         run(home, "show", name)
     (home / "data" / "archives" / "other.zip").write_text("no archive")
     listed = run(home, "list", "--archived")
@@ -180,5 +180,5 @@ def test_an_archived_session_is_listed_and_comes_back(home: Path) -> None:
     assert [row["id"] for row in json.loads(run(home, "list", "--archived", "--json").stdout)] == [name]
     assert run(home, "restore", "old talk").stdout == f"{name}\n"
     assert run(home, "list").output.startswith(name)
-    with pytest.raises(StoreError, match="session old talk is in the store already; there is nothing to restore"):
+    with pytest.raises(StoreError, match="Session old talk is in the store already; there is nothing to restore"):
         run(home, "restore", "old talk")

@@ -162,11 +162,11 @@ def test_backup(tmp_path: Path, talk: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["export", "nowhere"], "there is no session 'nowhere'"),
+        (["export", "nowhere"], "There is no session 'nowhere'"),
         (["export", "the talk", "--format", "pdf"], "valid: markdown, json, html"),
         (["export", "the talk", "--html", "--json"], "exclude each other"),
         (["export", "the talk", "a.md", "--out", "b.md"], "exclude each other"),
-        (["fork", "nowhere"], "there is no session"),
+        (["fork", "nowhere"], "There is no session"),
         (["fork", "the talk", "--at", "x"], "Invalid value for '--at'"),
     ],
 )

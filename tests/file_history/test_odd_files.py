@@ -157,7 +157,7 @@ async def test_a_record_that_is_full_stops_nothing(room: Room, store: Store) -> 
     await room.command("echo 1 > c")
     assert sorted(room.texts()) == ["a", "b", "c"]
     [notice] = room.notices()
-    assert notice.startswith("Changes of files are not recorded from here on: disk full")
+    assert notice.startswith("Changes of files are not recorded from here on: Disk full")
 
 
 async def test_what_may_not_be_read_or_written(person_room: Room) -> None:

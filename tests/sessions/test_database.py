@@ -68,7 +68,7 @@ def test_a_writer_waits_for_another_and_then_says_who_is_busy(store: Store, path
     assert len(store.list()) == 1
     other.execute("BEGIN IMMEDIATE")
     store._database.connection.set_busy_handler(None)
-    with pytest.raises(StoreError, match=r"another process keeps .* busy"):
+    with pytest.raises(StoreError, match=r"Another process keeps .* busy"):
         store.create(directory="/", model="m")
     other.close()
 
@@ -112,7 +112,7 @@ def test_a_full_disk_is_said_and_loses_nothing(path: Path, where: str) -> None:
         kept = session.log.append(said("before"))
         pages = store._database.connection.pragma("page_count")
         store._database.connection.pragma("max_page_count", pages + 4)
-        with pytest.raises(StoreError, match="disk full" if where == "file" else "larger than the memory") as caught:
+        with pytest.raises(StoreError, match="Disk full" if where == "file" else "larger than the memory") as caught:
             session.log.append(said("x" * 10, "y" * 200_000))
         if where == "file":
             assert "bytes free on" in caught.value.message

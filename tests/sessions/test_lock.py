@@ -112,7 +112,7 @@ def test_many_who_remove_the_file_never_hold_it_together(tmp_path: Path) -> None
 def test_waiting_ends(tmp_path: Path) -> None:
     held = FileLock.acquire(tmp_path / "x")
     assert held is not None
-    with pytest.raises(StoreError, match="another process has been preparing"):
+    with pytest.raises(StoreError, match="Another process has been preparing"):
         FileLock.wait(tmp_path / "x", 0.05)
     held.release()
     held.release()
@@ -133,5 +133,5 @@ def test_readers_share_and_writers_do_not(tmp_path: Path) -> None:
 
 def test_a_lock_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "locks").write_text("a file")
-    with pytest.raises(StoreError, match="cannot write"):
+    with pytest.raises(StoreError, match="Cannot write"):
         FileLock.acquire(tmp_path / "locks" / "x")

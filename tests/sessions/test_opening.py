@@ -218,7 +218,7 @@ def test_a_pipe_is_not_a_database(path: Path, read_only: bool) -> None:
 
 def test_a_home_that_is_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("I am a file")
-    with pytest.raises(StoreError, match="cannot write"):
+    with pytest.raises(StoreError, match="Cannot write"):
         Store.open(tmp_path / "home" / "data" / "sessions.db")
 
 
@@ -252,7 +252,7 @@ def test_a_read_only_home_can_be_read_but_not_written(open_path: Path) -> None:
     for folder in (open_path.parent / "locks", open_path.parent):
         folder.chmod(0o500)
     with without_privileges(owned=open_path.parent):
-        with pytest.raises(StoreError, match="cannot write"):
+        with pytest.raises(StoreError, match="Cannot write"):
             Store.open(open_path)
         with Store.open(open_path, read_only=True) as store:
             assert [info.id for info in store.list()] == ids[::-1]
@@ -262,7 +262,7 @@ def test_a_read_only_home_can_be_read_but_not_written(open_path: Path) -> None:
 def test_a_home_without_a_store_that_cannot_be_written(open_path: Path) -> None:
     open_path.parent.mkdir(mode=0o500)
     with without_privileges(owned=open_path.parent):
-        with pytest.raises(StoreError, match="cannot write"):
+        with pytest.raises(StoreError, match="Cannot write"):
             Store.open(open_path)
         with Store.open(open_path, read_only=True) as store:
             assert store.list() == []
@@ -274,7 +274,7 @@ def test_an_unreadable_file_is_said(open_path: Path, read_only: bool) -> None:
     filled(open_path)
     with without_privileges(owned=open_path.parent):
         open_path.chmod(0)
-        with pytest.raises(StoreError, match="cannot read"):
+        with pytest.raises(StoreError, match="Cannot read"):
             Store.open(open_path, read_only=read_only)
         open_path.chmod(0o600)
 

@@ -70,7 +70,7 @@ def test_find_by_id_prefix_or_name(store: Store) -> None:
     for wanted in (ids[1], ids[1][:7], "my name", f" {ids[1]} "):
         assert store.find(wanted).id == ids[1]
     for wanted in ("", "nowhere", "%", "my nam", "\0", "\ud800"):
-        with pytest.raises(SessionNotFound, match="there is no session"):
+        with pytest.raises(SessionNotFound, match="There is no session"):
             store.find(wanted)
 
 

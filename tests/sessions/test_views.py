@@ -157,7 +157,7 @@ def test_pins(store: Store, talk: Session) -> None:
     talk.views.pin(10)
     talk.views.unpin(4)
     for seq in (0, -1, 11):
-        with pytest.raises(StoreError, match="there is no message"):
+        with pytest.raises(StoreError, match="There is no message"):
             talk.views.pin(seq)
     assert talk.views.pins() == {3, 10}
     talk.views.unpin(3)

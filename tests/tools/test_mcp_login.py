@@ -118,7 +118,7 @@ async def test_a_token_that_is_refused_within_a_chat_says_to_log_in(guarded: Gua
 
 async def test_a_refused_login_is_one_line_and_stores_nothing(guarded: Guarded) -> None:
     guarded.accounts.refuses = True
-    with pytest.raises(UsageError, match="The login at web failed: it was refused"):
+    with pytest.raises(UsageError, match="The login at web failed: It was refused"):
         await guarded.log_in()
     assert guarded.logins.find(guarded.server.url) is None
 

@@ -117,7 +117,7 @@ def test_a_file_from_elsewhere_is_restored_once_and_stays(store: Store, tmp_path
     with Store.open(tmp_path / "another" / "sessions.db") as another:
         restore(another, str(elsewhere))
         assert held(another, name)[1][: len(before[1])] == before[1]
-        with pytest.raises(StoreError, match=f"session {name} is in the store already"):
+        with pytest.raises(StoreError, match=f"Session {name} is in the store already"):
             restore(another, str(elsewhere))
     assert Path(elsewhere).exists()
 
@@ -209,7 +209,7 @@ def test_a_damaged_session_stays_where_it_is(store: Store, tmp_path: Path) -> No
     connection.execute("DROP TRIGGER messages_never_change")
     connection.execute("UPDATE messages SET body = substr(body, 4) WHERE id = 1")
     connection.close()
-    with pytest.raises(StoreDamaged, match=f"session {damaged} is damaged"):
+    with pytest.raises(StoreDamaged, match=f"Session {damaged} is damaged"):
         archive(store, damaged)
     assert [info.id for info in archive_expired(store, 0, 1).sessions] == [whole]
     assert damaged in {info.id for info in store.list()}
@@ -220,7 +220,7 @@ def test_nothing_goes_where_no_archive_can_be_written(store: Store) -> None:
     [name, _] = plain(store, 2)
     assert store.path is not None
     (store.path.parent / "archives").write_text("in the way")
-    with pytest.raises(StoreError, match="cannot write"):
+    with pytest.raises(StoreError, match="Cannot write"):
         archive(store, name)
     moved = archive_expired(store, 0, 1)
     assert (moved.sessions, moved.left) == ([], 1)
@@ -245,7 +245,7 @@ def test_a_damaged_archive_is_named_and_changes_nothing(store: Store, tmp_path: 
         with pytest.raises(InvalidMessages, match="is no archive of a session, or is damaged"):
             restore(store, str(path))
         assert archived(store) == [(path, None)]
-    with pytest.raises(SessionNotFound, match="there is no archive of 'nowhere'"):
+    with pytest.raises(SessionNotFound, match="There is no archive of 'nowhere'"):
         restore(store, "nowhere")
 
 

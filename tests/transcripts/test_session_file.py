@@ -178,7 +178,7 @@ def changed(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
         (changed("session", "messages", value="x"), "$.session.messages"),
         (changed("views", 1, "tail", value="x"), "$.views[1].tail"),
         (changed("views", 1, "items", 0, "type", value="x"), "$.views[1].items[0]"),
-        (changed("head_view", value=7), "the view in force, 7, is missing"),
+        (changed("head_view", value=7), "The view in force, 7, is missing"),
         (changed("messages", 1, "_seq", value=7), "message 2: _seq or _at is wrong"),
         (changed("messages", 1, "_at", value="x"), "message 2: _seq or _at is wrong"),
         (changed("messages", 1, value=None), "message 2: expected an object"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nca.errors import NcaError, StoreError
+from nca.errors import NcaError
 from nca.events import (
     ContextCompaction,
     ContextWarning,
@@ -110,8 +110,6 @@ def retry_line(event: RetryScheduled) -> str:
 def error_line(error: NcaError) -> tuple[str, str]:
     """An error's message and advice, each on one line: whole sentences, and the chat's own commands."""
     message, advice = error.message, error.advice
-    if isinstance(error, StoreError):  # on the command line it stands after "nca:"
-        message = message[0].upper() + message[1:]
     if not message.endswith((".", "!", "?", ":")):
         message += "."
     for shell, chat in IN_CHAT.items():

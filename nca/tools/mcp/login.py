@@ -100,7 +100,7 @@ class _Callback:
 
         said = await self._answer
         if "code" not in said:
-            raise UsageError(f"it was refused ({said.get('error_description') or said.get('error') or 'no code'})")
+            raise UsageError(f"It was refused ({said.get('error_description') or said.get('error') or 'no code'})")
         return AuthorizationCodeResult(code=said["code"], state=said["state"], iss=said.get("iss"))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
