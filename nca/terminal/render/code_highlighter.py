@@ -7,9 +7,13 @@ where no string and no comment is open. That context is bounded, so the cost is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from rich.console import Console, ConsoleOptions
 from rich.syntax import Syntax, SyntaxTheme
 from rich.text import Text
+
+from nca.terminal.render.word_wrap import hung
 
 MAX_LINE_CHARS = 2_000
 """Code with a longer line is not highlighted: lexers with lookahead are not linear on long lines."""
@@ -23,11 +27,27 @@ MOST_CONTEXT_CHARS = 8_000
 PIECE_CHARS = 8_000
 """More code than this at once is highlighted in pieces."""
 
+FURTHER_CELLS = 2
+"""A line that goes on is indented by this much more than it is itself, so that it is not taken for two lines."""
+
 _CLOSERS = {"/*": "*/", "<!--": "-->"}
 """Comments that many lexers recognize only when closed: while one is open, its end is added for the lexer."""
 
 _Tokens = list[tuple[tuple[str, ...], str]]
 """Pygments' token types, which are tuples of names, and their texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLines:
+    """Code; a line that is wider than the window goes on indented."""
+
+    code: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        columns = options.max_width
+        for line in self.code.split(allow_blank=True):
+            line.expand_tabs(console.tab_size)
+            yield from [line] if line.cell_len <= columns else hung(line, console, columns, further=FURTHER_CELLS)
 
 
 class CodeHighlighter:

@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from nca.terminal.render.humanize import counted
+from nca.terminal.render.word_wrap import hung
 from nca.visible import written_out
 
 LONGEST_LINE_CHARS = 1_000
@@ -31,13 +32,7 @@ class DiffLine:
     text: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        beginning = self.text.plain[_MARK_CELLS:]
-        indent = _MARK_CELLS + len(beginning) - len(beginning.lstrip(" "))
-        if indent > options.max_width // 2:
-            indent = _MARK_CELLS
-        first, rest = self.text.divide([indent])
-        for number, row in enumerate(rest.wrap(console, options.max_width - indent, overflow="fold")):
-            yield Text(" " * indent).append_text(row) if number else first.append_text(row)
+        yield from hung(self.text, console, options.max_width, before=_MARK_CELLS)
 
 
 def diff_lines(diff: str, most: int, more: str = "not shown") -> list[DiffLine | Text]:

@@ -22,7 +22,7 @@ from rich.syntax import SyntaxTheme
 from rich.table import Table
 from rich.text import Text
 
-from nca.terminal.render.code_highlighter import CodeHighlighter
+from nca.terminal.render.code_highlighter import CodeHighlighter, CodeLines
 from nca.terminal.render.markdown_blocks import Block
 from nca.terminal.render.sanitize import to_terminal
 
@@ -49,7 +49,7 @@ def render_block(block: Block, theme: SyntaxTheme) -> RenderableType:
     """The renderable for one block. Its text is already safe for the terminal."""
     match block.kind:
         case "code":
-            drawn: RenderableType = CodeHighlighter(block.language, theme).add(block.text)
+            drawn: RenderableType = CodeLines(CodeHighlighter(block.language, theme).add(block.text))
         case "plain":
             drawn = Text(block.text)
         case _:
@@ -126,7 +126,7 @@ class _Code(CodeBlock):
     syntax_theme: SyntaxTheme
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield CodeHighlighter(self.lexer_name, self.syntax_theme).add(str(self.text).rstrip("\n"))
+        yield CodeLines(CodeHighlighter(self.lexer_name, self.syntax_theme).add(str(self.text).rstrip("\n")))
 
 
 class _Heading(Heading):

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.syntax import SyntaxTheme
 from rich.text import Text
 
-from nca.terminal.render.code_highlighter import CodeHighlighter
+from nca.terminal.render.code_highlighter import CodeHighlighter, CodeLines
 from nca.terminal.render.markdown import indented, render_block
 from nca.terminal.render.markdown_blocks import Block, BlockSplitter
 from nca.terminal.render.sanitize import StreamSanitizer
@@ -46,7 +46,7 @@ class MarkdownStream:
             return None
         part = _last_part(block)
         if block.kind == "code":
-            shown = indented(self._code_of(block).open_line(part.text), block)
+            shown = indented(CodeLines(self._code_of(block).open_line(part.text)), block)
         else:
             shown = render_block(part, self.theme)
         return Group(Text(""), shown) if self._has_printed and not block.is_joined else shown
@@ -57,7 +57,7 @@ class MarkdownStream:
             if self._has_printed and not block.is_joined:
                 printable.append(Text(""))
             if block.kind == "code":
-                printable.append(indented(self._code_of(block).add(block.text), block))
+                printable.append(indented(CodeLines(self._code_of(block).add(block.text)), block))
             else:
                 printable.append(render_block(block, self.theme))
             self._has_printed = True

@@ -1,10 +1,12 @@
-"""Break lines between words, for terminals that nca draws no screen on, and lines of keys between these."""
+"""Break lines: between words where nca draws no screen, lines of keys between these, code and diffs with an indent."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
 _GAP = "  "
@@ -23,6 +25,22 @@ def broken_at_gaps(line: Text, columns: int) -> Text:
     joined = Text("\n").join(rows)
     joined.style = line.style
     return joined
+
+
+def hung(line: Text, console: Console, columns: int, *, before: int = 0, further: int = 0) -> Iterator[Text]:
+    """The rows of a line that goes on below its own beginning where it is wider than the window.
+
+    before   cells in front of the line's own text, such as the mark of a diff
+    further  cells by which its further rows begin more to the right
+    """
+    own = line.plain[before:]
+    indent = before + len(own) - len(own.lstrip(" "))
+    if indent > columns // 2:
+        indent = before
+    first, rest = line.divide([indent])
+    room = max(1, columns - indent - further)
+    for number, row in enumerate(rest.wrap(console, room, overflow="fold")):
+        yield Text(" " * (indent + further)).append_text(row) if number else first.append_text(row)
 
 
 class WordWrap:

@@ -9,6 +9,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from nca.terminal.render.code_theme import code_theme
@@ -275,3 +276,15 @@ def test_code_keeps_its_lines_exactly() -> None:
         "last",
         "",
     ]
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_line_of_code_that_is_too_wide_goes_on_indented(width: int) -> None:
+    call = "    return one_long_name(first_argument, second_argument, third_argument, 日本語日本語日本語)"
+    rows = drawn([f"```python\ndef f():\n{call}\n```\n\n- In a list:\n  ```\n  {call}\n  ```\n"], width).split("\n")
+    alone, in_list = rows[1 : rows.index("")], rows[rows.index(" • In a list:") + 1 : -1]
+    for block, left in ((alone, 4), (in_list, 7)):
+        assert [len(row) - len(row.lstrip()) for row in block] == [left, *[left + 2] * (len(block) - 1)]
+        assert "".join("".join(block).split()) == "".join(call.split())
+        assert len(block) > 1
+        assert max(map(cell_len, block)) <= width
