@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import sys
@@ -39,6 +38,8 @@ def run(
     config: flags.Config = None,
 ) -> int:
     """Send one message and print the answer. Notices go to standard error."""
+    import asyncio
+
     from nca.cli.startup import load_settings, settings_of
     from nca.errors import UsageError
 

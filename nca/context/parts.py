@@ -29,9 +29,9 @@ TALK = ("summaries", "ledger", "conversation", "tool_calls", "tool_results", "at
 KINDS = FIXED + TALK
 LABELS = {
     "system_prompt": "system prompt",
-    "instructions": "project instructions",
+    "instructions": "instructions",
     "tool_definitions": "tools",
-    "mcp_tools": "tools of MCP servers",
+    "mcp_tools": "MCP tools",
     "summaries": "summaries",
     "ledger": "ledger of facts",
     "conversation": "conversation",

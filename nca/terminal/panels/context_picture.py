@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK, FREE, RESERVE = "█", "░", "·"
 _MARK = "┊"
-_LEAST_BAR, _LEAST_LABEL, _SHARE = 10, 8, 4
+_LEAST_BAR, _LEAST_LABEL, _SHARE = 5, 8, 4
 """Cells that the bars and the labels have at least, and those of a percentage."""
 
 
@@ -70,10 +70,10 @@ def picture(stats: ContextStats, width: int, most: int = 0) -> Text:
 
 def _unused(stats: ContextStats) -> Iterator[WindowPart]:
     yield WindowPart("free", max(0, stats.budget_tokens - stats.used_tokens), "quiet", FREE)
-    yield WindowPart("reserve for the answer", stats.reserve_tokens, "quiet", RESERVE, is_in_budget=False)
+    yield WindowPart("answer reserve", stats.reserve_tokens, "quiet", RESERVE, is_in_budget=False)
     excluded = stats.window_tokens - stats.budget_tokens - stats.reserve_tokens
     if excluded > 0:
-        yield WindowPart("excluded (context.max_tokens)", excluded, "quiet", RESERVE, is_in_budget=False)
+        yield WindowPart("over max_tokens", excluded, "quiet", RESERVE, is_in_budget=False)
 
 
 def _bars(parts: Sequence[WindowPart], cells: int) -> Iterator[str]:

@@ -159,6 +159,14 @@ def test_each_bar_begins_where_the_one_above_it_ends(parts: dict[str, int], free
         assert label.startswith(drawn_label.removesuffix("…"))
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_no_label_is_cut(width: int) -> None:
+    million = dict.fromkeys(KINDS, 80_000)
+    stats = replace(FULL, parts=million, budget_tokens=900_000, window_tokens=1_048_576, reserve_tokens=64_000)
+    labels = [line.split("  ")[0].strip() for line in picture(stats, width).plain.splitlines()]
+    assert labels[: len(KINDS) + 3] == [*(LABELS[kind] for kind in KINDS), "free", "answer reserve", "over max_tokens"]
+
+
 def test_the_mark_says_where_compaction_begins() -> None:
     stats = replace(FULL, compact_at_tokens=20_800)
     for width in (80, 200):

@@ -146,7 +146,7 @@ def test_the_list_is_walked_and_only_what_is_confirmed_happens(start: Callable[.
     tty.settle()
     # Nothing of the list stays, and the picture does.
     assert "Esc drops" not in "\n".join(tty.shown())
-    assert "reserve for the answer" in tty.text()
+    assert "answer reserve" in tty.text()
     tty.line("/context")
     tty.sees("Esc leaves")
     tty.send("c" + DOWN + "p")
