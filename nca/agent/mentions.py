@@ -19,7 +19,7 @@ from nca.tools.files.images import MAX_IMAGE_BYTES, image_kind, image_part, imag
 from nca.tools.files.read import listing
 from nca.tools.files.read_files import FilesRead
 from nca.tools.files.workspace import Workspace, open_own, shown
-from nca.tools.tool import ToolError
+from nca.tools.tool import ToolError, in_lines
 
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
@@ -168,7 +168,7 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
     whole: list[str] = []
     for name, part in _attached(message):
         if isinstance(part, MediaPart) or not part.is_cut:
-            size = "" if isinstance(part, MediaPart) else f" · {len(part.text.splitlines()):,} lines"
+            size = "" if isinstance(part, MediaPart) else f" · {in_lines(len(part.text.splitlines()))}"
             whole.append(f"Attached {name}{size} · about {tokens_of(content_tokens('user', (part,))):,} tokens")
         elif part.text:
             kept = len(part.text.encode())

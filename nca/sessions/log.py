@@ -198,7 +198,7 @@ def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -
     if not copied:
         return
     if copied[0].seq != head(connection, session) + 1:
-        raise StoreError(f"message {copied[0].seq} does not follow the last one")
+        raise StoreError(f"Message {copied[0].seq} does not follow the last one")
     bodies = [encode(one.message) for one in copied]
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     try:

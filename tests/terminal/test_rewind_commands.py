@@ -44,15 +44,15 @@ async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp
         with pytest.raises(UsageError, match=f"{refused.split()[0]} takes no {refused.split()[1]}"):
             await stage.command(refused)
     said = await stage.command("/undo")
-    assert "Took back “Second” and its answer: 1 deleted. /redo goes forward again." in said
+    assert "Took back “Second” and its answer. Files: 1 deleted. /redo goes forward again." in said
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert stage.app._next_text == "Second"
-    assert "Took back “First” and its answer: 2 deleted" in await stage.command("/undo")
+    assert "Took back “First” and its answer. Files: 2 deleted" in await stage.command("/undo")
     assert files(tmp_path) == {}
     with pytest.raises(UsageError, match="nothing to take back"):
         await stage.command("/undo")
-    assert "Went forward again: 2 restored" in await stage.command("/redo")
-    assert "Went forward again: 1 restored" in await stage.command("/redo")
+    assert "Went forward again. Files: 2 restored" in await stage.command("/redo")
+    assert "Went forward again. Files: 1 restored" in await stage.command("/redo")
     assert files(tmp_path) == whole
     with pytest.raises(UsageError, match="nothing to go forward to"):
         await stage.command("/redo")
@@ -69,7 +69,10 @@ async def test_what_got_no_answer_goes_with_the_turn_before_and_all_that_goes_is
         shown = stage.conversation.context.effective_history()
         await stage.conversation.send("Third")
         said = await stage.command("/undo")
-        assert "Took back “Second” and its answer, “Third” (no answer), 1 compaction since: 1 deleted. /redo" in said
+        assert (
+            "Took back “Second” and its answer, “Third” (no answer), 1 compaction since. Files: 1 deleted. /redo"
+            in said
+        )
         assert (files(tmp_path), stage.app._next_text) == ({}, "Second")
         await stage.command("/redo")
         assert stage.conversation.context.effective_history()[: len(shown)] == shown
@@ -85,7 +88,7 @@ async def test_the_files_alone_go_back_and_the_model_is_told(stage: Stage, tmp_p
     await stage.conversation.send("Second")
     shown = stage.conversation.context.effective_history()
     said = await stage.command("/rewind 1 files")
-    assert "The files are what they were before “First”: 3 deleted" in said
+    assert "The files are what they were before “First”. Files: 3 deleted" in said
     assert (files(tmp_path), stage.app._next_text) == ({}, "")
     assert stage.conversation.context.effective_history() == shown
     await stage.conversation.send("Third")
@@ -165,7 +168,7 @@ async def test_a_branch_that_was_left_is_chosen_from_the_list(stage: Stage, tmp_
     end = next(point for point in rewinds.points() if point.rewind)
     person = ScriptedReader(["b"], [end])
     chosen = stage.with_reader(person)
-    assert "the end of the branch with “Answer 1.”: 2 restored, 1 deleted" in await chosen.command("/rewind")
+    assert "the end of the branch with “Answer 1.”. Files: 2 restored, 1 deleted" in await chosen.command("/rewind")
     assert person.questions[0].startswith("Go back to the end of the branch with “Answer 1.”? Files: 2 restored")
     assert files(tmp_path) == {"a": "one\n", "b": "two\n"}
     assert next(stage.conversation.context.backwards()).message.text == "Answer 1."

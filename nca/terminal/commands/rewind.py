@@ -83,7 +83,7 @@ async def go_back(app: App, point: Point, what: str = "") -> None:
 
 def say_done(app: App, said: str, outcome: RewindOutcome, then: str = "/redo goes forward again.") -> None:
     done = summary(outcome)
-    app.output.notice(f"{said}{f': {done}' if done else ''}. {then}")
+    app.output.notice(f"{said}.{f' Files: {done}.' if done else ''} {then}")
     for line in left_lines(outcome):
         app.output.warn(line)
 

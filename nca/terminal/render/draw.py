@@ -38,7 +38,7 @@ from nca.terminal.render.running_calls import RunningCalls, is_nested
 from nca.terminal.render.sanitize import one_line, to_terminal
 from nca.terminal.render.screen import Screen
 from nca.terminal.render.theme import theme_for
-from nca.terminal.render.word_wrap import broken_at_gaps
+from nca.terminal.render.word_wrap import broken_at_gaps, hung
 
 if TYPE_CHECKING:
     from nca.config.schema import TerminalSettings
@@ -269,7 +269,8 @@ class Draw:
         """Print one line, apart from the answer's text."""
         self._end_stream()
         self._begin(section)
-        self.screen.print(Text(one_line(text, event_lines.ERROR_CHARS), style=style))
+        line, console = Text(one_line(text, event_lines.ERROR_CHARS), style=style), self.screen.console
+        self.screen.print(*hung(line, console, console.width, before=2) if section == "tools" else [line])
 
     def _begin(self, section: str) -> None:
         """Print an empty line between sections of different kinds."""

@@ -101,6 +101,17 @@ def test_an_answer_with_tools_reads_from_top_to_bottom() -> None:
     ]
 
 
+def test_the_line_of_a_call_goes_on_behind_its_mark() -> None:
+    words = " ".join(f"word{number}" for number in range(12))
+    lines = Seen(columns=40).lines(
+        ToolStarted("1", "shell", "{}", f"$ {words}"),
+        ToolFinished("1", "shell", is_error=True, summary="exit code 1", seconds=0.1),
+    )
+    assert lines[0].startswith("✗ $ word0")
+    assert all(re.match(r"  \S", line) for line in lines[1:])
+    assert " ".join(map(str.strip, lines)) == f"✗ $ {words} → exit code 1"
+
+
 def ran(printed: str, columns: int = 100, call_id: str = "1") -> Seen:
     seen = Seen(columns=columns)
     seen.lines(
