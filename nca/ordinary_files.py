@@ -10,6 +10,9 @@ from typing import BinaryIO, Literal
 
 from nca.atomic_write import PRIVATE
 
+_BUFFER_BYTES = 64 * 1024
+"""Logs of other agents have lines of many kilobytes; with the default, each would be read in several pieces."""
+
 
 def open_ordinary(path: Path, mode: Literal["rb", "ab"] = "rb", *, follows_links: bool = True) -> BinaryIO:
     """Open a file to read it, or to append to it; for `ab`, a missing one is created for its owner only.
@@ -23,4 +26,4 @@ def open_ordinary(path: Path, mode: Literal["rb", "ab"] = "rb", *, follows_links
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "not an ordinary file")
-    return os.fdopen(handle, mode)
+    return os.fdopen(handle, mode, _BUFFER_BYTES)

@@ -20,11 +20,16 @@ _message_decoder = msgspec.json.Decoder(Message)
 
 def encode(value: msgspec.Struct) -> str:
     """JSON text that decodes to an equal struct. Raises StoreError if JSON cannot hold the value."""
+    return encode_bytes(value).decode()
+
+
+def encode_bytes(value: msgspec.Struct) -> bytes:
+    """The same in UTF-8."""
     try:
         try:
-            return _encoder.encode(value).decode()
+            return _encoder.encode(value)
         except UnicodeEncodeError:
-            return _encoder.encode(_cleaned(msgspec.to_builtins(value))).decode()
+            return _encoder.encode(_cleaned(msgspec.to_builtins(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"A {type(value).__name__.lower()} cannot be stored: {error}") from error
 

@@ -9,7 +9,7 @@ import msgspec
 
 from nca.errors import StoreDamaged
 from nca.messages import Entry
-from nca.sessions.encoding import decode, encode
+from nca.sessions.encoding import decode, encode_bytes
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ _decoder = msgspec.json.Decoder(Origin)
 def digest_of(entries: Sequence[Entry]) -> str:
     digest = blake2b(digest_size=16)
     for entry in entries:
-        digest.update(encode(entry.message).encode())
+        digest.update(encode_bytes(entry.message))
         digest.update(b"\n")
     return digest.hexdigest()
 

@@ -75,7 +75,10 @@ def plain_text(message: Message, outputs: Path | None = None) -> str:
     """The searchable text of a message. `outputs`: the folder of complete tool outputs."""
     if message.is_synthetic or (message.role == "tool" and message.name == RECALL):
         return ""
-    parts = [_content(message, outputs)]
+    content = _content(message, outputs)
+    if not message.tool_calls and not message.reasoning:
+        return clean_text(content)
+    parts = [content]
     parts += [f"{call.name} {_arguments(call.arguments)}" for call in message.tool_calls if call.name != RECALL]
     parts.append(message.reasoning)
     return clean_text("\n".join(part for part in parts if part))
@@ -145,26 +148,24 @@ def speaker_of(message: Message) -> str:
     """The name before a message's text ("[8 May] Ann: …") or on the message; empty if there is none."""
     if message.role == "tool" or message.role == "system":
         return ""
-    match = _SPEAKER.match(message.text[:_SPEAKER_CHARS])
+    beginning = message.text[:_SPEAKER_CHARS]
+    match = _SPEAKER.match(beginning) if ":" in beginning else None
     if match and all(word[0].isupper() for word in match[1].split()):
         return match[1]
     return message.name
 
 
 def _content(message: Message, outputs: Path | None) -> str:
-    match message.content:
-        case None:
-            return ""
-        case str() as text:
-            return _whole_output(message, text, outputs)
-        case parts:
-            texts = []
-            for part in parts:
-                if isinstance(part, AttachmentPart):
-                    texts.append(f"{part.path}\n{part.text}")
-                elif isinstance(part, TextPart) and not part.is_synthetic:
-                    texts.append(part.text)
-            return "\n".join(texts)
+    content = message.content
+    if isinstance(content, str):
+        return _whole_output(message, content, outputs)
+    texts = []
+    for part in content or ():
+        if isinstance(part, AttachmentPart):
+            texts.append(f"{part.path}\n{part.text}")
+        elif isinstance(part, TextPart) and not part.is_synthetic:
+            texts.append(part.text)
+    return "\n".join(texts)
 
 
 def _whole_output(message: Message, text: str, outputs: Path | None) -> str:
@@ -172,7 +173,9 @@ def _whole_output(message: Message, text: str, outputs: Path | None) -> str:
 
     Only the file's name is taken from the text, so no other file is read, whatever a tool writes.
     """
-    if outputs is None or message.role != "tool" or not (match := _OUTPUT.search(text, max(0, len(text) - 4_096))):
+    if outputs is None or message.role != "tool" or not text.rstrip().endswith("]"):
+        return text
+    if not (match := _OUTPUT.search(text, max(0, len(text) - 4_096))):
         return text
     try:
         with open_ordinary(outputs / match[1] / match[2], follows_links=False) as file:

@@ -71,6 +71,8 @@ def user_message(parts: Iterable[Part], *, is_synthetic: bool = False) -> Messag
 
 
 def tool_message(content: Any, answered: str, name: str, *, is_error: bool = False) -> Message:
+    if isinstance(content, str) and content.strip():
+        return Message("tool", clean_text(content), tool_call_id=answered, name=name, is_error=is_error)
     parts = [part_of(block) for block in blocks_of(content)]
     is_empty = not any(not isinstance(part, TextPart) or part.text.strip() for part in parts)
     shown = NO_OUTPUT if is_empty else tuple(parts)
@@ -90,6 +92,8 @@ def answer_message(blocks: Iterable[Mapping[str, Any]], model: str) -> Message:
             thoughts.append(dict(block))
         else:
             parts.append(part_of(block))
+    if not thoughts:
+        return as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
     reasoning = "\n\n".join(text for thought in thoughts if (text := text_of(thought.get("thinking"))))
     signed = [thought for thought in thoughts if thought.get("signature") or thought.get("data")]
     if not parts and not calls:

@@ -26,6 +26,7 @@ _INJECTED = (
     "[Request interrupted by user",
 )
 """How user rows begin that no person wrote as a message."""
+_FACTS = ("sessionId", "cwd", "forkedFrom", "version")
 _REJECTED = "The user doesn't want to proceed with this tool use"
 """How the result of a call begins that the person did not allow: nothing has failed."""
 
@@ -41,6 +42,17 @@ class _Answer(msgspec.Struct):
     is_aside: bool
     usage: Usage | None = None
 
+    def said(self) -> Said:
+        return Said(
+            message=answer_message(self.blocks, self.model),
+            id=self.ids[0] if self.ids else "",
+            at=self.at,
+            usage=self.usage,
+            model=self.model,
+            is_aside=self.is_aside,
+            place=self.place,
+        )
+
 
 class _Boundary(msgspec.Struct):
     """A compaction, whose summary is the next line."""
@@ -50,7 +62,20 @@ class _Boundary(msgspec.Struct):
     place: str
     meta: dict[str, Any]
     summary: str = ""
-    kept: tuple[str, ...] = ()
+
+    def compacted(self, kept: tuple[str, ...]) -> Compacted:
+        meta = self.meta
+        return Compacted(
+            summary=self.summary,
+            id=self.id,
+            kept=kept,
+            is_unreadable=not self.summary,
+            trigger=text_of(meta.get("trigger")),
+            tokens_before=count_of(meta.get("preTokens"), meta.get("pre_tokens")),
+            tokens_after=count_of(meta.get("postTokens"), meta.get("post_tokens")),
+            at=self.at,
+            place=self.place,
+        )
 
 
 class Rows:
@@ -73,6 +98,8 @@ class Rows:
         self._places: dict[str, int] = {}
         self._names: dict[str, str] = {}
         self._about = About()
+        self._noted: list[Any] = []
+        """The facts of the newest line: nearly all lines have the same."""
         self._titles: list[tuple[str, str]] = []
         self._boundary: _Boundary | None = None
         """The newest compaction, while it waits for its summary."""
@@ -135,17 +162,20 @@ class Rows:
     def _handed_out(self) -> Iterator[Record]:
         for one in self._waiting:
             self._has_begun = True
-            match one:
-                case _Answer(ids=ids):
-                    calls = [text_of(block.get("id")) for block in one.blocks if block.get("type") == "tool_use"]
-                    self._answered.append((ids, calls))
-                    self._first_ids.update((id, ids[0]) for id in ids[1:])
-                case _Boundary():
-                    one.kept = tuple(dict.fromkeys(self._first_ids.get(id, id) for id in self._kept(one)))
-                    self._kept_by[one.id] = one.kept
-                case Said() if one.message.tool_call_id:
+            if isinstance(one, Said):
+                if one.message.tool_call_id:
                     self._results.append((one.id, one.message.tool_call_id))
-            yield _record(one)
+                yield one
+            elif isinstance(one, _Answer):
+                said = one.said()
+                self._answered.append((one.ids, [call.id for call in said.message.tool_calls]))
+                for id in one.ids[1:]:
+                    self._first_ids[id] = one.ids[0]
+                yield said
+            else:
+                kept = tuple(dict.fromkeys(self._first_ids.get(id, id) for id in self._kept(one)))
+                self._kept_by[one.id] = kept
+                yield one.compacted(kept)
         self._waiting.clear()
         self._answers.clear()
 
@@ -164,7 +194,7 @@ class Rows:
         if not is_aside:
             is_compaction = row.get("subtype") == "compact_boundary"
             self._places[id] = len(self._links)
-            before = text_of(row.get("logicalParentUuid")) or text_of(row.get("logical_parent_uuid"))
+            before = "" if parent else text_of(row.get("logicalParentUuid")) or text_of(row.get("logical_parent_uuid"))
             self._links.append(Link(id, parent, before, is_compaction, is_said=_is_said(row)))
         return True
 
@@ -174,11 +204,9 @@ class Rows:
         model = text_of(message.get("model"))
         blocks, usage = blocks_of(message.get("content")), _usage(object_of(message.get("usage")))
         key = text_of(message.get("id")), text_of(row.get("requestId"))
-        self._names.update(
-            (text_of(block.get("id")), text_of(block.get("name")))
-            for block in blocks
-            if block.get("type") == "tool_use"
-        )
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                self._names[text_of(block.get("id"))] = text_of(block.get("name"))
         # An error of the network that is shown as an answer was never sent to a model.
         is_aside = is_aside or bool(row.get("isApiErrorMessage"))
         answer = self._answers.get(key) if key[0] else None
@@ -191,7 +219,7 @@ class Rows:
                 self._answers[key] = answer
         elif id:
             answer.ids.append(id)
-        answer.blocks += [block for block in blocks if block not in answer.blocks]
+        answer.blocks += [block for block in blocks if block not in answer.blocks] if answer.blocks else blocks
         if usage and (answer.usage is None or usage.completion_tokens >= answer.usage.completion_tokens):
             answer.usage = usage
 
@@ -227,13 +255,17 @@ class Rows:
         self._waiting.append(Said(message=message, id=id, at=at, is_aside=is_aside, place=place))
 
     def _note(self, row: Mapping[str, Any]) -> None:
+        facts = [row.get(name) for name in _FACTS]
+        if facts == self._noted:
+            return
+        self._noted = facts
         about, fork = self._about, object_of(row.get("forkedFrom"))
-        session = text_of(row.get("sessionId")) or about.session
-        directory = about.directory or text_of(row.get("cwd"))
-        parent = about.parent or text_of(fork.get("sessionId"))
-        version = text_of(row.get("version")) or about.version
-        if (session, directory, parent, version) != (about.session, about.directory, about.parent, about.version):
-            self._about = About(session=session, directory=directory, parent=parent, version=version)
+        self._about = About(
+            session=text_of(row.get("sessionId")) or about.session,
+            directory=about.directory or text_of(row.get("cwd")),
+            parent=about.parent or text_of(fork.get("sessionId")),
+            version=text_of(row.get("version")) or about.version,
+        )
 
     def _kept(self, boundary: _Boundary) -> tuple[str, ...]:
         """The ids of the messages that a compaction kept: a list, or the two ends of a run."""
@@ -284,35 +316,6 @@ def _by_whom(message: Message, *, is_injected: bool) -> Message:
     return msgspec.structs.replace(message, is_synthetic=True) if is_injected else message
 
 
-def _record(part: Said | _Answer | _Boundary) -> Record:
-    match part:
-        case Said():
-            return part
-        case _Answer():
-            message: Message = answer_message(part.blocks, part.model)
-            return Said(
-                message=message,
-                id=part.ids[0] if part.ids else "",
-                at=part.at,
-                usage=part.usage,
-                model=part.model,
-                is_aside=part.is_aside,
-                place=part.place,
-            )
-        case _Boundary(id=id, at=at, place=place, meta=meta):
-            return Compacted(
-                summary=part.summary,
-                id=id,
-                kept=part.kept,
-                is_unreadable=not part.summary,
-                trigger=text_of(meta.get("trigger")),
-                tokens_before=count_of(meta.get("preTokens"), meta.get("pre_tokens")),
-                tokens_after=count_of(meta.get("postTokens"), meta.get("post_tokens")),
-                at=at,
-                place=place,
-            )
-
-
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
     new, output = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
     read, written = count_of(usage.get("cache_read_input_tokens")), count_of(usage.get("cache_creation_input_tokens"))
@@ -323,7 +326,10 @@ def _is_said(row: Mapping[str, Any]) -> bool:
     """Whether a person wrote it: no result, no note of the program."""
     if row.get("type") != "user" or row.get("isMeta") or row.get("isCompactSummary"):
         return False
-    kinds = [block.get("type") for block in blocks_of(object_of(row.get("message")).get("content"))]
+    content = object_of(row.get("message")).get("content")
+    if isinstance(content, str):
+        return bool(content)
+    kinds = [block.get("type") for block in blocks_of(content)]
     return "text" in kinds and "tool_result" not in kinds
 
 

@@ -98,7 +98,8 @@ def output(item: Mapping[str, Any], names: Mapping[str, str]) -> Message | None:
         given, is_error = _unwrapped(given)
     parts = parts_of(given)
     first = next((part.text for part in parts if isinstance(part, TextPart)), "")
-    if code := _EXIT_CODE.search(first[:_EXIT_CODE_WITHIN_CHARS]):
+    beginning = first[:_EXIT_CODE_WITHIN_CHARS]
+    if "code" in beginning and (code := _EXIT_CODE.search(beginning)):
         is_error = is_error or int(code[1]) != 0
     message = Message(
         "tool", tuple(parts) or NO_OUTPUT, tool_call_id=answered, name=names.get(answered, ""), is_error=is_error

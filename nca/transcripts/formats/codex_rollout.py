@@ -72,8 +72,7 @@ class Rollout:
         self._model = ""
 
     def take(self, number: int, row: Mapping[str, Any]) -> None:
-        kind, place, at = row.get("type"), f"line {number}", seconds_of(row.get("timestamp"))
-        payload = object_of(row.get("payload"))
+        kind, place, payload = row.get("type"), f"line {number}", object_of(row.get("payload"))
         if self._about is None and (kind == "session_meta" or "payload" not in row):
             # Of several the first counts: a fork repeats that of the session it comes from.
             self._take_meta(payload or row)
@@ -82,18 +81,20 @@ class Rollout:
         if kind == "turn_context":
             self._model = text_of(payload.get("model")) or self._model
         elif kind == "event_msg":
-            self._take_event(payload, place, at)
+            self._take_event(payload, place, row)
         elif kind == "compacted":
-            self._compact(payload, place, at)
+            self._compact(payload, place, _time(row))
         elif kind == "response_item":
-            self._take_item(payload, place, at)
+            self._take_item(payload, place, _time(row))
         elif "payload" not in row and kind != "session_meta" and kind is not None:
-            self._take_item(row, place, at)
+            self._take_item(row, place, _time(row))
 
-    def finished(self) -> Iterator[Record]:
+    def finished(self) -> list[Record]:
         """What no later line adds to: what stands before the newest answer."""
+        found = []
         while self._waiting and self._waiting[0] is not self._last:
-            yield _record(self._waiting.pop(0))
+            found.append(_record(self._waiting.pop(0)))
+        return found
 
     def records(self) -> Iterator[Record]:
         yield from map(_record, self._waiting)
@@ -113,7 +114,7 @@ class Rollout:
             parent=parent,
         )
 
-    def _take_event(self, event: Mapping[str, Any], place: str, at: float) -> None:
+    def _take_event(self, event: Mapping[str, Any], place: str, row: Mapping[str, Any]) -> None:
         kind = event.get("type")
         if kind == "token_count":
             usage = _usage(object_of(object_of(event.get("info")).get("last_token_usage")))
@@ -128,7 +129,7 @@ class Rollout:
         elif not self._count and kind in ("user_message", "agent_message") and (text := text_of(event.get("message"))):
             role = "user" if kind == "user_message" else "assistant"
             message = msgspec.convert({"role": role, "content": text}, Message)
-            self._events.append(Said(message=message, at=at, place=place))
+            self._events.append(Said(message=message, at=_time(row), place=place))
 
     def _take_item(self, item: Mapping[str, Any], place: str, at: float) -> None:
         kind = item.get("type")
@@ -230,6 +231,10 @@ class Rollout:
             elif kind in ("compaction", "compaction_summary", "context_compaction"):
                 is_encrypted = True
         return kept, texts, is_encrypted or not (texts or kept)
+
+
+def _time(row: Mapping[str, Any]) -> float:
+    return seconds_of(row.get("timestamp"))
 
 
 def _is_by_a_person(part: Said | _Answer | Compacted) -> bool:

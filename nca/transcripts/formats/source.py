@@ -94,7 +94,7 @@ class Source:
                     while not line.endswith(b"\n") and (line := self._line(file)):
                         pass
                     continue
-                if not line.strip():
+                if line.isspace():
                     continue
                 try:
                     rows = _decode_line(line)
