@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import headline, public
+from benchmarks import headline, probes, public
 from benchmarks.summed import Total, of, seconds, share, totals
 
 Figures = Mapping[str, Any]
@@ -16,8 +16,8 @@ LEVEL, MISSED = 0.005, 1.02
 WHY = {
     "facts": "it keeps more of the session",
     "words": (
-        "it clears results first and stops there; nca keeps the newest results, and summarizes older turns with a limit"
-        " for the user's own words"
+        "it clears results first and stops there; nca also keeps the newest results and the state of the work, and"
+        " shortens the user's words where they are larger than the target"
     ),
     "rules": "it clears results first and stops there, so the turns with the rules stay",
     "cost": (
@@ -57,7 +57,7 @@ def behind(figures: Figures) -> Iterator[str]:
 
 
 def _all(figures: Figures) -> Iterator[Ahead]:
-    yield from (Ahead(*row) for row in (*headline.ahead(figures), *public.ahead(figures)))
+    yield from (Ahead(*row) for row in (*headline.ahead(figures), *probes.ahead(figures), *public.ahead(figures)))
     found = totals(figures["compactions"])
     for has_model in (False, True):
         group = [one for one in found if one.has_model == has_model]

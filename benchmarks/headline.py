@@ -168,7 +168,8 @@ def headline(figures: Figures) -> Iterator[str]:
     )
     yield (
         "- *With a summary*: a script answers where a model would be asked, the same text without facts for everybody;"
-        " so only what code keeps is counted."
+        " so only what code keeps is counted. Who leaves all facts to the model's summary has less here than with a"
+        " real model."
     )
     yield ""
     yield from _table(rows)
@@ -190,7 +191,8 @@ def _marked(rows: Sequence[Row] | None) -> Iterator[str]:
         f"The same for {len(sessions)} real sessions: coding, customer service, fixing of issues. What must stay"
         " readable was marked by hand (`benchmarks/marks/`), after nca's own patterns had been written and without"
         " looking at them. A session is replayed in the windows that it does not fit into; a window is left out where"
-        " the newest words and calls of some request, which nobody may shorten, are larger than the budget."
+        " the newest words and calls of some request, which nobody may shorten, are larger than the budget. The"
+        " sessions are not in the repository; a hash in the marks tells who has them that they are the same."
     )
     yield ""
     yield from _table(rows)

@@ -18,6 +18,8 @@ from benchmarks.timed import label_of
 
 Row = dict[str, Any]
 Figures = Mapping[str, Any]
+NO_PARTS = ("date", "command", "machine", "peers", "settings", "probes")
+"""What describes a run, and what has a command of its own."""
 
 
 def page(figures: Figures) -> str:
@@ -59,6 +61,7 @@ def _ratio(pair: tuple[int, int]) -> float:
 
 def _head(figures: Figures) -> Iterator[str]:
     machine = figures["machine"]
+    parts = [name for name, found in figures.items() if found and name not in NO_PARTS]
     yield "# Benchmarks"
     yield ""
     yield (
@@ -66,6 +69,7 @@ def _head(figures: Figures) -> Iterator[str]:
         " Each program runs in its own environment, is called directly through a small adapter (`benchmarks/peers/`),"
         " and gets the same sessions, windows and targets. Only its own work is timed: neither its start nor reading"
         " the file. Times are medians of one run on one machine, so compare ratios rather than absolute times."
+        f" `python -m benchmarks --only PART` repeats one part: {', '.join(parts)}."
     )
     yield ""
     yield (

@@ -145,7 +145,7 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     rows = []
     for row in found["rows"]:
-        shares = [sum(pair[0] for pair in run.values()) / found["questions"] for run in row["runs"]]
+        shares = _shares(row, found["questions"])
         by_name = (
             f"{statistics.mean(run[name][0] for run in row['runs']):g} of {row['runs'][0][name][1]}" for name in names
         )
@@ -153,6 +153,20 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
         rows.append((row["label"], f"{100 * statistics.mean(shares):.0f}%", spread, *by_name))
     yield from table(("", "right", "spread", *names), rows)
     yield ""
+
+
+def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Where another program has more right answers than nca: what, nca's figure, the other's."""
+    found = figures.get("probes") or {"rows": []}
+    shares = {row["label"]: statistics.mean(_shares(row, found["questions"])) for row in found["rows"]}
+    for label, share in shares.items():
+        if share > shares.get("nca", 1):
+            yield "questions answered by a small model", f"{100 * shares['nca']:.0f}%", f"{label} {100 * share:.0f}%"
+
+
+def _shares(row: Row, questions: int) -> list[float]:
+    """Of each run."""
+    return [sum(right for right, _ in run.values()) / questions for run in row["runs"]]
 
 
 def _times(runs: int) -> str:

@@ -99,8 +99,7 @@ def _crowded(figures: Figures) -> Iterator[str]:
     yield (
         f"In {len(crowded)} of {len(own)} sessions ({', '.join(row['material'] for row in crowded)}) the user"
         " messages, which hold a program's output there, are larger than the target, so meeting it loses some of"
-        f" them. In the other {len(roomy)} nca keeps {of(_summed(rules))} rules and {of(_summed(turns))} turns: the"
-        " newest, within `context.summarize.user_turns_tokens` (3,000 tokens, at most a tenth of the budget)."
+        f" them. In the other {len(roomy)} nca keeps {of(_summed(rules))} rules and {of(_summed(turns))} turns."
     )
     yield ""
 
@@ -221,7 +220,8 @@ def _recalled(figures: Figures) -> Iterator[str]:
     yield (
         f"Of {row['facts']} facts in a generated session of 1,000 messages, {row['in_view']} can be read after one"
         f" compaction, and {row['with_search']} with nca's `recall`, which searches the whole log. The other programs'"
-        " compactions keep no log: what they drop is gone unless the surrounding program has kept it."
+        " compactions keep no log: what they drop is gone unless the surrounding program has kept it. Not independent"
+        " of nca: its authors wrote the generator."
     )
     yield ""
 
@@ -232,7 +232,10 @@ def _commands(figures: Figures) -> Iterator[str]:
     own = next((row["seconds"] for row in figures["commands"] if row["peer"] == "nca"), 0)
     yield "## Start"
     yield ""
-    yield "`--version` of programs with a command: median time, ratio to nca's, and peak memory."
+    yield (
+        "`--version` of programs with a command: median time, ratio to nca's, and peak memory. nca answers it before it"
+        " loads anything else, so this is no start of a chat: `python -m benchmarks.start` measures that, of nca alone."
+    )
     yield ""
     rows = [
         (
