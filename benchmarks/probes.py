@@ -53,7 +53,7 @@ ASKED = [
         ("pydantic-ai", "clear, deduplicate, slide"),
     )
 ]
-"""Where no program is named. None has a summary: one from a script would say nothing about a model's."""
+"""None has a summary: one from a script would say nothing about a model's."""
 SPREAD_TEMPERATURE = 0.5
 """At 0 every run would be the same."""
 
@@ -214,11 +214,12 @@ def _answers(runner: asyncio.Runner, model: Any, temperature: float) -> Answers:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.probes", description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--peer", action="append", default=[], help="only this program; can be given again")
+    peers = [one.peer for one in ASKED]
+    parser.add_argument("--peer", action="append", choices=peers, help="only this program; the others' figures stay")
     parser.add_argument("--session", action="append", default=[], help="only this session; can be given again")
     parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
     options = parser.parse_args()
-    chosen = [one for one in VARIANTS if not one.has_model and one.peer in options.peer]
+    chosen = [one for one in ASKED if one.peer in (options.peer or peers)]
     folders = [OWN, *([Path(more)] if (more := os.environ.get("NCA_TRANSCRIPTS")) else [])]
     played = [one for folder in folders for one in sessions_in(folder) if probes_of(one)]
     sessions = [one for one in played if one.name in options.session or not options.session]
@@ -230,10 +231,13 @@ def main() -> None:
         "questions": questions,
         "rows": [],
     }
-    from benchmarks.__main__ import saved  # which draws the page, and so imports this module
+    from benchmarks.__main__ import FIGURES, saved  # which draws the page, and so imports this module
 
+    earlier = json.loads(FIGURES.read_text(encoding="utf-8")).get("probes") or found
+    if all(earlier[name] == found[name] for name in ("model", "runs", "questions")):
+        found["rows"] += [row for row in earlier["rows"] if row["peer"] not in (options.peer or peers)]
     # After each program: what was measured is on the page when a later program fails or takes too long.
-    for row in measured(chosen or ASKED, sessions, options.runs):
+    for row in measured(chosen, sessions, options.runs):
         found["rows"].append(row)
         if options.save:
             saved({"probes": found})

@@ -1,7 +1,7 @@
 """Recorded sessions replayed in small windows: how many of the facts that were said can be read in each request.
 
     python -m benchmarks.recorded [FOLDER]      default: $NCA_TRANSCRIPTS, else the sessions of the tests
-    python -m benchmarks.recorded --lines FILE  the messages of an export of nca, as lines to record
+    python -m benchmarks.recorded --lines FILE  the messages of an export of nca, as lines to record; not what is aside
 
 Code alone writes what stands for the messages that are compacted away. What counts as readable is decided by
 `benchmarks.stated`, without anything of nca.
@@ -22,9 +22,11 @@ from benchmarks.stated import OWN, Recorded, sessions_in
 from benchmarks.stated import readable as readable_in
 from nca.config.loaded import defaults
 from nca.context.budget import Budget
+from nca.context.view import is_in
 from nca.library.replay import replay
 from nca.messages import Message
 from nca.tools.toolbox import default_toolbox
+from nca.transcripts.session_file import read_session
 from nca.wire import message_from_dict, message_to_dict
 
 Row = dict[str, Any]
@@ -82,10 +84,13 @@ def readable(
     return found
 
 
-def recorded_lines(export: Row) -> Iterator[str]:
-    """The messages of an exported session, one a line, without their times."""
-    for row in export["messages"]:
-        yield json.dumps({name: value for name, value in row.items() if name != "_at"}, ensure_ascii=False)
+def recorded_lines(export: bytes, place: str) -> Iterator[str]:
+    """The messages of an exported session, one a line, without their times and without those that are aside."""
+    copy = read_session(export, place, directory="")
+    aside = copy.view(copy.head_view).aside
+    for row in json.loads(export)["messages"]:
+        if not is_in(row["_seq"], aside):
+            yield json.dumps({name: value for name, value in row.items() if name != "_at"}, ensure_ascii=False)
 
 
 def lines(sessions: Sequence[Recorded], *, has_tools: bool = False, has_details: bool = False) -> Iterator[str]:
@@ -112,7 +117,7 @@ def main() -> None:
     parser.add_argument("--details", action="store_true", help="what is lost, request by request")
     options = parser.parse_args()
     if options.lines is not None:
-        print("\n".join(recorded_lines(json.loads(options.lines.read_text(encoding="utf-8")))))
+        print("\n".join(recorded_lines(options.lines.read_bytes(), str(options.lines))))
         return
     for line in lines(sessions_in(options.folder), has_tools=options.tools, has_details=options.details):
         print(line, flush=True)

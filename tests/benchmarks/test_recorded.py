@@ -12,6 +12,10 @@ import pytest
 
 from benchmarks.recorded import lines, readable, recorded_lines
 from benchmarks.stated import MARKS, OWN, Fact, Recorded, digest, marked_in, sessions_in, text_of
+from nca.messages import Message
+from nca.sessions import Store
+from nca.transcripts.session_file import to_json
+from tests.sessions.samples import MANUAL, said
 
 
 def talk(turns: int) -> list[dict[str, Any]]:
@@ -63,17 +67,22 @@ def test_the_arguments_of_calls_are_read_without_escapes() -> None:
 
 
 def test_a_folder_of_sessions_is_read_and_an_export_becomes_lines(tmp_path: Path) -> None:
-    export = {"format": "nca-session", "messages": [{"role": "user", "content": "señor", "_seq": 1, "_at": 1.5}]}
-    (tmp_path / "export.json").write_text(json.dumps(export))
+    with Store.open(None) as store, store.create(directory="/", model="m") as session:
+        session.log.append(said("señor", "never mind"))
+        _, before_it = session.rewinds.before(2)
+        session.views.commit(before_it, MANUAL)
+        session.log.append([Message("assistant", "Sí.")])
+        export = to_json(store.copy_of(session.info.id))
+    (tmp_path / "export.json").write_bytes(export)
     command = [sys.executable, "-m", "benchmarks.recorded", "--lines", str(tmp_path / "export.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=OWN.parents[2])
-    assert (
-        done.stdout.splitlines() == list(recorded_lines(export)) == ['{"role": "user", "content": "señor", "_seq": 1}']
-    )
+    assert done.stdout.splitlines() == list(recorded_lines(export, "export.json"))
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["content"], row["_seq"]) for row in rows] == [("señor", 1), ("Sí.", 3)], "not what a rewind left"
     (tmp_path / "one.jsonl").write_text(done.stdout)
     fact: dict[str, Any] = {"name": "who", "from_message": 1, "kind": "name", "all_of": [["señor"]]}
     (tmp_path / "one.facts.json").write_text(json.dumps([fact]))
-    assert sessions_in(tmp_path) == [Recorded("one", [{"role": "user", "content": "señor", "_seq": 1}], [Fact(**fact)])]
+    assert sessions_in(tmp_path) == [Recorded("one", rows, [Fact(**fact)])]
 
 
 LEAST = {"tabulate": (0.75, 0.94, 0.95)}
