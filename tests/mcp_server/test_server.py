@@ -49,7 +49,7 @@ async def test_an_agent_searches_reads_and_lists(tmp_path: Path) -> None:
             ("recall", {"query": "x", "since": "yesterday\nish"}, "since is a date such as"),
             ("recall", {"query": "x", "agent": "cluade"}, "no agent 'cluade'; the agents are: nca"),
             ("expand", {"messages": "12"}, "messages is an id from recall"),
-            ("expand", {"messages": "ffff0000:1"}, "There is no session 'ffff0000'"),
+            ("expand", {"messages": "ffff0000:1"}, "there is no session 'ffff0000'"),
             ("expand", {"messages": f"{shop}:77"}, f"session {shop} has 4 messages; there is no message 77"),
             ("forget", {}, "There is no tool 'forget'; the tools are: recall, expand, sessions"),
         ):

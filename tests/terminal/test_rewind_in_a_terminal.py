@@ -50,7 +50,7 @@ def test_a_message_is_chosen_and_the_files_go_back_with_the_chat(tmp_path: Path,
         assert any(line.startswith("› write it") for line in tty.shown())
         tty.send("\x15")
         tty.line("/redo")
-        tty.sees("Went forward again: 1")
+        tty.sees("Went forward again. Files: 1")
         assert (tmp_path / "a.txt").read_text() == "one\n"
 
 
