@@ -34,7 +34,7 @@ class Block:
     raw: int
     is_locked: bool
     is_unseen: bool = False
-    """Locked only because the model has not seen its results yet; as a last resort their contents may be cut."""
+    """Locked only because the model has not seen its results yet. They may be cut, and a large step may go at last."""
     stubs: dict[int, Stub] = field(default_factory=dict)
     is_sound: bool = False
     """It needs no repair, its stubs included, so it costs the sum of its messages."""

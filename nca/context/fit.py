@@ -6,13 +6,16 @@ from hashlib import blake2b
 
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
-from nca.context.draft import Draft
+from nca.context.draft import Block, Draft
+from nca.context.record.recording import LEAST_UNSEEN_TOKENS
 from nca.context.stages.truncate import cut_message, cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 
 NEWEST_SHARE = 0.5
 """Of the budget, for a newest user message that alone is larger than it."""
 SMALLEST_NEWEST_TOKENS = 32
+RECORD_SHARE = 0.25
+"""Of the budget, for a record beside all that stays; and from which share on a step is large."""
 FIT_ROUNDS = 4
 """Rounds of truncation with an exact count between them; each must come lower, so two are the rule."""
 
@@ -80,3 +83,25 @@ def make_room_beside_newest(draft: Draft, limit_tokens: int) -> None:
     if draft.meter.scaled(draft.history.run_tokens(seq, seq)) > left:
         keep_raw = int(NEWEST_SHARE * left / draft.meter.calibration.ratio)
         cut_message(draft, block, seq, max(SMALLEST_NEWEST_TOKENS, keep_raw))
+
+
+def release_large_step(draft: Draft, budget_tokens: int) -> None:
+    """Let the newest step go, although the model has not seen its results, where no record fits beside it.
+
+    Such a step is a call that wrote a long file: its results can be cut, its arguments cannot. What it did is a line of
+    the record; without a record the model would go on without the person's rules, or the request would be refused.
+    """
+    unseen = [block for block in draft.blocks() if block.is_unseen]
+    sizes = [draft.meter.scaled(_least_raw(draft, block)) for block in unseen]
+    staying = draft.fixed_tokens() + sum(sizes)
+    for block, size in zip(unseen, sizes, strict=True):
+        leaves_little = staying > (1 - RECORD_SHARE) * budget_tokens and size > RECORD_SHARE * budget_tokens
+        if leaves_little or staying > budget_tokens:
+            block.is_unseen = block.is_locked = False
+
+
+def _least_raw(draft: Draft, block: Block) -> int:
+    """Raw tokens of a step whose results are cut as far as they may be."""
+    tokens, message = draft.history.run_tokens, draft.history.message
+    most = {seq: LEAST_UNSEEN_TOKENS if message(seq).role == "tool" else block.raw for seq in block.seqs}
+    return sum(min(tokens(seq, seq), limit) for seq, limit in most.items())

@@ -15,7 +15,7 @@ from nca.config.schema import STAGES, ContextSettings
 from nca.context import policy
 from nca.context.budget import Budget
 from nca.context.draft import Draft
-from nca.context.fit import fit, fit_or_refuse, make_room_beside_newest, marker_id, truncate_to
+from nca.context.fit import fit, fit_or_refuse, make_room_beside_newest, marker_id, release_large_step, truncate_to
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.record.recording import SummaryJob
@@ -166,6 +166,7 @@ class Planning:
         share = min(1.0, self.draft.tokens / self.before)
         tokens = self.draft.tokens
         make_room_beside_newest(self.draft, self.budget.budget_tokens)
+        release_large_step(self.draft, self.budget.budget_tokens)
         self._note("truncate", tokens)
         fixed = self.draft.fixed_tokens()
         target = target_tokens or policy.target_tokens(self.budget, fixed, target_ratio)

@@ -155,7 +155,8 @@ def test_a_manual_compaction_never_aims_below_what_no_stage_may_touch(
         return
     assert proposal.target_tokens >= min(fixed, proposal.budget_tokens)
     ceiling = ceiling_tokens(Budget.of(window), ContextSettings(), proposal.target_tokens)
-    assert proposal.tokens_after <= max(ceiling, fixed + slack)
+    # Rules and words may take half of what the budget leaves beside what must stay.
+    assert proposal.tokens_after <= max(ceiling, (proposal.budget_tokens + fixed) // 2, fixed) + slack
 
 
 def test_a_manual_compaction_during_a_large_open_step_reaches_its_target_and_no_more() -> None:

@@ -7,11 +7,24 @@ import pytest
 from nca.config.schema import STAGES
 from nca.context.calibration import Anchor
 from nca.context.meter import Meter
+from nca.context.tokens import CODE_CHARS_PER_TOKEN
 from nca.context.view import Stub, Summary
 from nca.messages import AttachmentPart, Message, TextPart
 from tests.context.logs import history_of
 from tests.context.promises import too_large
-from tests.context.samples import PROSE, answering, assistant, compacted, contents, result, step, talk, user
+from tests.context.samples import (
+    PROSE,
+    answering,
+    assistant,
+    call,
+    calling,
+    compacted,
+    contents,
+    result,
+    step,
+    talk,
+    user,
+)
 
 
 def test_a_summary_that_was_written_for_a_larger_window_is_cut_in_a_smaller_one() -> None:
@@ -61,3 +74,22 @@ def test_where_a_report_is_above_the_count_it_aims_lower_by_as_much(stages: tupl
     proposal = compacted(history, round(reported / 0.7), stages=stages, meter=meter)
     assert proposal.compacted
     assert proposal.tokens_after * reported <= proposal.budget_tokens * counted
+
+
+@pytest.mark.parametrize("share", [0.7, 0.9, 1.1, 2.0])
+def test_a_newest_call_that_leaves_no_room_for_a_record_goes_with_its_result(share: float) -> None:
+    """Its arguments cannot be cut. Without a record the model would write the next file with no rule in sight."""
+    budget_tokens = 5_200
+    page = "All that the page says, in words that nobody has to read twice.\n" * 500
+    text = page[: int(share * budget_tokens * CODE_CHARS_PER_TOKEN)]
+    written = [calling(call("w", "write_file", path="docs/page.md", content=text)), result("w", "written")]
+    rule = "Always write the docs in British English."
+    history, meter = history_of([user(rule), *talk(8), user("Write the page."), *written]), Meter()
+    proposal = compacted(history, 8_000, meter=meter)
+    assert proposal.budget_tokens == budget_tokens
+    assert proposal.tokens_after <= budget_tokens
+    shown = contents(history)
+    assert shown[-1] == "Write the page."
+    assert rule in shown[0]
+    assert "docs/page.md" in shown[0]
+    assert not compacted(history, 8_000, meter=meter).compacted

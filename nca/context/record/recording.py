@@ -64,7 +64,10 @@ class SummaryJob:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Raw tokens for the record and the steps that stay: `target`, and up to `ceiling` for what cannot be had again."""
+    """Raw tokens for the record and the steps that stay: `target`, and up to `ceiling` for what cannot be had again.
+
+    That is at least half of what the budget leaves beside what stays, unless the target was named.
+    """
 
     target: int
     ceiling: int
@@ -113,6 +116,7 @@ class Recording:
         self.absorbed_raw = sum(map(draft.part_raw, self.absorbed))
         self.movable = [block for block in draft.blocks() if not block.is_locked]
         self._aims = target_tokens, ceiling_tokens
+        self._budget_tokens = job.budget_tokens
         self._prose_raw = 0
         settled = [place for place, block in enumerate(self.movable, 1) if block.settled_turns]
         self._settled = self.movable[: max(settled, default=0)]
@@ -253,8 +257,9 @@ class Recording:
         draft, ratio = self.draft, self.draft.meter.calibration.ratio
         staying = draft.raw - raw_of(self.movable) - self.absorbed_raw
         extra = draft.meter.total(draft.raw) - draft.raw * ratio
-        target, ceiling = (int((aim - extra) / ratio) - staying for aim in self._aims)
-        return Rooms(target, max(target, ceiling))
+        target, ceiling, most = (int((aim - extra) / ratio) - staying for aim in (*self._aims, self._budget_tokens))
+        # A large newest step may leave nothing below the ceiling, and half of the budget's rest is still free.
+        return Rooms(target, max(target, ceiling, most // 2) if ceiling > target else target)
 
     def _newest(self, room: int, most: int) -> list[Block]:
         """The newest blocks within `room`, oldest first; of one more a part, where its results can be cut to fit.
