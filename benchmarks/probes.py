@@ -3,9 +3,10 @@
     python -m benchmarks.probes [--runs 5] [--peer NAME …] [--session NAME …] [--save]
 
 The questions are in tests/data/sessions/NAME.probes.json; an answer is right if it has a word of each group in
-`all_of`. Takes minutes of two cores for each program, most of them for reading its requests, which all questions and
-runs share. The weights must be here (`nca models get qwen2.5-coder-1.5b`), and the other programs in .bench/
-(`make bench`). NCA_TRANSCRIPTS names a folder of more played sessions. `--save` puts the result on the page.
+`all_of`; what cannot be read in a request is not asked. Takes minutes of two cores for each program, most of them for
+reading its requests, which all questions and runs share. The weights must be here (`nca models get
+qwen2.5-coder-1.5b`), and the other programs in .bench/ (`make bench`). NCA_TRANSCRIPTS names a folder of more played
+sessions. `--save` puts the result on the page.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from benchmarks.environments import NCA, PEERS, Environment, prepared
 from benchmarks.headline import MOST_SECONDS
 from benchmarks.mending import mended
 from benchmarks.requests import heads, requests_of
-from benchmarks.stated import OWN, Recorded, sessions_in
+from benchmarks.stated import OWN, Recorded, sessions_in, shown
 from benchmarks.summed import table
 from benchmarks.tokens import tokens
 
 Row = dict[str, Any]
 Answers = Callable[[list[Row]], str]
-"""A model: the answer to these messages. Raises nca.NcaError where there is none."""
+"""A model: the answer to these messages. Raises nca.NcaError where there is none, which is no wrong answer."""
 MODEL = "qwen2.5-coder-1.5b"
 WINDOW_TOKENS = 8_000
 MODEL_WINDOW_TOKENS = 12_288
@@ -78,19 +79,23 @@ def probes_of(session: Recorded, folder: Path = OWN) -> list[Probe]:
 def asked(
     environment: Environment, variant: Variant, sessions: Sequence[Recorded], answers: Answers, runs: int
 ) -> list[Row]:
-    """For each run, by session: how many of the answers are right, of how many."""
+    """For each run, by session: how many answers are right, how many can be read in the request, how many questions.
+
+    What cannot be read is not asked: a right answer would be a guess.
+    """
     found: list[Row] = [{} for _ in range(runs)]
     for session in sessions:
         probes = probes_of(session)
         request = _request(environment, variant, mended(session.rows))
+        legible = [probe for probe in probes if probe.is_right(shown(request))]
         right = [0] * runs
         # The model's server keeps what it read last: a question reads the request no second time, a run reads nothing.
-        for probe in probes if request else ():
-            said = [_said(answers, [*request, {"role": "user", "content": probe.question}]) for _ in right]
+        for probe in legible:
+            said = [answers([*request, {"role": "user", "content": probe.question}]) for _ in right]
             right = [count + probe.is_right(one) for count, one in zip(right, said, strict=True)]
             print(f"    {sum(map(probe.is_right, said))} of {runs}  {probe.question}  {said}", flush=True)
         for run, count in zip(found, right, strict=True):
-            run[session.name] = [count, len(probes)]
+            run[session.name] = [count, len(legible), len(probes)]
     return found
 
 
@@ -111,16 +116,6 @@ def _request(environment: Environment, variant: Variant, rows: Sequence[Row]) ->
     return request if tokens(request) <= WINDOW_TOKENS else []
 
 
-def _said(answers: Answers, messages: list[Row]) -> str:
-    """The answer, or the error in its place."""
-    from nca import NcaError
-
-    try:
-        return answers(messages)
-    except NcaError as error:
-        return f"[{str(error).splitlines()[0]}]"
-
-
 def _has(answer: str, word: str) -> bool:
     """As a word of its own: 60 is not in 600."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer, re.IGNORECASE) is not None
@@ -138,8 +133,9 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
         f"{found['model']}, the embedded model, is asked {found['questions']} questions about {len(names)} of the"
         " played sessions (`tests/data/sessions/*.probes.json`): half of them about what was said early. A question"
         " stands in place of the person's last words, behind what each program would send with them in a window of"
-        f" {WINDOW_TOKENS:,} tokens. An answer is right if it has the word; a request that does not fit into the window"
-        f" has no right answer. {_times(found['runs'])} So few questions tell large differences only"
+        f" {WINDOW_TOKENS:,} tokens. An answer is right if it has the word. *Readable*: the word is in the request, and"
+        " that fits into the window; where it is not, the model is not asked, and the question has no right answer."
+        f" {_times(found['runs'])} So few questions tell large differences only"
         f" (`NCA_TRANSCRIPTS=… python -m benchmarks.probes --save`, {found['date']})."
     )
     yield ""
@@ -147,11 +143,12 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     for row in found["rows"]:
         shares = _shares(row, found["questions"])
         by_name = (
-            f"{statistics.mean(run[name][0] for run in row['runs']):g} of {row['runs'][0][name][1]}" for name in names
+            f"{statistics.mean(run[name][0] for run in row['runs']):g} of {row['runs'][0][name][2]}" for name in names
         )
         spread = f"{100 * min(shares):.0f} to {100 * max(shares):.0f}%" if len(shares) > 1 else "–"
-        rows.append((row["label"], f"{100 * statistics.mean(shares):.0f}%", spread, *by_name))
-    yield from table(("", "right", "spread", *names), rows)
+        legible = sum(count for _, count, _ in row["runs"][0].values()) / found["questions"]
+        rows.append((row["label"], f"{100 * statistics.mean(shares):.0f}%", spread, f"{100 * legible:.0f}%", *by_name))
+    yield from table(("", "right", "spread", "readable", *names), rows)
     yield ""
 
 
@@ -166,7 +163,7 @@ def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _shares(row: Row, questions: int) -> list[float]:
     """Of each run."""
-    return [sum(right for right, _ in run.values()) / questions for run in row["runs"]]
+    return [sum(right for right, *_ in run.values()) / questions for run in row["runs"]]
 
 
 def _times(runs: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.probes import Probe, asked, probed, probes_of
+from benchmarks.probes import Probe, ahead, asked, probed, probes_of
 from benchmarks.stated import OWN, sessions_in, shown
 
 SESSIONS = sessions_in(OWN)
@@ -40,26 +40,34 @@ def test_each_question_stands_in_place_of_the_last_words_and_is_asked_in_each_ru
     session = next(one for one in SESSIONS if one.name == "slugify")
     own = next(one for one in VARIANTS if one.peer == "nca" and one.name == "extract")
     probes = probes_of(session)
-    assert asked(Environment(NCA), own, [session], answer, runs=2) == [{"slugify": [1, len(probes)]}] * 2
-    assert [messages[-1]["content"] for messages in heard] == [probe.question for probe in probes for _ in range(2)]
+    found = asked(Environment(NCA), own, [session], answer, runs=2)
+    request = shown(heard[0][:-1])
+    asked_for = [probe.question for probe in probes if probe.is_right(request)]
+    assert found == [{"slugify": [1, len(asked_for), len(probes)]}] * 2
+    assert [messages[-1]["content"] for messages in heard] == [one for one in asked_for for _ in range(2)]
     assert all(messages[:-1] == heard[0][:-1] for messages in heard)
     last_words = next(row["content"] for row in reversed(session.rows) if row["role"] == "user")
     earlier = session.rows[[row["content"] for row in session.rows].index(last_words) - 1]["content"]
     assert heard[0][-2]["content"] == earlier
     assert asked(Environment(NCA), Variant("nca", "no such", ""), [session], answer, 1) == [
-        {"slugify": [0, len(probes)]}
+        {"slugify": [0, 0, len(probes)]}
     ]
 
 
 def test_the_section_says_how_many_were_right() -> None:
-    runs = [{"a": [2, 4], "b": [1, 4]}, {"a": [4, 4], "b": [3, 4]}]
+    runs = [{"a": [2, 4, 4], "b": [1, 3, 4]}, {"a": [4, 4, 4], "b": [3, 3, 4]}]
+    rows = [{"label": "nca", "runs": runs}]
     figures = {
         "model": "small",
         "date": "2026-01-02",
         "runs": 2,
         "questions": 8,
-        "rows": [{"label": "nca", "runs": runs}],
+        "rows": rows,
     }
     text = "\n".join(probed({"probes": figures}))
-    assert "| nca | 62% | 38 to 88% | 3 of 4 | 2 of 4 |" in text
+    assert "| nca | 62% | 38 to 88% | 88% | 3 of 4 | 2 of 4 |" in text
+    other = {"label": "other", "runs": [{"a": [4, 4, 4], "b": [2, 4, 4]}] * 2}
+    better = {**figures, "rows": [*rows, other]}
+    assert list(ahead({"probes": better})) == [("questions answered by a small model", "62%", "other 75%")]
+    assert not list(ahead({}))
     assert not list(probed({}))
