@@ -105,6 +105,7 @@ def compact(
     target_tokens: int = 0,
     target_ratio: float = 0.0,
     is_exact: bool = False,
+    is_last: bool = False,
     is_manual: bool = False,
     summarizer_window: int = 0,
     has_summarizer: bool = True,
@@ -116,6 +117,7 @@ def compact(
     target_tokens      0: the ratio decides
     target_ratio       0: the settings' own, as `policy.target_ratio` has it
     is_exact           rules, words and decisions keep to the target too, as they do to target_tokens
+    is_last            nothing goes on from the view: what its record has no room for need not be looked for
     is_manual          a person asked: aim below what is there, even if it is under the target already
     summarizer_window  tokens; 0: the chat's own window
     has_summarizer     False: summaries are extracts made by code
@@ -126,7 +128,7 @@ def compact(
     recent = recent_raw(history, meter, budget, settings, ratio, target_tokens) if only is None else 0
     draft = Draft(history, meter, keeps_newest=only is None or not is_answered(history), recent_raw=recent)
     input_tokens = int((summarizer_window or budget.window_tokens) * INPUT_RATIO / meter.calibration.ratio)
-    job = SummaryJob(settings, budget.budget_tokens, focus, input_tokens, has_summarizer)
+    job = SummaryJob(settings, budget.budget_tokens, focus, input_tokens, has_summarizer, is_last)
     planning = Planning(draft, budget, job, more_stages, is_exact=is_exact or bool(target_tokens))
     planning.aim(target_tokens, ratio, is_manual=is_manual)
     yield from planning.work() if only is None else planning.work_on(*only)

@@ -120,6 +120,7 @@ def compact_loaded(
         history,
         target_ratio=engine.settings.target_ratio if engine.has_own_target else 0.0,
         is_exact=engine.has_own_target,
+        is_last=True,
         focus=read_text(focus, "focus"),
     )
     return _result(shaped, history, proposal, engine)

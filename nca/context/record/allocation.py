@@ -62,11 +62,14 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`lines`: the pieces that stay, each in the form that fitted; `left_out`: how many of each kind went."""
+    """`lines`: the pieces that stay, each in the form that fitted; `left_out`: how many of each kind went.
+
+    A kind that nobody looked for, as there was no room for it, is left out with None.
+    """
 
     lines: tuple[tuple[Piece, str], ...]
     tokens: int
-    left_out: dict[Kind, int]
+    left_out: dict[Kind, int | None]
 
     def tokens_of(self, *kinds: Kind) -> int:
         """Raw tokens of the lines of these kinds."""
@@ -94,7 +97,7 @@ def allocate(
     caps     upper bounds of single kinds; 0: none
     """
     lines: list[tuple[Piece, str]] = []
-    left_out: dict[Kind, int] = {}
+    left_out: dict[Kind, int | None] = {}
     tokens = 0
     for kind in Kind:
         limit = max(room, ceiling) if kind <= LAST_PROTECTED else room

@@ -70,8 +70,13 @@ _VERBS = {
 class Reading:
     """What holds after messages that are read in the order of the log, judged by them alone."""
 
-    def __init__(self, known: Known | None = None) -> None:
+    def __init__(self, known: Known | None = None, *, is_short: bool = False) -> None:
+        """Nothing is read yet.
+
+        is_short  only what the person said is read, and which files were changed
+        """
         self._known = known or Known()
+        self._is_short = is_short
         self._calls: dict[str, tuple[int, ToolCall]] = {}
         self._lines: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
         self._changes: dict[str, list[tuple[int, ToolCall]]] = {}
@@ -83,7 +88,7 @@ class Reading:
 
     def copy(self) -> Reading:
         """The same so far, to be read on from."""
-        other = Reading(self._known)
+        other = Reading(self._known, is_short=self._is_short)
         other._calls, other._named, other._outcomes = self._calls.copy(), self._named.copy(), self._outcomes.copy()
         other._changes = {path: calls.copy() for path, calls in self._changes.items()}
         other._lines = {category: lines.copy() for category, lines in self._lines.items()}
@@ -102,10 +107,12 @@ class Reading:
                 if (made := calls.pop(message.tool_call_id, None)) is not None:
                     self._note_call(*made, message)
                 continue
-            if content and (found := stated(message)) is not NOTHING_STATED:
+            is_said = not (self._is_short and message.role == "assistant")
+            if is_said and content and (found := stated(message)) is not NOTHING_STATED:
                 self._note_said(entry.seq, found)
             for call in message.tool_calls:
-                calls[call.id] = (entry.seq, call)
+                if is_said or _changes_a_file(call):
+                    calls[call.id] = (entry.seq, call)
         return self
 
     def ledger(self) -> Ledger:
@@ -113,7 +120,8 @@ class Reading:
         outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
         files = {path: _change_line(path, calls) for path, calls in self._changes.items()}
         found = self._lines | {NAMES: names, OUTCOMES: outcomes, FILES: files}
-        return {category: list(lines.values()) for category, lines in found.items() if lines}
+        kinds = (RULES, WORDS, FILES) if self._is_short else tuple(found)
+        return {category: list(found[category].values()) for category in kinds if found[category]}
 
     def _note_attachment(self, part: AttachmentPart, seq: int) -> None:
         """A file that came with a message, or a command that the person ran, named `$ command`."""
@@ -271,6 +279,11 @@ def _failure(line: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     seq, text = parted(line)
     _, what, errors = (*text.split("\t", 2), "", "")[:3]
     return seq, kinds_of_command(what), tuple(filter(None, errors.split("\n")))
+
+
+def _changes_a_file(call: ToolCall) -> bool:
+    use = call_facts(call).use
+    return use is not None and use.is_write
 
 
 def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:

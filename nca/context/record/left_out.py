@@ -23,9 +23,9 @@ _NUMBERED = re.compile(r"- \((\d+)\) ")
 def left_out(ledger: Ledger, chosen: Chosen) -> str:
     """What there was no room for, a line a kind with the call that lists it; empty where nothing that matters went."""
     lines = [
-        f"- {count} {what}: recall scope={scope}"
+        f"- {chosen.left_out[kind] or 'all'} {what}: recall scope={scope}"
         for kind, (what, scope) in _SCOPES.items()
-        if (count := chosen.left_out.get(kind, 0))
+        if kind in chosen.left_out
     ]
     for section, what in _BY_NUMBER.items():
         said = [_NUMBERED.match(text) for piece, text in chosen.lines if piece.section is section]

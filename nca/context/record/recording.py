@@ -15,8 +15,9 @@ from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
 from nca.context.record import ledger as facts
 from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, allocate
+from nca.context.record.call_facts import call_facts
 from nca.context.record.ledger import Ledger, Reading
-from nca.context.record.pieces import HEADINGS_TOKENS, Forms, pieces_of
+from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
@@ -45,6 +46,8 @@ WORDS_CAP_PART, STATE_CAP_PART = 10, 20
 SLACK_TOKENS = 24
 """What the repairs between a record and the steps behind it may add."""
 PASSES = 4
+FILLED_SLACK_TOKENS = SMALLEST_CUT_TOKENS + 2 * SHORT_CHARS
+"""What words have no room for is more than this: a piece less, or a part of the newest step, leaves none for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class SummaryJob:
 
     focus         what a summary should keep above all
     input_tokens  raw tokens that the summarizer's window leaves for what it reads
+    is_last       no later compaction goes on from a record: what it has no room for need not be looked for
     """
 
     settings: ContextSettings
@@ -60,6 +64,7 @@ class SummaryJob:
     focus: str
     input_tokens: int
     has_summarizer: bool = True
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +125,6 @@ class Recording:
         self._prose_raw = 0
         settled = [place for place, block in enumerate(self.movable, 1) if block.settled_turns]
         self._settled = self.movable[: max(settled, default=0)]
-        self._beginning = self._read(self._settled, _Read(Reading(draft.history.facts), []))
-        """Of the blocks up to the last that is certain to go: nearly all of a long session, so they are read once."""
         self._held: dict[int, tuple[Ledger, tuple[str, ...]]] = {}
         """What `_holding` found, by the number of movable blocks: it is asked again while the room is given out."""
         self._later: dict[int, Ledger] = {}
@@ -129,6 +132,10 @@ class Recording:
         self._forms = Forms()
         self._remember()
         self.rooms = self._rooms()
+        self._begin(is_short=job.is_last and not job.has_summarizer and self._may_be_filled())
+        if self._is_short and not self._is_filled():
+            self._begin(is_short=False)
+        self._unread = self._kinds_unread() if self._is_short else {}
         self.frame = (
             text_tokens(f"{settings.summarize.header}\n{PREFACE}{UNKNOWN_NOTE}") + HEADINGS_TOKENS + SLACK_TOKENS
         )
@@ -142,6 +149,37 @@ class Recording:
         if excess > 0 and cut_unseen(self.draft, excess):
             self._remember()
             self.rooms = self._rooms()
+
+    def _begin(self, *, is_short: bool) -> None:
+        """Read the blocks up to the last that is certain to go once: nearly all of a long session.
+
+        is_short  only what the person said is read, and which files were changed
+        """
+        self._is_short = is_short
+        self._held.clear()
+        self._beginning = self._read(self._settled, self._nothing_read())
+
+    def _nothing_read(self) -> _Read:
+        return _Read(Reading(self.draft.history.facts, is_short=self._is_short), [])
+
+    def _may_be_filled(self) -> bool:
+        """Whether it is worth looking first at what the person said alone: it may take all the room."""
+        users = (entry.seq for entry in self._entries(self.movable) if entry.message.role == "user")
+        said = self.absorbed_raw + sum(self.draft.history.run_tokens(seq, seq) for seq in users)
+        return bool(self._settled) and not self.caps[Kind.WORDS] and said > self.rooms.ceiling
+
+    def _is_filled(self) -> bool:
+        """Whether what the person said takes all the room that there can be, so that nothing lower gets any."""
+        most = self.rooms.ceiling + sum(size for size, *_ in _unseen(self.draft)) + FILLED_SLACK_TOKENS
+        pieces = pieces_of(self._holding(self.movable)[0], forms=self._forms)
+        return bool(allocate({kind: pieces[kind] for kind in (Kind.RULE, Kind.WORDS)}, most, most).left_out)
+
+    def _kinds_unread(self) -> dict[Kind, int | None]:
+        """What nobody looks for where words take all the room. Only commands leave a state of the work behind."""
+        seqs = (seq for block in reversed(self.movable) for seq in reversed(block.seqs))
+        calls = (call_facts(call) for seq in seqs for call in self.draft.history.message(seq).tool_calls)
+        has_state = any(one.command and not one.says_little for one in calls)
+        return dict.fromkeys((Kind.DECISION, Kind.STATE) if has_state else (Kind.DECISION,))
 
     def _remember(self) -> None:
         self._blocks_before = [(block, dict(block.stubs), block.raw) for block in self.movable]
@@ -163,7 +201,7 @@ class Recording:
             record = self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept), is_first=True)
             chosen = record.chosen
             most = self._ceiling(()) - chosen.tokens
-            if chosen.tokens_of(Kind.STATE) or chosen.left_out.get(Kind.STATE):
+            if chosen.tokens_of(Kind.STATE) or Kind.STATE in chosen.left_out:
                 most = min(most, room - chosen.tokens_of(*PROTECTED, Kind.STATE))
             more = self._newest(room - chosen.tokens, most)
             if len(more) <= len(kept):
@@ -204,7 +242,8 @@ class Recording:
 
         def give(ledger: Ledger) -> Chosen:
             pieces = pieces_of(ledger, error_tokens=error_tokens, forms=self._forms)
-            return allocate(pieces, room, ceiling, lower=lower, caps=caps)
+            chosen = allocate(pieces, room, ceiling, lower=lower, caps=caps)
+            return replace(chosen, left_out=chosen.left_out | self._unread)
 
         return Record(gone, ledger, give(ledger), give, foreign)
 
@@ -223,7 +262,7 @@ class Recording:
         if is_beginning and len(gone) in self._held:
             return self._held[len(gone)]
         count = len(self._settled) if gone[: len(self._settled)] == self._settled else 0
-        read = self._beginning if count else _Read(Reading(self.draft.history.facts), [])
+        read = self._beginning if count else self._nothing_read()
         read = self._read(gone[count:], _Read(read.own.copy(), [*read.foreign]))
         newest = self.draft.history.newest_user or 0
         parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in read.foreign)]

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.config.layers import defaults
 from nca.context.request import resolve
-from nca.context.view import View
+from nca.context.view import Summary, View
 from nca.library.replay import replay
 from nca.messages import Message, ToolCall
 from nca.tools.toolbox import default_toolbox
@@ -22,6 +25,7 @@ from tests.context.samples import assistant, compacted, step, talk, user
 SESSION = Path(__file__).parents[2] / "data" / "sessions" / "fahrplan.jsonl"
 WINDOWS = (8_000, 12_000, 16_000, 24_000)
 CHANGES = ("edit_file", "write_file")
+UNREAD = re.compile(r"\n- (all|\d+) of the (decisions|state of the work): recall scope=\w+")
 RANGE = re.compile(r"recall expand=(\d+)(?:-(\d+))?")
 
 
@@ -96,3 +100,33 @@ def test_a_failure_that_a_later_message_in_view_mends_is_not_listed() -> None:
     shown = "\n".join(message.text for message in resolve(history))
     assert "still fails" not in shown
     assert "→ 2 failed" not in shown
+
+
+@given(
+    st.integers(20, 120),
+    st.sampled_from([4, 40]),
+    st.sampled_from([4_000, 8_000, 12_000]),
+    st.booleans(),
+    st.sampled_from([("read_file", "path"), ("shell", "command")]),
+)
+def test_a_last_record_looks_for_nothing_that_it_has_no_room_for_and_says_the_same(
+    turns: int, words: int, window: int, is_exact: bool, tool: tuple[str, str]
+) -> None:
+    messages: list[Message] = []
+    arguments: dict[str, Any] = {tool[1]: "pytest"}
+    for number in range(turns):
+        said = f"Request {number}: " + f"the report needs table {number} " * words
+        tried = step(f"a{number}", "1 failed\nexit code: 1", tool[0], **arguments)
+        messages += [user(said + "Never drop it." * (number % 5 == 0)), *tried]
+        messages.append(assistant(f"We decided to keep table {number}."))
+    whole, short = history_of([*messages, user("Now.")]), history_of([*messages, user("Now.")])
+    compacted(whole, window, is_exact=is_exact, has_summarizer=False)
+    compacted(short, window, is_exact=is_exact, has_summarizer=False, is_last=True)
+    texts = [[message.text for message in resolve(history)] for history in (whole, short)]
+    assert [UNREAD.sub("", text) for text in texts[0]] == [UNREAD.sub("", text) for text in texts[1]]
+    records = [item for item in short.view.items if isinstance(item, Summary)]
+    for record in records:
+        is_short = "- all of the decisions: recall scope=decisions" in record.text
+        assert ("decisions" in record.ledger) != is_short
+        assert not is_short or "of what the user said: recall" in record.text
+    assert not (turns == 120 and words == 40) or "all of the decisions" in str(records)
