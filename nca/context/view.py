@@ -97,18 +97,19 @@ def merge_ranges(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 def without_ranges(ranges: Iterable[Range], gone: Iterable[Range]) -> tuple[Range, ...]:
     """`ranges` without the messages in `gone`; sorted, neighbours joined."""
-    left = list(merge_ranges(ranges))
-    for gone_first, gone_last in gone:
-        cut: list[Range] = []
-        for first, last in left:
-            if gone_last < first or last < gone_first:
-                cut.append((first, last))
-                continue
-            if first < gone_first:
-                cut.append((first, gone_first - 1))
-            if gone_last < last:
-                cut.append((gone_last + 1, last))
-        left = cut
+    left: list[Range] = []
+    holes, done = merge_ranges(gone), 0
+    for begin, last in merge_ranges(ranges):
+        while done < len(holes) and holes[done][1] < begin:
+            done += 1
+        first, place = begin, done
+        while place < len(holes) and holes[place][0] <= last:
+            if first < holes[place][0]:
+                left.append((first, holes[place][0] - 1))
+            first = holes[place][1] + 1
+            place += 1
+        if first <= last:
+            left.append((first, last))
     return tuple(left)
 
 

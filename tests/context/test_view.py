@@ -21,6 +21,7 @@ from nca.context.view import (
     merge_ranges,
     ranges_of,
     seqs,
+    without_ranges,
 )
 
 VIEW = View(
@@ -32,6 +33,16 @@ VIEW = View(
     ),
     9,
 )
+
+
+RANGES = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 8)).map(lambda run: (run[0], sum(run))), max_size=6)
+
+
+@given(RANGES, RANGES)
+def test_ranges_without_others(ranges: list[tuple[int, int]], gone: list[tuple[int, int]]) -> None:
+    left = without_ranges(ranges, gone)
+    assert list(seqs(left)) == sorted({*seqs(ranges)} - {*seqs(gone)})
+    assert all(one[1] + 1 < other[0] for one, other in pairwise(left))
 
 
 def test_a_partition_is_accepted() -> None:

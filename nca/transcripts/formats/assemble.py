@@ -13,7 +13,18 @@ from itertools import groupby
 import msgspec
 
 from nca.context.summary import HEADER, clean_prose
-from nca.context.view import Item, Marker, Range, Stub, Summary, Verbatim, View, how_to_recall, put_aside
+from nca.context.view import (
+    Item,
+    Marker,
+    Range,
+    Stub,
+    Summary,
+    Verbatim,
+    View,
+    how_to_recall,
+    put_aside,
+    without_ranges,
+)
 from nca.errors import InvalidMessages
 from nca.messages import Entry, Message, clean_text
 from nca.sessions.encoding import collector_paused
@@ -125,6 +136,9 @@ class _Assembling:
         self._live = live
         self._entries: list[Entry] = []
         self._is_live: list[bool] = []
+        self._live_runs: list[Range] = []
+        self._aside_runs: list[Range] = []
+        """The same by runs. A compaction looks at these, not at each message again."""
         self._seqs: dict[str, list[int]] = {}
         self._view = View()
         self._views: list[ViewCopy] = [FIRST_VIEW]
@@ -191,11 +205,16 @@ class _Assembling:
         seq = len(self._entries) + 1
         self._entries.append(Entry(seq, message, self._at))
         self._is_live.append(is_live)
+        runs = self._live_runs if is_live else self._aside_runs
+        if runs and runs[-1][1] == seq - 1:
+            runs[-1] = (runs[-1][0], seq)
+        else:
+            runs.append((seq, seq))
         return seq
 
     def _compact(self, part: Compacted) -> None:
         shown = {seq for one in part.kept for seq in self._seqs.get(one, ())} | set(self._system_prompt())
-        hidden = _ranges(seq for seq, is_live in enumerate(self._is_live, 1) if is_live and seq not in shown)
+        hidden = without_ranges(self._live_runs, _ranges(sorted(shown)))
         if not hidden:
             # The session goes on from another one, of which it holds only the summary.
             if part.summary.strip():
@@ -239,7 +258,7 @@ class _Assembling:
 
     def _put_aside(self) -> None:
         """Put what is not live aside, so that a compaction can be undone without showing it."""
-        aside = _ranges(seq for seq, is_live in enumerate(self._is_live, 1) if not is_live)
+        aside = tuple(self._aside_runs)
         if aside != self._view.aside:
             record = CompactionRecord(trigger=BESIDE, stages=(BESIDE,), at=self._at)
             self._put_in_force(put_aside(self._view, aside), record)
