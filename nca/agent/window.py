@@ -60,7 +60,7 @@ class Window:
         facts, learned = self.facts, self.store.learned(self.facts.name)
         self.prompt = prompt
         self.tools = offered(self._toolbox, facts, self.budget, self.settings.tools.off)
-        unlearned = Calibration.unlearned(facts.provider, count_as=self.context.count_as)
+        unlearned = Calibration.unlearned(facts.provider, facts.name, count_as=self.context.count_as)
         calibration = Calibration(learned.ratio, learned.samples) if learned.samples else unlearned
         before = self.meter
         is_same, has_model = before.model == facts.name, bool(before.model)
@@ -80,6 +80,7 @@ class Window:
             self._is_cut_noted = False
             self._most_answer_tokens = 0
             self.refused_tokens = 0
+            self.meter.look(self.history)
             self._take_up_reports()
 
     @property
@@ -136,9 +137,12 @@ class Window:
 
     def append(self, *messages: Message) -> list[Entry]:
         """Append messages to the log, and so to the view. Durable on return."""
-        entries = self.session.log.append(messages)
+        is_new, entries = not self.history.head, self.session.log.append(messages)
         for entry in entries:
             self.history.append(entry)
+        if is_new:
+            # Later ones are not looked at: one may be left by going back, and must leave no trace.
+            self.meter.look(self.history)
         return entries
 
     def append_beside(self, *messages: Message) -> list[Entry]:

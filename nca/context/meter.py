@@ -18,16 +18,19 @@ from nca.context.calibration import (
     Lessons,
     tokens_used,
 )
+from nca.context.density import density
 from nca.context.history import History
 from nca.context.repair_cost import RepairCost, repair_cost_of
 from nca.context.request import resolve
 from nca.context.rules.arguments import is_valid
 from nca.context.rules.empty import is_full
-from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_tokens
+from nca.context.tokens import CONVERSATION_TOKENS, attachment_tokens, message_tokens, tools_text, tools_tokens
 from nca.context.view import View
 from nca.messages import Message, Usage
 
 KEPT_ANCHORS = 8
+FEWEST_LOOKED_AT = 2_000
+"""Raw tokens of messages; fewer say too little of what is to come."""
 ANSWER_FRAME_TOKENS = 40
 """What a provider may count of an answer beside its text."""
 
@@ -52,14 +55,26 @@ class Meter:
         self._earlier: list[Anchor] = []
         """Anchors of other views, newest first: an undone compaction brings back its number too."""
         self.system_raw = message_tokens(Message("system", system_prompt)) if system_prompt else 0
+        self._tools = tools
         self.tools_raw = tools_tokens(tools)
         self._identity = (system_prompt, len(tools), self.tools_raw)
         self._repair_cost = RepairCost(provider)
 
     def take_tools(self, tools: Sequence[dict[str, Any]]) -> None:
         """Other tools go along from now on; what was reported of requests with those before anchors nothing."""
+        self._tools = tools
         self.tools_raw = tools_tokens(tools)
         self._identity = (self._identity[0], len(tools), self.tools_raw)
+
+    def look(self, history: History) -> None:
+        """Take the ratio from the text of the next request, if it shows enough and the model has not reported.
+
+        Once: what a compaction aims for and what is left must be counted alike.
+        """
+        has_reported = self.anchor is not None or self.calibration.lessons.count
+        if self.calibration.family and not has_reported and history.view_tokens >= FEWEST_LOOKED_AT:
+            beside = (self._identity[0], tools_text(self._tools))
+            self.calibration = self.calibration.for_text(density(history, self.calibration.family, beside))
 
     @property
     def fixed_raw(self) -> int:

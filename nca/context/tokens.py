@@ -108,8 +108,11 @@ def attachment_tokens(message: Message) -> int:
     return sum(text_tokens(part.text, RESULT_CHARS_PER_TOKEN) for part in message.attachments)
 
 
+def tools_text(tools: Sequence[Mapping[str, Any]]) -> str:
+    """Tool definitions as JSON; "" for none."""
+    return msgspec.json.encode(list(tools)).decode("utf-8", "replace") if tools else ""
+
+
 def tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
     """Raw tokens of tool definitions, from their JSON."""
-    if not tools:
-        return 0
-    return text_tokens(msgspec.json.encode(list(tools)).decode("utf-8", "replace"), PROSE_CHARS_PER_TOKEN)
+    return text_tokens(tools_text(tools), PROSE_CHARS_PER_TOKEN)

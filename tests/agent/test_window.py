@@ -7,6 +7,7 @@ import pytest
 
 from nca.agent.window import Window
 from nca.config.loaded import defaults
+from nca.context.calibration import Calibration
 from nca.context.log import Log
 from nca.context.view import Marker, Verbatim, View
 from nca.errors import ProviderFailure
@@ -163,6 +164,37 @@ def test_a_long_session_is_opened_by_what_its_view_shows_and_undo_brings_the_res
     assert list(window.history.visible()) == entries
     context.redo()
     assert [entry.seq for entry in window.history.visible()] == list(range(1_781, 1_801))
+
+
+def test_a_session_is_counted_by_its_text_until_its_model_reports() -> None:
+    store = Store.open(None)
+    session = store.create(directory="/", model=FACTS.name)
+    session.log.append([user("2,718; 281828 459045 [0x5f, 0x3759]\n" * 80), assistant()] * 5)
+    window = window_of(store, session)
+    looked = window.meter.calibration.ratio
+    assert looked > 2 > Calibration.unlearned(FACTS.provider).ratio
+    window.append(user("Why is it so, and what should it be? " * 2_000))
+    assert window.measure().used_tokens == round(looked * window.meter.raw(window.history))
+    raw = window.meter.raw(window.history)
+    window.learn(raw, 0, window.history.head, Usage(raw, 10))
+    learned = window.meter.calibration.ratio
+    assert learned == pytest.approx(1)
+    session.close()
+    assert window_of(store, store.open_session(session.info.id)).meter.calibration.ratio == learned
+
+
+def test_a_new_session_is_counted_by_its_first_message_if_that_is_long() -> None:
+    store = Store.open(None)
+    window = window_of(store, store.create(directory="/", model=FACTS.name))
+    before = window.meter.calibration.ratio
+    window.append(user("2,718; 281828 459045 [0x5f, 0x3759]\n" * 900))
+    looked = window.meter.calibration.ratio
+    assert looked > 2 > before
+    window.append(user("Why is it so, and what should it be? " * 2_000))
+    assert window.meter.calibration.ratio == looked
+    short = window_of(store, store.create(directory="/", model=FACTS.name))
+    short.append(user("2,718"))
+    assert short.meter.calibration.ratio == before
 
 
 def test_an_answer_that_says_nothing_leaves_the_report_as_it_is() -> None:

@@ -13,6 +13,7 @@ from nca.context.calibration import (
     Anchor,
     Calibration,
     Lessons,
+    family_of,
     tokens_used,
 )
 
@@ -23,6 +24,24 @@ def test_unlearned_is_multiplier_times_safety_margin() -> None:
     assert Calibration.unlearned().ratio == 1.15
     assert Calibration.unlearned("mistral").ratio == pytest.approx(1.26 * 1.15)
     assert Calibration.unlearned("anthropic").ratio == 1.15, "measured, with the margin"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "family"),
+    [
+        ("openai", "", "gpt"),
+        ("azure", "azure/gpt-5", "gpt"),
+        ("openrouter", "openrouter/openai/o3-mini", "gpt"),
+        ("openai", "openai/a-model-of-my-own", "other"),
+        ("anthropic", "", "claude"),
+        ("bedrock", "bedrock/us.anthropic.claude-sonnet-4", "claude"),
+        ("mistral", "mistral/large", "other"),
+        ("", "", "other"),
+    ],
+)
+def test_a_tokenizer_belongs_to_the_model_and_not_to_who_serves_it(provider: str, model: str, family: str) -> None:
+    assert family_of(provider, model) == family == Calibration.unlearned(provider, model).family
+    assert Calibration.unlearned(provider, model, count_as="mistral").family == "", "a wish is not second-guessed"
 
 
 def test_the_first_report_is_taken_whole_and_later_ones_move_the_average() -> None:
