@@ -29,7 +29,7 @@ QUICK = GENERATED[:2]
 LENGTHS = (1_000, 10_000, 100_000)
 TIMES_WINDOW = 128_000
 REPLAYED = (400, 64_000)
-SESSION = "coding-session-opus.jsonl"
+SESSION, SESSION_MODEL = "coding-session-opus.jsonl", "anthropic/claude-opus-4-5"
 SESSION_WINDOW = 200_000
 SHORT_WINDOW = 8_000
 MOST_OF_A_FILE = 4
@@ -283,7 +283,7 @@ def counts(environments: dict[str, Environment], folder: Path, transcripts: Path
         if not environments[peer].is_ready:
             continue
         variant = next(one for one in VARIANTS if one.peer == peer)
-        task = {"op": "count", "variant": variant.name, "ends": ends, "file": str(path)}
+        task = {"op": "count", "variant": variant.name, "model": SESSION_MODEL, "ends": ends, "file": str(path)}
         answer = ask(environments[peer], task, [{}])[0]
         if "error" in answer:
             yield {"peer": peer, "error": answer["error"]}

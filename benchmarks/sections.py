@@ -155,8 +155,8 @@ def _counts(figures: Figures) -> Iterator[str]:
     yield ""
     yield (
         "The real session has the provider's own counts. What the transcript does not contain (system prompt, tools) is"
-        " taken from the first report, for every program. The error is that of all later requests up to the first"
-        " compaction, without learning."
+        " taken from the first report, for every program. Those that count by model are told which it was. The error is"
+        " that of all later requests up to the first compaction, without learning."
     )
     yield ""
     rows = [

@@ -20,7 +20,7 @@ class Scripted(Model):
 
 class Aider(Adapter):
     variants = ("ChatSummary",)
-    counter = "Model.token_count of gpt-4o"
+    counter = "Model.token_count"
 
     def __init__(self) -> None:
         self.model = Scripted("gpt-4o")
@@ -38,6 +38,10 @@ class Aider(Adapter):
 
     def count(self, native: Any) -> int:
         return sum(self.model.token_count(message) for message in native)
+
+    def first_estimate(self, native: Any, model: str) -> int:
+        named = Scripted(model)
+        return sum(named.token_count(message) for message in native)
 
     def compact(self, native: Any, task: Row) -> Any:
         self.model.answer = task["summary"]

@@ -42,6 +42,9 @@ class Litellm(Adapter):
     def count(self, native: Any) -> int:
         return int(token_counter(model=MODEL, messages=native))
 
+    def first_estimate(self, native: Any, model: str) -> int:
+        return int(token_counter(model=model, messages=native))
+
     def compact(self, native: Any, task: Row) -> Any:
         return trim_messages(native, model=MODEL, max_tokens=task["target_tokens"])
 

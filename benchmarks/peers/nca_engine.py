@@ -58,6 +58,12 @@ class Nca(Adapter):
     def count(self, native: Any) -> int:
         return native.meter.used_with(native.history, native.view)
 
+    def first_estimate(self, native: Any, model: str) -> int:
+        """As a chat counts that takes the session up."""
+        meter = Meter(provider=model.partition("/")[0])
+        meter.look(native.history)
+        return meter.used(native.history)
+
     def check(self, native: Any, task: Row) -> Any:
         return native.meter.measure(native.history, Budget.of(task["window_tokens"]))
 

@@ -59,6 +59,10 @@ class Adapter:
     def count(self, native: Any) -> int:
         raise NotImplementedError
 
+    def first_estimate(self, native: Any, model: str) -> int:
+        """The count for a model that has reported nothing yet."""
+        return self.count(native)
+
     def check(self, native: Any, task: Row) -> Any:
         """What is asked before every request, of a history that it was asked of before."""
         return self.count(native)
@@ -232,7 +236,8 @@ def _replay(adapter: Adapter, task: Row) -> Row:
 def _count(adapter: Adapter, task: Row) -> Row:
     """The peer's count of the first so many messages, for each number in `ends`."""
     rows = read_rows(task["file"])
-    return {"counts": [adapter.count(adapter.native(rows[:end])) for end in task["ends"]], "counter": adapter.counter}
+    counts = [adapter.first_estimate(adapter.native(rows[:end]), task["model"]) for end in task["ends"]]
+    return {"counts": counts, "counter": adapter.counter}
 
 
 def _errors(adapter: Adapter, task: Row) -> Row:

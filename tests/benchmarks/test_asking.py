@@ -67,7 +67,7 @@ def test_every_request_of_a_replay_comes_back_and_is_judged_by_its_messages(tmp_
 
 
 def test_counts_and_errors(tmp_path: Path) -> None:
-    counts = answers(tmp_path, "count", "last", ends=[1, 10, 40])[0]["counts"]
+    counts = answers(tmp_path, "count", "last", model="openai/gpt-4o", ends=[1, 10, 40])[0]["counts"]
     assert counts == sorted(counts)
     said = answers(tmp_path, "errors", "last", errors=[{"body": "the prompt is too long"}, {"body": "slow down"}])[0]
     assert said == {"overflows": [True, False]}
