@@ -11,7 +11,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from nca.context.file_reads import arguments_of
+from nca.context.file_reads import arguments_of, file_use
 from nca.context.record.call_facts import CHANGE, HINT_CHARS, call_facts
 from nca.context.record.known import Known
 from nca.context.record.outcomes import Outcome, ended_call, essence_of, kind_of_command, kinds_of_command, outcome_of
@@ -282,7 +282,7 @@ def _failure(line: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
 
 
 def _changes_a_file(call: ToolCall) -> bool:
-    use = call_facts(call).use
+    use = file_use(call)
     return use is not None and use.is_write
 
 
