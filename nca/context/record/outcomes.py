@@ -50,10 +50,15 @@ _STILL_RUNS = re.compile(r"(?:\A|\n)\[job \d+ is running\b[^\n]*\]")
 _JOB = "job"
 _JOB_ENDED = re.compile(r"(?:\A|\n)\[job \d+ has ended [^\n]*?; it ran: ([^\n]+)\](?=\n|\Z)")
 """How a result of the tool `job` tells that a command in the background has ended, and which one."""
-_REFUSED = re.compile(r"(?i)\A\W*(?:not run\b|denied|refused|the user (?:refused|declined|rejected))")
+_TAG = r"(?i)\A\W*(?:(?:tool_use_error|error:)\W*)?"
+"""How a result begins, in Claude Code with a tag."""
+_REFUSED = re.compile(
+    _TAG + r"(?:not run\b|denied|refused|sibling tool call errored"
+    r"|the user (?:refused|declined|rejected|doesn't want to (?:take this action|proceed)))"
+)
 _NOT_THERE = re.compile(
-    r"(?i)\A\W*(?:no (?:matches|results|files)|nothing found|0 matches|permission denied|.{0,80}no such file"
-    r"|.{0,80}(?:does not exist|not found)\W*\Z|enoent)"
+    _TAG + r"(?:no (?:matches|results|files)|nothing found|0 matches|permission denied|.{0,80}no such file"
+    r"|.{0,80}(?:does not exist|not found)(?::[^\n]{0,200})?\W*\Z|enoent)"
 )
 """What a search or a read says that found nothing."""
 _COUNTS = re.compile(r"\d\d* (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed)\b.*")
@@ -61,7 +66,8 @@ _UNITTEST = re.compile(r"(?m)\n(Ran \d+ tests?) in .*\s+^((?:OK|FAILED)\b.*)$")
 _LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|diff|sort|pwd")
 """Programs that only look: what they did not find is no error, and their last outcome says nothing about the work."""
 _SMALL_STEP = re.compile(
-    "cd|cp|mv|mkdir|rm|touch|echo|export|chmod|sleep|true|set|source|git (?:status|diff|log|show|add|branch|blame)"
+    "cd|cp|mv|mkdir|rm|touch|echo|export|chmod|sleep|true|set|source"
+    "|git (?:status|diff|log|show|add|branch|blame|remote|fetch|rev-parse|ls-files)"
 )
 _HAS_SUBCOMMANDS = re.compile("git|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
 _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
@@ -70,6 +76,8 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _VERSION = re.compile(r"[\d.]+\Z")
 _HERE_DOCUMENT = re.compile(r"(?ms)<<-?\s*(['\"]?)(\w+)\1(.*?)\n.*?^\s*\2\s*$")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_CONTINUED = re.compile(r"\\\n\s*")
+"""The end of a line that goes on in the next one."""
 _CHANGE_FOLDER = re.compile(r"\A(?:cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*)+")
 
 
@@ -135,14 +143,14 @@ def kind_of_command(command: str) -> str:
 @lru_cache(maxsize=4_096)
 def kinds_of_command(command: str) -> tuple[str, ...]:
     """The programs of a command line that do more than look; where none does, those that look."""
-    plain = _QUOTED.sub("_", _HERE_DOCUMENT.sub(r"\3", command))
+    plain = _QUOTED.sub("_", _HERE_DOCUMENT.sub(r"\3", _CONTINUED.sub(" ", command)))
     kinds = [kind for part in re.split(r"&&|\|\||[;|\n]", plain) if (kind := _kind_of_part(part.split()))]
     return tuple(kind for kind in kinds if not says_little(kind)) or tuple(kinds)
 
 
 def essence_of(command: str) -> str:
     """The line of a command that it is about, in one line, without the change of folder before it."""
-    lines = [line.strip() for line in _HERE_DOCUMENT.sub(r"\3", command).splitlines()]
+    lines = [line.strip() for line in _HERE_DOCUMENT.sub(r"\3", _CONTINUED.sub(" ", command)).splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")] or [command.strip()]
     line = next((line for line in lines if not says_little(kind_of_command(line))), lines[0])
     return " ".join(_CHANGE_FOLDER.sub("", line).split())

@@ -37,8 +37,11 @@ FILES_PART = 3
 STATE_PART = 8
 """New results are cut for the state of the work too, as far as it takes an eighth of the target."""
 PROTECTED = tuple(kind for kind in Kind if kind <= LAST_PROTECTED)
-NARRATIVE_PART = 5
-"""Answers, lists and fixed errors take a fifth of the room before the newest steps, and what is left after them."""
+NARRATIVE_PART, SMALL_NARRATIVE_PART, SMALL_NARRATIVE_TOKENS = 5, 3, 700
+"""Answers, lists and fixed errors take a fifth of the room before the newest steps, of a small room up to a third, and
+what is left after them."""
+NEWEST_SHARE = 0.15
+"""Of the room, for the newest steps where the person's words do not all fit: what was said last is answered next."""
 SMALL_ROOM_TOKENS, ERRORS_PART = 2_500, 4
 """Errors that were fixed get a quarter of what a room has above this many tokens, before the newest steps do."""
 WORDS_CAP_PART, STATE_CAP_PART = 10, 20
@@ -236,16 +239,21 @@ class Recording:
         """
         ledger, foreign = self._holding(gone)
         ledger = facts.as_of_now(ledger, *self._behind(gone))
-        lower = room // NARRATIVE_PART if is_first else room
+        narrative = min(room // SMALL_NARRATIVE_PART, max(room // NARRATIVE_PART, SMALL_NARRATIVE_TOKENS))
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
         caps = {**self.caps, Kind.FILES: self.caps[Kind.STATE] or max(1, room, ceiling) // FILES_PART + 1}
 
-        def give(ledger: Ledger) -> Chosen:
+        def give(ledger: Ledger, room: int = room, ceiling: int = ceiling) -> Chosen:
             pieces = pieces_of(ledger, error_tokens=error_tokens, forms=self._forms)
+            lower = narrative if is_first else room
             chosen = allocate(pieces, room, ceiling, lower=lower, caps=caps)
             return replace(chosen, left_out=chosen.left_out | self._unread)
 
-        return Record(gone, ledger, give(ledger), give, foreign)
+        chosen = give(ledger)
+        if is_first and chosen.left_out.get(Kind.WORDS) and not caps[Kind.WORDS]:
+            most = min(room, int((1 - NEWEST_SHARE) * (self.rooms.target - self.frame - self._prose_raw)))
+            chosen = give(ledger, most, most)
+        return Record(gone, ledger, chosen, give, foreign)
 
     def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
         """What the messages behind these blocks state, and which of them are shown as they are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nca.context.record.languages import marks, says_nothing, sentences
@@ -13,12 +14,18 @@ MAX_RULE_CHARS = 400
 MAX_DECISION_CHARS = 280
 MOST_DECISIONS = 3
 """Of one answer: one that weighs many things settles few."""
+LEAST_DECISION_WORDS = 5
+"""In fewer words nobody says what was decided: it is a heading or a label."""
 ANSWER_CHARS = 240
+LEAST_REMARK_CHARS = 80
+"""What a model says beside its calls is often all that it says of a finding; "Let me look." is shorter."""
 BULK_CHARS = 1_600
 """A longer message in the person's name may be a log, a file or a program's output."""
 BULK_LINE_SHARE = 0.5
 """It is, where so many of its lines are no sentences."""
 BULK_ENDS_CHARS = 300
+BULK_WORDS_CHARS = 1_500
+"""Between the ends."""
 FIRST_SENTENCES = 4
 """A task begins with what it is about, often behind a greeting or a heading."""
 MOST_BULK_RULES = 12
@@ -43,9 +50,13 @@ _POINTS_BACK = re.compile(
 )
 """A rule that says nothing without the sentence before it."""
 _SENTENCE = re.compile(r"[.!?…。！？:]\s*\Z")
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+[^\W\d_]\w*(?: \S+){2}.*[;,]\s*\Z")
+"""A line of a list that goes on in the next one: as much a sentence as a line that ends in a point."""
 _WRITTEN = re.compile(r"(?:(?:[-*•]|\d{1,2}[.)]) )?[^\W\d_]")
 """How a line begins that a person wrote: not indented, with no number of a line of code."""
 _FENCE = ("```", "~~~")
+_NO_PROSE = ("#", "|", "//", "/*", "<", '"', "{", "`" * 3)
+"""How headings, tables and code begin."""
 _SENTENCE_END = re.compile(r"[.!?](?<!\b\d[.!?])(?<!\b\d\d[.!?])(?= )")
 """Not the point of a numbered list."""
 AROUND_WORDS = 3
@@ -81,7 +92,7 @@ def stated(message: Message) -> Stated:
     if message.role == "user" and not message.is_synthetic and text.strip():
         return _said(text, urls, names)
     if message.role == "assistant" and text.strip():
-        answer = () if message.tool_calls else (_beginning(text),)
+        answer = () if message.tool_calls and len(text.strip()) < LEAST_REMARK_CHARS else (_beginning(text),)
         decisions = _decisions(text)
         if decisions or answer or urls or names:
             return Stated(decisions=decisions, answer=answer, urls=urls, names=names)
@@ -94,7 +105,7 @@ def is_bulk(text: str) -> bool:
     if len(text) <= BULK_CHARS:
         return False
     lines = [line for line in text[:SCANNED_CHARS].splitlines() if line.strip()]
-    plain = sum(not _SENTENCE.search(line) for line in lines)
+    plain = sum(not (_SENTENCE.search(line) or _ITEM.match(line)) for line in lines)
     return len(lines) < 2 or plain > BULK_LINE_SHARE * len(lines)
 
 
@@ -103,10 +114,10 @@ def _said(text: str, urls: tuple[str, ...], names: tuple[tuple[str, str], ...]) 
     if text.startswith("/") and "\n" not in text and " " not in text.split("/", 2)[1][:40].split(" ")[0]:
         return Stated(urls=urls, names=names)
     if is_bulk(text):
-        ends = sentences(text[:BULK_ENDS_CHARS])[:FIRST_SENTENCES], sentences(text[-BULK_ENDS_CHARS:])[-2:]
-        rules = _rules(_prose_of(text))
-        rules = rules if len(rules) <= MOST_BULK_RULES else ()
-        return Stated(rules, (f"{' '.join(ends[0])} […] {' '.join(ends[1])}",), urls=urls, names=names)
+        prose = _prose_of(text)
+        if len(rules := _rules("\n".join(prose))) > MOST_BULK_RULES:
+            rules, prose = (), []
+        return Stated(rules, (_words_of_bulk(text, prose),), urls=urls, names=names)
     if says_nothing(text):
         return Stated(urls=urls, names=names)
     rules = _rules(text)
@@ -120,7 +131,17 @@ def _said(text: str, urls: tuple[str, ...], names: tuple[tuple[str, str], ...]) 
     return Stated(rules=rules, words=(rest,) if len(rest) > 2 else (), urls=urls, names=names)
 
 
-def _prose_of(text: str) -> str:
+def _words_of_bulk(text: str, prose: Sequence[str]) -> str:
+    """How it begins and ends, and what a person may have written between: a plan that comes again has its new steps."""
+    begin, end = text[:BULK_ENDS_CHARS], text[-BULK_ENDS_CHARS:]
+    between = " ".join(line for line in prose if line not in begin and line not in end)
+    if len(between) > BULK_WORDS_CHARS:
+        between = f"{between[:BULK_WORDS_CHARS].rpartition(' ')[0]} …"
+    parts = " ".join(sentences(begin)[:FIRST_SENTENCES]), between, " ".join(sentences(end)[-2:])
+    return " […] ".join(filter(None, parts))
+
+
+def _prose_of(text: str) -> list[str]:
     """The lines of a message with pastes that a person may have written: whole sentences, outside of code."""
     found, is_fenced = list[str](), False
     for line in text[:SCANNED_CHARS].splitlines():
@@ -128,7 +149,7 @@ def _prose_of(text: str) -> str:
             is_fenced = not is_fenced
         elif not is_fenced and _WRITTEN.match(line) and _SENTENCE.search(line):
             found.append(line)
-    return "\n".join(found)
+    return found
 
 
 def _rules(text: str) -> tuple[str, ...]:
@@ -152,9 +173,15 @@ def _decisions(text: str) -> tuple[str, ...]:
     found = [
         " ".join(one.split())
         for one in sentences(text)
-        if len(one) <= MAX_DECISION_CHARS and marks(one, "decisions", "findings")
+        if len(one) <= MAX_DECISION_CHARS and _says_something(one) and marks(one, "decisions", "findings")
     ]
     return tuple(found[-MOST_DECISIONS:])
+
+
+def _says_something(sentence: str) -> bool:
+    """Whether it is no heading, row of a table, line of code or label."""
+    is_short = sentence.isascii() and len(sentence.split()) < LEAST_DECISION_WORDS
+    return not is_short and not sentence.startswith(_NO_PROSE) and not sentence.rstrip("*_ ").endswith(":")
 
 
 def _beginning(text: str) -> str:

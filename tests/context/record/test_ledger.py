@@ -14,6 +14,7 @@ from nca.context.record.known import Known
 from nca.context.record.ledger import (
     ANSWERS,
     CATEGORIES,
+    DECISIONS,
     FAILING,
     FILES,
     FIXED,
@@ -32,6 +33,7 @@ from nca.context.record.ledger import (
 )
 from nca.context.record.left_out import left_out
 from nca.context.record.pieces import pieces_of
+from nca.context.record.statements import BULK_CHARS, is_bulk
 from nca.context.record.steps import step_lines
 from nca.context.record.text import laid_out, read_again
 from nca.context.summary import HEADER
@@ -167,6 +169,44 @@ def test_bulk_in_the_persons_name_keeps_its_ends() -> None:
     assert len(text) < 700
     assert "Here is the log." in text
     assert "Why is it slow?" in text
+
+
+def test_instructions_in_a_long_list_are_no_paste() -> None:
+    item = "* respeitar o que está definido nesses documentos do projeto, sempre que forem citados;\n"
+    asked = (
+        "Considere os arquivos em /docs.\n"
+        + item * 20
+        + "* nunca inventar requisitos que eu não tenha informado;\nObrigado!"
+    )
+    assert len(asked) > BULK_CHARS
+    assert not is_bulk(asked)
+    assert "nunca inventar requisitos" in "\n".join(texts(extract(log(said(asked))), RULES))
+
+
+def test_a_plan_that_comes_again_between_the_same_ends_has_its_new_step() -> None:
+    def plan(step: str) -> str:
+        return "Implement the following plan.\n" + "a = 1\n" * 100 + f"{step}\n" + "b = 2\n" * 300 + "Thanks!"
+
+    found = texts(extract(log(said(plan("Rename the flag.")), said(plan("Update the comment in main.go.")))), WORDS)
+    assert ["Rename" in one for one in found] == [True, False]
+    assert "Update the comment in main.go." in found[1]
+
+
+def test_what_the_model_says_beside_its_calls_is_an_answer_where_it_says_something() -> None:
+    finding = "The import is circular: `cli` needs `store`, and `store` needs the flags of `cli`, so I pass them along."
+    calls = (ToolCall("c1", "grep", "{}"),)
+    entries = log(
+        Message("assistant", "Let me look.", tool_calls=calls), Message("assistant", finding, tool_calls=calls)
+    )
+    assert texts(extract(entries), ANSWERS) == [finding]
+
+
+def test_headings_tables_labels_and_code_decide_nothing() -> None:
+    told = (
+        "## Root cause\n**Decision matrix:**\n| State | We decided to stop | Decision |\n"
+        "// Decision: stop here or go on now\nWe decided.\nWe decided to send the whole pack first."
+    )
+    assert texts(extract(log(Message("assistant", told))), DECISIONS) == ["We decided to send the whole pack first."]
 
 
 def test_a_file_has_one_line_with_how_often_and_what_last() -> None:

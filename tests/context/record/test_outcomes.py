@@ -51,7 +51,10 @@ def test_a_failure_without_a_mark_is_known_by_its_text(command: str, text: str) 
         (shell("cat missing"), "cat: missing: No such file or directory"),
         (ToolCall("c1", "read_file", '{"path": "log.txt"}'), "error: in line 1\n" + "line\n" * 40),
         (ToolCall("c1", "grep", '{"pattern": "x"}'), "No matches."),
+        (ToolCall("c1", "Grep", '{"pattern": "x"}'), "<tool_use_error>Path does not exist: cmd/cli</tool_use_error>"),
         (shell("rm -r x"), "[not run: the user refused]"),
+        (shell("make fmt"), "Error: The user doesn't want to take this action right now. STOP what you are doing."),
+        (shell("make fmt"), "<tool_use_error>Sibling tool call errored</tool_use_error>"),
     ],
 )
 def test_what_waits_for_no_fix_is_no_failure(call: ToolCall, text: str) -> None:
@@ -72,6 +75,7 @@ def test_a_failed_read_is_known_by_its_beginning() -> None:
         ("npm run check 2>&1 | head", "npm run"),
         ("ls -la; cat a.txt", "cat"),
         ('python -c "import os; print(1)"', "python -c"),
+        ("go test \\\n  -run X \\\n  ./...", "go test"),
         ("", ""),
     ],
 )

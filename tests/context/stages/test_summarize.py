@@ -206,6 +206,16 @@ def test_rules_and_words_outlive_any_number_of_compactions(window: int) -> None:
         assert len(summaries(history)) == 1
 
 
+def test_the_newest_answers_stay_where_the_persons_words_alone_would_fill_a_record() -> None:
+    """What was said last is answered next."""
+    history = history_of([*talk(400, 12), user("And now?")])
+    proposal = compacted(history, 8_000)
+    newest = [entry for entry in history.visible() if entry.message.role == "assistant"]
+    raw = sum(history.run_tokens(entry.seq, entry.seq) for entry in newest)
+    assert raw > 0.05 * proposal.target_tokens
+    assert proposal.tokens_after <= ceiling_tokens(Budget.of(8_000), ContextSettings(), proposal.target_tokens)
+
+
 def test_a_burst_of_results_is_cut_before_any_rule_goes() -> None:
     talked = [m for n in range(12) for m in (user(f"Rule {n}: never touch file{n}.py."), assistant("Good."))]
     calls = [call(f"r{n}", "recall", question=str(n)) for n in range(10)]
