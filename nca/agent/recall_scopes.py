@@ -8,7 +8,7 @@ from posixpath import normpath
 
 from nca.context.file_reads import file_use, main_argument
 from nca.context.record.outcomes import error_lines, is_failed
-from nca.context.record.statements import stated
+from nca.context.record.statements import single_rules, stated
 from nca.messages import Entry, ToolCall
 
 SCOPES = ("session", "all", "rules", "decisions", "errors", "files")
@@ -23,7 +23,8 @@ def listed(entries: Iterable[Entry], scope: str) -> list[Listed]:
     """What the log holds of this scope, oldest first. Raises ValueError for a scope that is none."""
     match scope:
         case "rules":
-            return [(entry.seq, rule) for entry in entries for rule in stated(entry.message).rules]
+            said = [(entry.seq, text) for entry in entries for text in stated(entry.message).rules]
+            return [(seq, rule) for seq, text in said for rule in single_rules(text)]
         case "decisions":
             return [(entry.seq, one) for entry in entries for one in stated(entry.message).decisions]
         case "errors":

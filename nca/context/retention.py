@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from nca.context.history import History
 from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, WORDS, Ledger, extract, merge, parted
+from nca.context.record.statements import single_rules
 from nca.context.request import resolve
 from nca.context.view import Summary, View, without_ranges
 
@@ -96,5 +97,8 @@ def _facts(ledger: Ledger, category: str) -> Iterator[str]:
             yield text.partition("\t")[0]
         elif category == FAILING:
             yield text.split("\t")[1] if "\t" in text else text
+        elif category == RULES:
+            # Of a long message a record may have the rules alone.
+            yield from single_rules(text)
         else:
             yield text

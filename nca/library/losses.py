@@ -17,6 +17,7 @@ from pathlib import PurePath
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
 from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, extract, parted
+from nca.context.record.statements import single_rules
 from nca.context.request import resolve
 from nca.context.tokens import text_tokens
 from nca.context.view import Marker, Summary, View, is_in
@@ -200,8 +201,11 @@ class _Beside:
         category = {"rules": RULES, "decisions": DECISIONS, "files": FILES, "errors": FAILING}[kind]
         for line in extract(self._log.entries, self._log.facts).get(category, ()):
             seq, text = parted(line)
-            if kind == "rules" and text.endswith("?"):
-                continue  # "what do we do always?" asks for no rule
+            if kind == "rules":
+                # "What do we do always?" asks for no rule.
+                rules = [one for one in single_rules(text) if not one.endswith("?")]
+                yield from ((self._seq(seq), one, " ".join(one.split())) for one in rules)
+                continue
             needle = text
             if kind == "files":
                 text = text.partition("\t")[0]
@@ -210,7 +214,11 @@ class _Beside:
                 text = text.rpartition("\t")[2].partition("\n")[0]
                 needle = " ".join(text.split())[:ERROR_CHARS]
             if needle.strip():
-                yield self._seqs[seq - 1] if 0 < seq <= len(self._seqs) else 0, text, " ".join(needle.split())
+                yield self._seq(seq), text, " ".join(needle.split())
+
+    def _seq(self, seq: int) -> int:
+        """The number of the session's message that one of the log stands for; 0 where there is none."""
+        return self._seqs[seq - 1] if 0 < seq <= len(self._seqs) else 0
 
     def _cost(self, record: CompactionRecord, after: History) -> float | None:
         """What the agent recorded, else the price of reading the conversation and writing what is new in it."""

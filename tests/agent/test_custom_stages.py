@@ -124,7 +124,8 @@ def closings(events: list[Event]) -> list[ContextCompaction]:
 async def test_a_stage_never_runs_on_the_thread_of_the_chat(tmp_path: Path) -> None:
     conversation = await opened(tmp_path, [], "waits")
     compacting = asyncio.ensure_future(conversation.context.compact())
-    while "nca_agent_stages" not in sys.modules or not sys.modules["nca_agent_stages"].began.is_set():
+    # Another thread imports it: it is in sys.modules before it has all its names.
+    while not (began := getattr(sys.modules.get("nca_agent_stages"), "began", None)) or not began.is_set():
         await asyncio.sleep(0.01)
     # It is in the middle of its work, and this loop goes on.
     stages = sys.modules["nca_agent_stages"]

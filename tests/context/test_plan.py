@@ -121,7 +121,8 @@ def test_pins_and_the_users_words_survive_twenty_compactions(summarizer: object)
         assert proposal.compacted
         check_partition(history.view)
         shown = contents(history)
-        assert all(history.message(seq).content in shown for seq in pinned)
+        # A pin may stand in one message with the answer behind it.
+        assert all(any(str(history.message(seq).content) in text for text in shown) for seq in pinned)
         assert all(hidden_by(history.view, seq) is None for seq in pinned)
         assert is_valid(history)
         assert sum(isinstance(item, Summary) for item in history.view.items) <= 6

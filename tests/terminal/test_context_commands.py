@@ -38,7 +38,9 @@ async def test_expand_puts_the_originals_of_a_summary_back_and_undo_hides_them(t
         )
         text = await stage.command(f"/context expand {summary.id[:4]}")
         assert text.startswith("Restored. Context: ")
-        assert stage.conversation.context.effective_history() == before
+        # The system prompt stands before the messages. Behind the summary's, the newest may be cut as they were.
+        shown = slice(0, 1 + summary.ranges[-1][1])
+        assert stage.conversation.context.effective_history()[shown] == before[shown]
         assert "already" in await stage.command("/context expand 1")
         assert "no longer in the context" in await stage.command(f"/context show {summary.id}")
         assert "1 compaction." in await stage.command("/context history")

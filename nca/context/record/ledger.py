@@ -151,7 +151,7 @@ class Reading:
             elif not result.is_error and use.path not in self._changes:
                 lines[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
             return
-        if command and outcome.was_run and not (says_little and outcome.text == "ok"):
+        if command and outcome.was_run and (outcome.is_failure or not says_little):
             self._note_outcome(key, seq, command, outcome)
         if outcome.is_failure:
             _note_failure(key, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, lines)
@@ -331,4 +331,7 @@ def _hint(call: ToolCall) -> str:
     if defined := _DEFINED.findall(new[:20_000]):
         return str(defined[-1] if len(defined) == 1 else ", ".join(dict.fromkeys(defined[-3:])))[:HINT_CHARS]
     line = next((line.strip() for line in new.splitlines() if len(line.strip()) > 3), "")
+    if not line and (gone := _DEFINED.findall(old[:20_000])):
+        # What the newest change took out must not be named as what an older one brought.
+        return f"without {gone[-1]}"[:HINT_CHARS]
     return " ".join(line.split())[:HINT_CHARS]

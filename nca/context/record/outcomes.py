@@ -63,13 +63,13 @@ _NOT_THERE = re.compile(
 """What a search or a read says that found nothing."""
 _COUNTS = re.compile(r"\d\d* (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed)\b.*")
 _UNITTEST = re.compile(r"(?m)\n(Ran \d+ tests?) in .*\s+^((?:OK|FAILED)\b.*)$")
-_LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|diff|sort|pwd")
+_LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|diff|sort|pwd|jq|tr|cut|tree|stat|du")
 """Programs that only look: what they did not find is no error, and their last outcome says nothing about the work."""
 _SMALL_STEP = re.compile(
-    "cd|cp|mv|mkdir|rm|touch|echo|export|chmod|sleep|true|set|source"
-    "|git (?:status|diff|log|show|add|branch|blame|remote|fetch|rev-parse|ls-files)"
+    "cd|cp|mv|mkdir|rm|touch|echo|printf|export|chmod|sleep|true|set|source|xargs|tee|curl|wget"
+    "|git (?:status|diff|log|show|add|branch|blame|remote|fetch|rev-parse|ls-files|ls-remote)|gh (?:api|auth)"
 )
-_HAS_SUBCOMMANDS = re.compile("git|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
+_HAS_SUBCOMMANDS = re.compile("git|gh|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
 _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
 _WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")

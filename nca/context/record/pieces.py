@@ -22,6 +22,7 @@ from nca.context.record.ledger import (
     WORDS,
     parted,
 )
+from nca.context.record.statements import single_rules
 from nca.context.tokens import text_tokens
 
 
@@ -63,14 +64,12 @@ LISTS = {"Read": READ, "URLs": URLS, "Names": NAMES}
 LEFT_OUT_TOKENS = 40
 """Raw tokens of the lines on what is left out, beside the headings that are not needed then."""
 HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values()) + LEFT_OUT_TOKENS
-FAILS, LAST, BETWEEN = "still fails: ", ", last: ", "; "
+FAILS, MENDED, LAST, BETWEEN = "still fails: ", "fixed: ", ", last: ", "; "
 SHORT_CHARS = 320
 """A message of the person up to this length has one form; a longer one is cut in its middle at first."""
 ENDS_CHARS = 130
 ERROR_CHARS = 96
 """An error that was fixed has a shorter form: where it was and what it was."""
-MOST_LINES = 12
-"""A message of the person with more lines than this becomes one line: it is a paste."""
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
@@ -119,14 +118,19 @@ def _said(ledger: Lines, kind: Kind, section: Section, known: Forms) -> Queue:
 
 
 def _forms(seq: int, text: str) -> tuple[str, ...]:
-    """The text as it was said; where it is long, first its beginning and its end."""
+    """The text as it was said; where it is long, first its rules alone, or its beginning and its end."""
     where = f"- ({seq}) " if seq else "- "
     flat = " ".join(text.split())
-    whole = flat if text.count("\n") >= MOST_LINES else text.replace("\n", "\n  ")
+    whole = text.replace("\n", "\n  ")
     if len(flat) <= SHORT_CHARS:
         return (f"{where}{whole}",)
-    rest = f"recall expand={seq}" if seq else "left out"
-    return f"{where}{flat[:ENDS_CHARS]} [… {rest} …] {flat[-ENDS_CHARS:]}", f"{where}{whole}"
+    rest = f"[… recall expand={seq} …]" if seq else "[… left out …]"
+    rules = [" ".join(rule.split()) for rule in single_rules(text)]
+    if rules == [flat]:
+        short = f"{flat[:ENDS_CHARS]} {rest} {flat[-ENDS_CHARS:]}"
+    else:
+        short = f" {rest} ".join([*rules, ""] if len(rules) == 1 else rules).rstrip()
+    return (f"{where}{short}", f"{where}{whole}") if len(short) < len(flat) else (f"{where}{whole}",)
 
 
 def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:
@@ -191,7 +195,7 @@ def _errors(fixed: Sequence[str], tokens: int) -> list[Piece]:
 
 
 def _error(kind: Kind, place: int, seq: int, text: str) -> Piece:
-    line = f"- ({seq}) {text}" if seq else f"- {text}"
+    line = f"- {MENDED}({seq}) {text}" if seq else f"- {MENDED}{text}"
     forms = (f"{line[:ERROR_CHARS]}…", line) if len(line) > ERROR_CHARS + 20 else (line,)
     return Piece(kind, Section.PLACES, 10_000 + place, forms)
 

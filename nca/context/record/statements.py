@@ -11,6 +11,8 @@ from nca.messages import Message
 
 SCANNED_CHARS = 20_000
 MAX_RULE_CHARS = 400
+WHOLE_CHARS = 3_200
+"""A message with rules up to this length stays whole where there is room; else its rules alone."""
 MAX_DECISION_CHARS = 280
 MOST_DECISIONS = 3
 """Of one answer: one that weighs many things settles few."""
@@ -24,6 +26,8 @@ BULK_CHARS = 1_600
 BULK_LINE_SHARE = 0.5
 """It is, where so many of its lines are no sentences."""
 BULK_ENDS_CHARS = 300
+SEEN_CHARS = 40
+"""Of a line, by which it is known again."""
 BULK_WORDS_CHARS = 1_500
 """Between the ends."""
 FIRST_SENTENCES = 4
@@ -92,7 +96,8 @@ def stated(message: Message) -> Stated:
     if message.role == "user" and not message.is_synthetic and text.strip():
         return _said(text, urls, names)
     if message.role == "assistant" and text.strip():
-        answer = () if message.tool_calls and len(text.strip()) < LEAST_REMARK_CHARS else (_beginning(text),)
+        said = _remark(text) if message.tool_calls else text
+        answer = (_beginning(said),) if said else ()
         decisions = _decisions(text)
         if decisions or answer or urls or names:
             return Stated(decisions=decisions, answer=answer, urls=urls, names=names)
@@ -121,20 +126,29 @@ def _said(text: str, urls: tuple[str, ...], names: tuple[tuple[str, str], ...]) 
     if says_nothing(text):
         return Stated(urls=urls, names=names)
     rules = _rules(text)
-    if rules and len(text) <= MAX_RULE_CHARS:
-        # Sentences of a short message explain each other.
-        return Stated(rules=(text,), urls=urls, names=names)
+    if rules and len(text) <= WHOLE_CHARS:
+        # Sentences of one message explain each other, and a list without some of its items says something else.
+        return Stated(rules=(_without_blank_lines(text),), urls=urls, names=names)
     rest = text
     for rule in rules:
         rest = rest.replace(rule, " ", 1)
-    rest = "\n".join(" ".join(line.split()) for line in rest.splitlines() if line.strip())
+    rest = _without_blank_lines(rest)
     return Stated(rules=rules, words=(rest,) if len(rest) > 2 else (), urls=urls, names=names)
+
+
+def single_rules(text: str) -> tuple[str, ...]:
+    """One by one what a text orders or corrects: its sentences; a short text is one rule."""
+    return (text,) if len(text) <= MAX_RULE_CHARS else _rules(text) or (text,)
+
+
+def _without_blank_lines(text: str) -> str:
+    return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
 
 
 def _words_of_bulk(text: str, prose: Sequence[str]) -> str:
     """How it begins and ends, and what a person may have written between: a plan that comes again has its new steps."""
     begin, end = text[:BULK_ENDS_CHARS], text[-BULK_ENDS_CHARS:]
-    between = " ".join(line for line in prose if line not in begin and line not in end)
+    between = " ".join(line for line in prose if line[:SEEN_CHARS] not in begin and line[-SEEN_CHARS:] not in end)
     if len(between) > BULK_WORDS_CHARS:
         between = f"{between[:BULK_WORDS_CHARS].rpartition(' ')[0]} …"
     parts = " ".join(sentences(begin)[:FIRST_SENTENCES]), between, " ".join(sentences(end)[-2:])
@@ -182,6 +196,14 @@ def _says_something(sentence: str) -> bool:
     """Whether it is no heading, row of a table, line of code or label."""
     is_short = sentence.isascii() and len(sentence.split()) < LEAST_DECISION_WORDS
     return not is_short and not sentence.startswith(_NO_PROSE) and not sentence.rstrip("*_ ").endswith(":")
+
+
+def _remark(text: str) -> str:
+    """What a model says beside its calls, without what it is about to do; "" where that is nothing."""
+    text = text.strip()
+    if text.endswith(":"):
+        text = text[: max(text.rfind(end) for end in (". ", ".\n", "! ", "? ", "\n")) + 1].strip()
+    return text if len(text) >= LEAST_REMARK_CHARS else ""
 
 
 def _beginning(text: str) -> str:

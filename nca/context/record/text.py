@@ -14,7 +14,7 @@ from typing import Literal
 from nca.context.record.allocation import Piece, allocate
 from nca.context.record.ledger import FAILING, FILES, FIXED, NAMES, OUTCOMES, Ledger, texts
 from nca.context.record.outcomes import kind_of_command
-from nca.context.record.pieces import BETWEEN, CATEGORIES, FAILS, HEADINGS, LISTS, Section, pieces_of
+from nca.context.record.pieces import BETWEEN, CATEGORIES, FAILS, HEADINGS, LISTS, MENDED, Section, pieces_of
 from nca.context.record.prose import UNKNOWN
 from nca.context.summary import clean_prose
 from nca.context.view import Summary
@@ -93,7 +93,7 @@ def _lines(body: str) -> Iterator[str]:
 
 def _read_line(section: Section, line: str) -> tuple[str, str]:
     """The category of a line, and the line as the ledger keeps it."""
-    seq = "0"
+    seq, line = "0", line.removeprefix(MENDED)
     if numbered := _NUMBERED.match(line):
         seq, line = numbered[1], line[numbered.end() :]
     if section in CATEGORIES:

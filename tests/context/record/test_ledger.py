@@ -71,12 +71,24 @@ def rendered(ledger: Ledger) -> str:
 
 
 def test_rules_stand_apart_and_nothing_is_said_twice() -> None:
-    words = "It reads every token and keeps its position. " * 9
+    words = "It reads every token and keeps its position.\n" * 90
     ledger = extract(log(said(f"Fix the parser. {words}Never touch i18n.py. The docs run on port 8417.")))
     assert texts(ledger, RULES) == ["Never touch i18n.py."]
     assert texts(ledger, WORDS) == [f"Fix the parser. {words}The docs run on port 8417."]
     text = rendered(ledger)
     assert text.count("i18n.py") == text.count("8417") == 1
+
+
+def test_a_list_with_rules_stays_whole_or_leaves_its_rules() -> None:
+    """Without some of its items a list says something else."""
+    asked = (
+        "For the list:\n1. open a branch\n2. never touch main\n3. resume prints the call\n" + "Then look at it. " * 30
+    )
+    ledger = extract(log(said(asked)))
+    assert texts(ledger, RULES) == [asked.strip()]
+    (piece,) = pieces_of(ledger)[Kind.RULE].pieces
+    assert piece.forms[0] == "- (1) 2. never touch main [… recall expand=1 …]"
+    assert "\n  1. open a branch\n  2. never touch main\n  3. resume" in piece.forms[1]
 
 
 def test_a_short_message_with_a_rule_stays_whole() -> None:
@@ -126,6 +138,12 @@ def test_a_change_is_named_by_what_is_new_in_it() -> None:
     assert texts(extract(log(*edit)), FILES) == ["a.py\t1\tedited\t:param suffix: end"]
 
 
+def test_what_the_newest_change_took_out_is_not_named_as_what_an_older_one_brought() -> None:
+    made = did("edit_file", "done", path="a.py", old_text="", new_text="def test_a():\n    pass\n")
+    gone = did("edit_file", "done", path="a.py", old_text="def test_a():\n    pass\n", new_text="")
+    assert texts(extract(log(*made, *gone)), FILES) == ["a.py\t2\tedited\twithout test_a"]
+
+
 def test_errors_that_were_fixed_come_before_narrative_as_far_as_they_are_given_room() -> None:
     failed = did("bash", "src/a.ts(3,5): error TS2304: no name a", is_error=True, command="npx tsc")
     ledger = extract(log(*failed, *did("bash", "ok", command="npx tsc")))
@@ -143,7 +161,7 @@ def test_fillers_commands_and_repeated_words_are_left_out() -> None:
 
 
 def test_a_rule_that_points_back_keeps_what_it_points_to() -> None:
-    words = "It reads every token and keeps its position. " * 9
+    words = "It reads every token and keeps its position. " * 90
     ledger = extract(log(said(f"{words}The bucket is hum-7. Remember this.")))
     assert texts(ledger, RULES) == ["The bucket is hum-7.", "Remember this."]
 
@@ -193,6 +211,12 @@ def test_a_plan_that_comes_again_between_the_same_ends_has_its_new_step() -> Non
 
 
 def test_what_the_model_says_beside_its_calls_is_an_answer_where_it_says_something() -> None:
+    todo = (
+        "The cache is stale, so the old name stays there until the next start of the program. Let me look at the tests:"
+    )
+    assert texts(extract(log(Message("assistant", todo))), ANSWERS) == [todo]
+    made = Message("assistant", todo, tool_calls=(ToolCall("c1", "grep", "{}"),))
+    assert texts(extract(log(made)), ANSWERS) == [todo.removesuffix(" Let me look at the tests:")]
     finding = "The import is circular: `cli` needs `store`, and `store` needs the flags of `cli`, so I pass them along."
     calls = (ToolCall("c1", "grep", "{}"),)
     entries = log(
