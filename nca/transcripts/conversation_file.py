@@ -17,7 +17,7 @@ from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import stored
 from nca.transcripts.reading import Transcript, read_transcript
-from nca.transcripts.session_file import session_of
+from nca.transcripts.session_file import FORMAT, session_of
 from nca.wire import message_to_dict
 
 _LISTED = 3
@@ -69,11 +69,13 @@ def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str,
     Raises as `read_conversation` does.
     """
     if recognise(source) is None and not key:
-        return read_transcript(source.read(), source.place), ()
+        transcript = read_transcript(source.read(), source.place)
+        if transcript.whole.get("format") != FORMAT:
+            return transcript, ()
     found = read_conversation(source, key=key)
     aside = found.copy.view(found.copy.head_view).aside
     messages = [entry.message for entry in found.copy.entries if not is_in(entry.seq, aside)]
-    return Transcript([message_to_dict(message, annotate=True) for message in messages]), found.notes
+    return Transcript([message_to_dict(message, annotate=True) for message in messages], found.tools), found.notes
 
 
 def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> SessionCopy:
