@@ -32,6 +32,8 @@ Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "closing"]
 GAUGE = "% · "
 """In the line below the prompt, which comes with the conversation."""
 _HANG_SECONDS = 60.0
+_ENDING_SECONDS = 5.0
+"""What ends with the program may take so long on a busy machine; what was left goes on."""
 POLL_SECONDS = 0.005
 _SETTLED_SECONDS = 0.3
 """A prompt that has taken Enter stands for a moment longer."""
@@ -251,7 +253,7 @@ class Chat:
         """Processes that go on, although the program has ended."""
         if not self.has_ended():
             return ["the program has not ended"]
-        deadline = time.monotonic() + 0.5
+        deadline = time.monotonic() + _ENDING_SECONDS
         while (left := self._processes()) and time.monotonic() < deadline:
             time.sleep(0.02)
         return [f"a process was left: {command}" for _, command in left]
