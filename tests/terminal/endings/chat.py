@@ -32,6 +32,7 @@ Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "closing"]
 GAUGE = "% · "
 """In the line below the prompt, which comes with the conversation."""
 _HANG_SECONDS = 60.0
+_ARRIVAL_SECONDS = 0.005
 _ENDING_SECONDS = 5.0
 """What ends with the program may take so long on a busy machine; what was left goes on."""
 POLL_SECONDS = 0.005
@@ -117,6 +118,10 @@ class Chat:
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
+        # The kernel passes it on a moment later. Until then it would seem to have been read.
+        deadline = time.monotonic() + _ARRIVAL_SECONDS
+        while self.has_read() and time.monotonic() < deadline:
+            pass
 
     def answer_question(self) -> None:
         """`y`, once, a while after the question is on the screen."""
