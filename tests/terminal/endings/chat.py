@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ Event = Literal["key", "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "closing"]
 GAUGE = "% · "
 """In the line below the prompt, which comes with the conversation."""
 _HANG_SECONDS = 60.0
-_ARRIVAL_SECONDS = 0.005
+_ARRIVAL_SECONDS = 1.0
 _ENDING_SECONDS = 5.0
 """What ends with the program may take so long on a busy machine; what was left goes on."""
 POLL_SECONDS = 0.005
@@ -118,9 +119,10 @@ class Chat:
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
-        # The kernel passes it on a moment later. Until then it would seem to have been read.
+        # The kernel passes it on a moment later, and until then it seems to have been read: so wait until it is there,
+        # or the program, which has read it, draws.
         deadline = time.monotonic() + _ARRIVAL_SECONDS
-        while self.has_read() and time.monotonic() < deadline:
+        while self.has_read() and not select.select([self._master], [], [], 0)[0] and time.monotonic() < deadline:
             pass
 
     def answer_question(self) -> None:
