@@ -35,9 +35,6 @@ class Kind(IntEnum):
 
 LAST_PROTECTED = Kind.DECISION
 """Pieces up to this kind may take a record above the target, up to the ceiling."""
-WHOLE_SHARE = 0.9
-"""What stands around rules in their messages takes at most so much of the room that the rules leave: files that changed
-and other words are not shut out by one long message."""
 
 
 class Piece(NamedTuple):
@@ -108,12 +105,7 @@ def allocate(
             room = limit = min(room, tokens + lower)
         limit = min(limit, tokens + caps[kind]) if caps.get(kind) else limit
         queue, taken = queues.get(kind, Queue()), dict[int, tuple[Piece, str]]()
-        whole_limit = 0
         for place, piece, form, cost in _steps(queue.pieces):
-            if kind == Kind.RULE and form:
-                whole_limit = whole_limit or tokens + int(WHOLE_SHARE * (limit - tokens))
-                if tokens + cost > whole_limit:
-                    break
             if tokens + cost > limit:
                 # Nothing lower takes the room that this one wanted, unless it was a bound of its own that ended it.
                 room = room if caps.get(kind) else tokens

@@ -83,13 +83,3 @@ def test_bounds_that_a_person_set_hold_for_their_kind_alone() -> None:
 def test_both_ends_come_first() -> None:
     assert from_both_ends(5) == [4, 0, 3, 1, 2]
     assert from_both_ends(0) == []
-
-
-def test_a_long_message_around_a_rule_does_not_shut_out_what_comes_after() -> None:
-    rules = [Piece(Kind.RULE, 0, place, ("rule " * 20, "whole " * 600)) for place in range(2)]
-    queues = {Kind.RULE: Queue(2, rules)}
-    queues |= {kind: Queue(1, [Piece(kind, 1, 0, (kind.name,))]) for kind in (Kind.FILES, Kind.WORDS)}
-    for room in range(300, 3_000, 50):
-        chosen = allocated(queues, room, room)
-        assert chosen.left_out == {}
-        assert chosen.tokens <= room
