@@ -129,7 +129,7 @@ def _forms(seq: int, text: str) -> tuple[str, ...]:
     if rules == [flat]:
         short = f"{flat[:ENDS_CHARS]} {rest} {flat[-ENDS_CHARS:]}"
     else:
-        short = f" {rest} ".join([*rules, ""] if len(rules) == 1 else rules).rstrip()
+        short = f" {rest} ".join(rules) if len(rules) > 1 else f"{rules[0]} {rest}"
     return (f"{where}{short}", f"{where}{whole}") if len(short) < len(flat) else (f"{where}{whole}",)
 
 

@@ -40,7 +40,7 @@ PROTECTED = tuple(kind for kind in Kind if kind <= LAST_PROTECTED)
 NARRATIVE_PART, SMALL_NARRATIVE_PART, SMALL_NARRATIVE_TOKENS = 5, 3, 700
 """Answers, lists and fixed errors take a fifth of the room before the newest steps, of a small room up to a third, and
 what is left after them."""
-NEWEST_SHARE = 0.15
+NEWEST_STEPS_SHARE = 0.15
 """Of the room, for the newest steps where the person's words do not all fit: what was said last is answered next."""
 SMALL_ROOM_TOKENS, ERRORS_PART = 2_500, 4
 """Errors that were fixed get a quarter of what a room has above this many tokens, before the newest steps do."""
@@ -251,7 +251,7 @@ class Recording:
 
         chosen = give(ledger)
         if is_first and chosen.left_out.get(Kind.WORDS) and not caps[Kind.WORDS]:
-            most = min(room, int((1 - NEWEST_SHARE) * (self.rooms.target - self.frame - self._prose_raw)))
+            most = min(room, int((1 - NEWEST_STEPS_SHARE) * (self.rooms.target - self.frame - self._prose_raw)))
             chosen = give(ledger, most, most)
         return Record(gone, ledger, chosen, give, foreign)
 
