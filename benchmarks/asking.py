@@ -12,6 +12,8 @@ from typing import Any
 from benchmarks.environments import Environment, plain_environment
 
 Row = dict[str, Any]
+MARKS = ("_error", "_interrupted", "_synthetic")
+"""What a program knows of its own messages beside their text; whoever has no place for a mark passes over it."""
 POOLED_CHARS = 200
 MOST_SECONDS = 20
 """A peer that needs longer for one case is reported to need longer."""
@@ -19,11 +21,11 @@ START_SECONDS = 60
 
 
 def packed(rows: Sequence[Row], path: Path) -> Path:
-    """Messages as a file, each long text once. The judge's notes stay here; only the mark of a failed result goes."""
+    """Messages as a file, each long text once. The marks of messages go, the judge's notes stay here."""
     places: dict[str, int] = {}
     messages = []
     for noted in rows:
-        row = {key: value for key, value in noted.items() if key == "_error" or not key.startswith("_")}
+        row = {key: value for key, value in noted.items() if key in MARKS or not key.startswith("_")}
         content = row.get("content")
         if isinstance(content, str) and len(content) > POOLED_CHARS:
             messages.append({**row, "content": {"$": places.setdefault(content, len(places))}})

@@ -42,7 +42,7 @@ def facts(rows: Sequence[Row]) -> dict[str, list[str]]:
 
     Rules are those that the session's maker marked (`_rules`); where nobody did, sentences with words of a rule.
     """
-    words = [text_of(row) for row in rows if row["role"] == "user"]
+    words = [text_of(row) for row in rows if is_of_person(row)]
     changed, read, errors = dict[str, None](), dict[str, None](), dict[str, None]()
     seen: Counter[str] = Counter()
     for row in rows:
@@ -64,6 +64,11 @@ def facts(rows: Sequence[Row]) -> dict[str, list[str]]:
         "user turns": words,
         "rules of the user": list(dict.fromkeys(rules)),
     }
+
+
+def is_of_person(row: Row) -> bool:
+    """Whether a person wrote it: programs say things in the user's role too."""
+    return bool(row["role"] == "user" and not row.get("_synthetic"))
 
 
 def sentences(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.extractors import ERROR_CHARS, facts, readable
+from benchmarks.extractors import ERROR_CHARS, facts, is_of_person, readable
 from benchmarks.peers.side import calls_of, chars, pair_faults, text_of
 from benchmarks.tokens import message_tokens, tokens
 from benchmarks.validity import refused_by
@@ -29,8 +29,7 @@ def verdict(before: Sequence[Row], answer: Row, target_tokens: int) -> Row:
     if "error" in answer:
         return {"error": answer["error"]}
     after: list[Row] = answer["messages"]
-    newest = next(text_of(row) for row in reversed(before) if row["role"] == "user")
-    words = [text_of(row) for row in before if row["role"] == "user"]
+    words = [text_of(row) for row in before if is_of_person(row)]
     said = {text_of(row) for row in after if row["role"] == "user"}
     text = "\n".join(text_of(row) for row in after)
     count = tokens(after)
@@ -44,8 +43,8 @@ def verdict(before: Sequence[Row], answer: Row, target_tokens: int) -> Row:
         "pair_faults": len(pair_faults(after)),
         "facts": kept(facts(before), after),
         "user_turns": [sum(word in text for word in words), len(words)],
-        "user_tokens": sum(message_tokens(row) for row in before if row["role"] == "user"),
-        "is_newest_whole": newest in said,
+        "user_tokens": sum(message_tokens(row) for row in before if is_of_person(row)),
+        "is_newest_whole": words[-1] in said,
         "mutated": answer["mutated"],
         "own_before": answer["tokens_before"],
         "own_after": answer["tokens_after"],

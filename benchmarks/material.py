@@ -69,7 +69,7 @@ _CODE = (
 def coding_session(length: int, seed: int = 7) -> list[Row]:
     """A session of at most `length` messages that ends behind a whole step, with a valid order of calls and results.
 
-    `_error` marks a failed result, as in the transcripts; nothing with an underscore is handed to a peer.
+    `_error` marks a failed result, as in the transcripts; `_rules` is for the judge alone.
     """
     chance = random.Random(seed)
     pool = _Pool(random.Random(seed + 1))

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.asking import asked, packed
 from benchmarks.material import coding_session
-from benchmarks.peers.side import plain_row
+from benchmarks.peers.side import plain_row, read_rows
 from benchmarks.requests import heads, judged, requests_of
 
 PEER = (sys.executable, str(Path(__file__).with_name("trivial_peer.py")))
@@ -20,6 +20,11 @@ def answers(folder: Path, op: str, variant: str, **more: Any) -> list[dict[str, 
     task = {"op": op, "variant": variant, "runs": 2, "summary": "", "times": ("from dicts", "native")}
     limits = {"trigger_tokens": 3_000, "window_tokens": 6_000}
     return asked(PEER, task, [{**case, **limits, **more}], most_seconds=more.get("seconds", 20))
+
+
+def test_the_marks_of_a_message_go_to_the_program_and_the_judge_s_notes_stay(tmp_path: Path) -> None:
+    marked = {"role": "user", "content": "Stopped by a hook.", "_synthetic": True}
+    assert read_rows(str(packed([{**marked, "_rules": ["Stop."], "_number": 3}], tmp_path / "rows.json"))) == [marked]
 
 
 def test_a_compaction_comes_back_with_the_peer_s_own_numbers(tmp_path: Path) -> None:
