@@ -95,10 +95,10 @@ def answer_message(blocks: Iterable[Mapping[str, Any]], model: str) -> Message:
     if not thoughts:
         return as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
     reasoning = "\n\n".join(text for thought in thoughts if (text := text_of(thought.get("thinking"))))
-    signed = [thought for thought in thoughts if thought.get("signature") or thought.get("data")]
     if not parts and not calls:
-        # Thoughts alone are no empty message.
-        parts = [AttachmentPart(str(one["type"]), text := json_of(one), len(text.encode())) for one in thoughts]
+        # It was stopped while it thought: nothing was said, and nothing of it is sent again.
+        return Message("assistant", reasoning=clean_text(reasoning))
+    signed = [thought for thought in thoughts if thought.get("signature") or thought.get("data")]
     message = as_chat_message(Message("assistant", tuple(parts) or None, tuple(calls)))
     extra = {SIGNED_THOUGHTS: signed} if signed else {}
     return msgspec.structs.replace(

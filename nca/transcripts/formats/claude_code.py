@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from nca.transcripts.formats.claude_rows import Rows, titles_of
+from nca.transcripts.formats.claude_rows import Rows
+from nca.transcripts.formats.claude_said import titles_of
 from nca.transcripts.formats.records import Record, StoredSession, Unreadable
 from nca.transcripts.formats.source import BadLine, Source
 from nca.transcripts.formats.stores import stored

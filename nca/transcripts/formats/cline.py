@@ -119,7 +119,7 @@ def _messages(row: Mapping[str, Any], names: dict[str, str]) -> list[Message] | 
         return None
     message = answer_message(blocks, text_of(object_of(row.get("modelInfo")).get("modelId")))
     names.update((call.id, call.name) for call in message.tool_calls)
-    return [message] if message.content or message.tool_calls else []
+    return [message] if message.content or message.tool_calls or message.reasoning else []
 
 
 def _block(block: dict[str, Any]) -> dict[str, Any]:

@@ -264,14 +264,48 @@ def test_rows_of_the_program_in_the_persons_role_are_not_the_persons_and_a_refus
         "<command-name>/exit</command-name>\n<command-args></command-args>",
         "<local-command-stdout>Bye!</local-command-stdout>",
         "[Request interrupted by user for tool use]",
+        "Operation stopped by hook: Another session is active.",
+        "Stop hook feedback:\n- tests fail",
         "Caveat: it must also run on Windows.",
     ]
     rows = [user(f"u{n}", f"u{n - 1}" if n else None, text) for n, text in enumerate(texts)]
-    called = answer("a1", "u3", call("t1"), call("t2"))
+    called = answer("a1", "u5", call("t1"), call("t2"))
     results = [result("r1", "a1", "t1", refused, is_error=True), result("r2", "r1", "t2", "no file", is_error=True)]
     log = [entry.message for entry in read(*rows, called, *results).copy.entries]
-    assert [message.is_synthetic for message in log[:4]] == [True, True, True, False]
-    assert [message.is_error for message in log[5:]] == [False, True]
+    assert [message.is_synthetic for message in log[:6]] == [*[True] * 5, False]
+    assert [message.is_error for message in log[7:]] == [False, True]
+
+
+OPENED = "<ide_opened_file>The user opened a.py.</ide_opened_file>"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": OPENED}, {"type": "text", "text": "Fix it."}],
+        [
+            {"type": "text", "text": "<system-reminder>\nBe brief.\n</system-reminder>"},
+            {"type": "text", "text": "Fix it."},
+        ],
+        f"{OPENED}\n<system-reminder>Be brief.</system-reminder>\nFix it.",
+    ],
+)
+def test_a_note_of_the_program_before_the_persons_words_leaves_them_theirs(content: Any) -> None:
+    found = read(user("u1", None, content), answer("a1", "u1", "Fixed."))
+    log = [entry.message for entry in found.copy.entries]
+    assert [message.text for message in log if message.role == "user" and not message.is_synthetic] == ["Fix it."]
+    assert "".join(message.text for message in log if message.is_synthetic).startswith("<")
+    assert "Fix it." in "\n".join(shown(found.copy))
+    assert [one.title for one in FORMAT.sessions(Source("file", raw=raw(user("u1", None, content))))] == ["Fix it."]
+
+
+@pytest.mark.parametrize("thought", ["The tests pass.", ""])
+def test_an_answer_that_was_stopped_in_its_thoughts_said_nothing(thought: str) -> None:
+    block = {"type": "thinking", "thinking": thought, "signature": "c2ln"}
+    found = read(user("u1", None, "Test it."), answer("a1", "u1", block), user("u2", "a1", "Well?"))
+    stopped = found.copy.entries[1].message
+    assert (stopped.content, stopped.reasoning, stopped.extra) == (None, thought, {})
+    assert list(filter(None, shown(found.copy))) == ["Test it.", "Well?"]
 
 
 def picture() -> Row:
