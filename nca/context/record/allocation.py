@@ -1,15 +1,19 @@
 """Giving out the room of a record: what cannot be had again stays, what can be had again goes.
 
 Every piece has a kind. Room is given in a fixed order of steps: the short form of each piece of the highest kind, then
-its full form, then the next kind. What is taken is a prefix of that order. Three laws follow: more room never loses a
+its full form, then the next kind; but the full forms of long messages with rules come after the changed files, and in
+turns with the person's other words. What is taken is a prefix of that order. Three laws follow: more room never loses a
 piece, no lower piece stays where a higher one went, and the same pieces give the same choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import IntEnum
+from heapq import merge
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -35,6 +39,9 @@ class Kind(IntEnum):
 
 LAST_PROTECTED = Kind.DECISION
 """Pieces up to this kind may take a record above the target, up to the ceiling."""
+
+RULES_SHARE = 0.9
+"""Of the room where long messages with rules and other words compete: a rule's own sentence has its room already."""
 
 
 class Piece(NamedTuple):
@@ -96,41 +103,72 @@ def allocate(
     lower    what narrative and contents may take together; None: all that is left
     caps     upper bounds of single kinds; 0: none
     """
-    lines: list[tuple[Piece, str]] = []
-    left_out: dict[Kind, int | None] = {}
-    tokens = 0
-    for kind in Kind:
-        limit = max(room, ceiling) if kind <= LAST_PROTECTED else room
-        if lower is not None and kind == Kind.NARRATIVE:
-            room = limit = min(room, tokens + lower)
-        limit = min(limit, tokens + caps[kind]) if caps.get(kind) else limit
-        queue, taken = queues.get(kind, Queue()), dict[int, tuple[Piece, str]]()
-        for place, piece, form, cost in _steps(queue.pieces):
-            if tokens + cost > limit:
-                # Nothing lower takes the room that this one wanted, unless it was a bound of its own that ended it.
-                room = room if caps.get(kind) else tokens
-                ceiling = ceiling if caps.get(kind) else tokens
-                break
-            taken[place] = piece, piece.forms[form]
-            tokens += cost
-        lines += taken.values()
-        if len(taken) < queue.count:
-            left_out[kind] = queue.count - len(taken)
-    lines.sort(key=lambda line: (line[0].section, line[0].place))
+    taken: dict[tuple[Kind, int], tuple[Piece, str]] = {}
+    own, closed, tokens = dict.fromkeys(Kind, 0), set[Kind](), 0
+    for place, piece, form, cost in _steps(queues, closed):
+        kind = piece.kind
+        if lower is not None and kind >= Kind.NARRATIVE:
+            room, lower = min(room, tokens + lower), None
+        if caps.get(kind) and own[kind] + cost > caps[kind]:
+            closed.add(kind)
+            continue
+        if tokens + cost > (max(room, ceiling) if kind <= LAST_PROTECTED else room):
+            # Nothing lower takes the room that this one wanted.
+            break
+        taken[kind, place] = piece, piece.forms[form]
+        own[kind] += cost
+        tokens += cost
+    lines = sorted(taken.values(), key=lambda line: (line[0].section, line[0].place))
+    stay = Counter(piece.kind for piece, _ in lines)
+    left_out: dict[Kind, int | None] = {
+        kind: queue.count - stay[kind] for kind, queue in queues.items() if stay[kind] < queue.count
+    }
     return Chosen(tuple(lines), tokens, left_out)
 
 
-def _steps(pieces: Iterable[Piece]) -> Iterator[tuple[int, Piece, int, int]]:
-    """First each piece's shortest form, then each one's longer forms, with what each step costs."""
-    longer: list[tuple[int, Piece]] = []
-    for place, piece in enumerate(pieces):
-        if len(piece.forms) > 1:
-            longer.append((place, piece))
-        yield place, piece, 0, piece.costs[0] if piece.costs else line_tokens(piece.forms[0])
-    for place, piece in longer:
-        costs = piece.costs or tuple(map(line_tokens, piece.forms))
-        for form in range(1, len(piece.forms)):
-            yield place, piece, form, max(0, costs[form] - costs[form - 1])
+class Step(NamedTuple):
+    """One more form of the piece at `place` in its queue, and what it costs above the one before, in raw tokens."""
+
+    place: int
+    piece: Piece
+    form: int
+    cost: int
+
+
+def _steps(queues: Mapping[Kind, Queue], closed: Set[Kind]) -> Iterator[Step]:
+    """In which order room is given; it depends on nothing but the pieces. A kind that is `closed` meanwhile ends."""
+    pieces = {kind: enumerate(queues[kind].pieces) if kind in queues else iter(()) for kind in Kind}
+    long: dict[Kind, list[tuple[int, Piece]]] = {kind: [] for kind in Kind}
+
+    def shortest(kind: Kind) -> Iterator[Step]:
+        for place, piece in takewhile(lambda _: kind not in closed, pieces[kind]):
+            if len(piece.forms) > 1:
+                long[kind].append((place, piece))
+            yield Step(place, piece, 0, piece.costs[0] if piece.costs else line_tokens(piece.forms[0]))
+
+    def longer(kind: Kind) -> Iterator[Step]:
+        for place, piece in takewhile(lambda _: kind not in closed, long[kind]):
+            costs = piece.costs or tuple(map(line_tokens, piece.forms))
+            for form in range(1, len(piece.forms)):
+                yield Step(place, piece, form, max(0, costs[form] - costs[form - 1]))
+
+    yield from shortest(Kind.RULE)
+    yield from shortest(Kind.FILES)
+    yield from longer(Kind.FILES)
+    ordered = merge(_paced(longer(Kind.RULE), RULES_SHARE), _paced(shortest(Kind.WORDS), 1 - RULES_SHARE))
+    yield from (step for *_, step in ordered)
+    yield from longer(Kind.WORDS)
+    for kind in [kind for kind in Kind if kind > Kind.WORDS]:
+        yield from shortest(kind)
+        yield from longer(kind)
+
+
+def _paced(steps: Iterable[Step], share: float) -> Iterator[tuple[float, Kind, int, int, Step]]:
+    """Steps with how far they have come when they are taken, and what orders two that have come equally far."""
+    tokens = 0
+    for step in steps:
+        tokens += step.cost
+        yield tokens / share, step.piece.kind, step.place, step.form, step
 
 
 def from_both_ends(count: int) -> list[int]:

@@ -74,6 +74,16 @@ def test_a_long_piece_comes_in_short_before_any_lower_one_and_in_full_where_ther
     assert [text for _, text in allocate([words, state], 90, 90).lines] == ["long " * 40, "state"]
 
 
+def test_long_messages_with_rules_that_do_not_all_fit_leave_room_for_changed_files_and_other_words() -> None:
+    rules = [Piece(Kind.RULE, 0, place, ("r" * 100, "r" * 3_000)) for place in range(2)]
+    words = [Piece(Kind.WORDS, 1, 2 + place, ("w" * 100,)) for place in range(4)]
+    files = [Piece(Kind.FILES, 2, 6 + place, ("f" * 60, "f" * 100)) for place in range(3)]
+    one_in_full = allocate([*rules, *words, *files], 1_200, 1_200)
+    assert taken(one_in_full) == {0: 1, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1, 8: 1}
+    none_in_full = allocate([*rules, *words, *files], 400, 400)
+    assert taken(none_in_full) == {0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 6: 1, 7: 1, 8: 1}
+
+
 def test_bounds_that_a_person_set_hold_for_their_kind_alone() -> None:
     them = [Piece(Kind.WORDS, 1, place, ("w" * 40,)) for place in range(5)] + [Piece(Kind.STATE, 3, 9, ("state",))]
     chosen = allocate(them, 1_000, 1_000, caps={Kind.WORDS: 25})
