@@ -236,14 +236,15 @@ class Draft:
             message = messages[start]
             if message.role == "user" and not message.is_synthetic:
                 self._turn += 1
-            block = Block(first, last, self._turn, self.history.run_tokens(first, last), is_locked=False)
-            is_locked = not self.locked.isdisjoint(block.seqs)
-            block.is_unseen = not is_locked and not self.unseen.isdisjoint(block.seqs)
-            block.is_locked = is_locked or block.is_unseen
+            seqs = range(first, last + 1)
+            is_locked = not self.locked.isdisjoint(seqs)
+            is_unseen = not is_locked and not self.unseen.isdisjoint(seqs)
+            raw = self.history.run_tokens(first, last)
+            block = Block(first, last, self._turn, raw, is_locked or is_unseen, is_unseen)
             block.is_sound = regular is not None or regular_spans(messages[start : end + 1]) is not None
             if not block.is_sound:
                 block.raw = self._block_raw(block)
-            for seq in block.seqs if stubs else ():
+            for seq in seqs if stubs else ():
                 if seq in stubs:
                     self._stub(block, stubs[seq], self.saving(block, seq, stubs[seq].text))
             self.parts.append(block)

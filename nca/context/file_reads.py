@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import normpath
 from typing import Any
@@ -111,7 +111,7 @@ def file_uses(entries: Iterable[Entry]) -> Iterator[FileUse]:
         for call in message.tool_calls:
             use = file_use(call)
             if use is not None and use.is_write:
-                yield replace(use, seq=entry.seq)
+                yield FileUse(entry.seq, use.path, is_write=True)
             elif use is not None:
                 waiting[call.id] = use
         if message.role == "tool" and message.tool_call_id in waiting:

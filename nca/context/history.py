@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import msgspec
@@ -197,12 +197,7 @@ class History:
 
     def visible(self) -> Iterator[Entry]:
         """The messages that are shown as they are or as stubs, in the order of the log."""
-        for item in self._view.items:
-            if isinstance(item, Verbatim):
-                yield from self.entries[item.first - 1 : item.last]
-            elif isinstance(item, Stub):
-                yield self.entries[item.seq - 1]
-        yield from self.entries[self._view.tail - 1 :]
+        return chain.from_iterable(self.entries[first - 1 : last] for first, last in self._shown_ranges())
 
     def _shown_ranges(self) -> Iterator[tuple[int, int]]:
         for item in self._view.items:

@@ -72,8 +72,8 @@ def stub_text(message: Message, seq: int, placeholder: str = CLEARED) -> str:
     if message.text.startswith(placeholder.partition(SEQ)[0]):
         return message.text
     text = placeholder.replace(SEQ, str(seq))
-    first_line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    return f"{text} {first_line[:MAX_ERROR_CHARS]}" if message.is_error and first_line else text
+    said = message.text.strip() if message.is_error else ""
+    return f"{text} {said.splitlines()[0].rstrip()[:MAX_ERROR_CHARS]}" if said else text
 
 
 def _candidates(draft: Draft, settings: PruneSettings, budget_tokens: int) -> list[tuple[Block, int, str, int]]:
