@@ -12,6 +12,7 @@ from nca.errors import UsageError
 from nca.sessions.origin import Origin, digest_of
 from nca.sessions.transfer import SessionCopy
 from nca.transcripts.formats.assemble import Assembled, assemble
+from nca.transcripts.formats.neighbours import refuse_neighbour
 from nca.transcripts.formats.records import Format, StoredSession, Unreadable
 from nca.transcripts.formats.registry import recognise
 from nca.transcripts.formats.source import Source
@@ -53,7 +54,7 @@ def read_conversation(source: Source, *, directory: str = "", name: str = "", ke
     if found is None:
         if key:
             raise UsageError(f"{source.place}: holds one conversation and no session {key!r}.")
-        transcript = read_transcript(source.read(), source.place)
+        transcript = _plain_transcript(source)
         copy = session_of(transcript, source.place, directory=directory, name=name)
         return ConversationFile(copy=copy, tools=transcript.tools)
     chosen = chosen_session(found, source, key)
@@ -69,13 +70,18 @@ def read_plain(source: Source, *, key: str = "") -> tuple[Transcript, tuple[str,
     Raises as `read_conversation` does.
     """
     if recognise(source) is None and not key:
-        transcript = read_transcript(source.read(), source.place)
+        transcript = _plain_transcript(source)
         if transcript.whole.get("format") != FORMAT:
             return transcript, ()
     found = read_conversation(source, key=key)
     aside = found.copy.view(found.copy.head_view).aside
     messages = [entry.message for entry in found.copy.entries if not is_in(entry.seq, aside)]
     return Transcript([message_to_dict(message, annotate=True) for message in messages], found.tools), found.notes
+
+
+def _plain_transcript(source: Source) -> Transcript:
+    refuse_neighbour(source)
+    return read_transcript(source.read(), source.place)
 
 
 def with_origin(copy: SessionCopy, place: StoredSession, session_id: str) -> SessionCopy:

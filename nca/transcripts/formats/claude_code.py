@@ -35,11 +35,11 @@ class ClaudeCode:
         rows = source.first_rows
         if not rows:
             return _LONG_FIRST_LINE.match(source.head) is not None
-        return any(_is_row(row) for row in rows)
+        return any(_is_row(row) or _is_note(row) for row in rows)
 
     def sessions(self, source: Source) -> Iterable[StoredSession]:
         rows = [row for row in source.first_rows if _is_row(row)]
-        if not rows and not self.knows(source):
+        if not rows and (source.first_rows or not self.knows(source)):
             return ()
         directory = next((cwd for row in rows if (cwd := text_of(row.get("cwd")))), "")
         found = stored(self.name, source, directory=directory, title=titles_of(source.first_rows))
@@ -80,6 +80,11 @@ def _is_row(row: Mapping[str, Any]) -> bool:
         and "systemPayload" not in row
         and "parts" not in object_of(row.get("message"))
     )
+
+
+def _is_note(row: Mapping[str, Any]) -> bool:
+    """Whether it is no message but beside messages: a file may begin with many, and may have nothing else."""
+    return "leafUuid" in row or (row.get("type") == "file-history-snapshot" and "messageId" in row)
 
 
 FORMAT = ClaudeCode()
