@@ -51,8 +51,18 @@ def require_provider(choice: Choice) -> None:
     """Raise ModelNotFound for a name that says no provider, that litellm does not know, and that has no endpoint."""
     if "/" in choice.model or choice.api_base or price_map.find(choice.model) is not None:
         return
-    advice = _nearest(choice.model, _known(choice.model)) or _HOW_TO_NAME
-    raise ModelNotFound(f"No provider is known for a model {choice.model!r}.", advice=advice)
+    raise without_provider(choice.model)
+
+
+def without_provider(model: str, providers: Iterable[str] = ()) -> ModelNotFound:
+    """The error for a name that nobody could serve; `providers` are those that it may mean."""
+    provider, slash, bare = model.partition("/")
+    if slash:
+        near = difflib.get_close_matches(provider.lower(), list(providers), n=1, cutoff=_NEAR_RATIO)
+        advice = f"Did you mean {near[0]}/{bare}?" if near else _HOW_TO_NAME
+        return ModelNotFound(f"nca knows no provider {provider!r}, so it cannot ask {model}.", advice=advice)
+    advice = _nearest(model, _known(model)) or _HOW_TO_NAME
+    return ModelNotFound(f"No provider is known for a model {model!r}.", advice=advice)
 
 
 def _listed(choice: Choice) -> tuple[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nca.models.lookup import without_provider
 from nca.models.providers import PROVIDERS, SPEAKS_OPENAI, key_of, provider_of
 
 
@@ -27,7 +28,10 @@ class Route:
 
 
 def route(name: str, *, api_base: str, api_key: str, env: Mapping[str, str], litellm: Any) -> Route:
-    """The route for a model. litellm decides whose model a name without a provider is (gpt-4.1 is OpenAI's)."""
+    """The route for a model. litellm decides whose model a name without a provider is (gpt-4.1 is OpenAI's).
+
+    Raises ModelNotFound for a provider that litellm does not know, where there is no endpoint.
+    """
     provider = provider_of(name)
     bare = name.split("/", 1)[1] if provider else name
     if not provider:
@@ -36,7 +40,7 @@ def route(name: str, *, api_base: str, api_key: str, env: Mapping[str, str], lit
         except litellm.BadRequestError:
             # An unknown name at the user's own endpoint, which is taken to be OpenAI-compatible.
             if not api_base:
-                raise
+                raise without_provider(name, (one.value for one in litellm.provider_list)) from None
             provider = "openai"
     facts = PROVIDERS.get(provider)
     if provider == "ollama":

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nca.config.schema import ModelSettings
-from nca.errors import ModelUnavailable, ProviderError
+from nca.errors import ModelNotFound, ModelUnavailable, ProviderError
 from nca.events import RetryScheduled
 from nca.models.catalog import describe
 from nca.models.client import Delta, LitellmModel, Model, ModelRequest, Reply
@@ -140,6 +140,16 @@ async def test_a_wrong_key_names_its_variable() -> None:
     with Provider(api_key="right") as provider, pytest.raises(ModelUnavailable) as raised:
         await Asked(provider, "groq/some-model").reply()
     assert "GROQ_API_KEY" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("antropic/m", "Did you mean anthropic/m?"), ("zzzz/m", "A name is PROVIDER/MODEL")]
+)
+async def test_a_misspelt_provider_gets_the_name_that_may_be_meant(name: str, advice: str) -> None:
+    with Provider() as provider, pytest.raises(ModelNotFound) as raised:
+        await Asked(provider, name, api_base="").reply()
+    assert str(raised.value).startswith(f"nca knows no provider {name[:-2]!r}, so it cannot ask {name}.")
+    assert raised.value.advice.startswith(advice)
 
 
 async def test_an_unreachable_endpoint_names_its_address() -> None:
