@@ -1,5 +1,6 @@
 """Which words mark rules, corrections, decisions, findings and negations, in ten languages (`languages.toml`).
 
+They also stand where nothing is ordered ("it must be late", "I don't know"), so `orders` looks closer at a sentence.
 They only order what is kept: a person's words stay as words whether or not a pattern knows them.
 """
 
@@ -10,6 +11,7 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, Literal
 
 Mark = Literal["rules", "corrections", "decisions", "findings", "negations"]
@@ -21,8 +23,12 @@ _SENTENCE_END = re.compile(
 )
 """Not after an ordinal ("am 4. Februar") or the number of an item in a list."""
 _WIDE_SENTENCE_END = re.compile(r"(?<=[。！？])\s*")
+_CLOSING = " \t\n\"'”»)*_"
+"""What may stand behind the mark at the end of a sentence."""
 _LETTER = re.compile(r"[^\W\d_](?![?*+{])")
 """How a word begins that is an expression, where that is one letter."""
+_CHOICE = re.compile(r"\(\?:([^()]*)\)(?![?*+{])(.*)")
+"""An expression that begins with a choice of words."""
 
 
 @cache
@@ -58,11 +64,16 @@ def _words(wanted: tuple[Mark, ...], *, has_spaces: bool, is_ascii: bool) -> str
 def _any_of(words: Iterable[str]) -> str:
     """An expression for any of these, by their first letters: most places in a text begin none of them."""
     by_letter: dict[str, list[str]] = {}
-    for word in words:
+    for word in chain.from_iterable(map(_each_beginning, words)):
         begins = _LETTER.match(word)
         letter = begins[0] if begins else ""
         by_letter.setdefault(letter, []).append(word.removeprefix(letter))
     return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in by_letter.items())
+
+
+def _each_beginning(word: str) -> list[str]:
+    choice = _CHOICE.fullmatch(word)
+    return [f"{begins}{choice[2]}" for begins in choice[1].split("|")] if choice else [word]
 
 
 def marks(text: str, *wanted: Mark) -> bool:
@@ -71,6 +82,28 @@ def marks(text: str, *wanted: Mark) -> bool:
     if _pattern(wanted, is_ascii=is_ascii).search(f" {lowered}") is not None:
         return True
     return not is_ascii and _unspaced(wanted).search(lowered) is not None
+
+
+def orders(sentence: str) -> bool:
+    """Whether a sentence orders or corrects something: no question that is no request, no idle use of these words."""
+    if not marks(sentence, "rules", "corrections"):
+        return False
+    lowered = f" {sentence}".lower().replace("’", "'")
+    # "Never push, ok?" asks nothing.
+    is_question = lowered.rstrip(_CLOSING).endswith(("?", "？")) and not says_nothing(lowered.rpartition(",")[2])
+    if is_question and not _uses("requests").search(lowered):
+        return False
+    return marks(_uses("idle").sub(" ", lowered), "rules", "corrections")
+
+
+@cache
+def _uses(kind: Literal["idle", "requests"]) -> re.Pattern[str]:
+    """All languages' words of this kind; those of a language without spaces may stand anywhere."""
+    spaced, unspaced = (
+        _any_of(word for one in languages() if one.get("has_spaces", True) is has_spaces for word in one[kind])
+        for has_spaces in (True, False)
+    )
+    return re.compile(rf"\W(?:{spaced})(?!\w)|{unspaced}")
 
 
 def says_nothing(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nca.context.record.languages import marks, says_nothing, sentences
+from nca.context.record.languages import marks, orders, says_nothing, sentences
 from nca.messages import Message
 
 SCANNED_CHARS = 20_000
@@ -172,7 +172,7 @@ def _rules(text: str) -> tuple[str, ...]:
     before = ""
     text = text[:SCANNED_CHARS]
     for sentence in sentences(text) if marks(text, "rules", "corrections") else ():
-        if len(sentence) <= MAX_RULE_CHARS and marks(sentence, "rules", "corrections"):
+        if len(sentence) <= MAX_RULE_CHARS and orders(sentence):
             if before and len(before) <= MAX_RULE_CHARS and _POINTS_BACK.match(sentence) and before not in found:
                 found.append(before)
             found.append(sentence)

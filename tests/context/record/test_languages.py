@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.record.languages import Mark, languages, marks, says_nothing, sentences
+from nca.context.record.languages import Mark, languages, marks, orders, says_nothing, sentences
 
 SAID = {
     "English": (
@@ -83,6 +83,54 @@ SAID = {
         "네, 계속하세요",
     ),
 }
+IDLE = {
+    "English": (
+        ("I don't know the port.", "That must be really hard!", "I've always liked Berlin.", "It was actually good."),
+        "Should it always be 8431?",
+        "Could you please never push?",
+    ),
+    "German": (
+        ("Ich war noch nie in Rom.", "Das muss schön gewesen sein."),
+        "Soll ich das immer tun?",
+        "Kannst du nie pushen?",
+    ),
+    "French": (
+        ("J'ai toujours aimé Rome.", "Ça doit être dur."),
+        "Dois-je toujours le faire ?",
+        "Peux-tu ne jamais pousser ?",
+    ),
+    "Spanish": (
+        ("Siempre me gusta leer.", "Debe haber sido duro."),
+        "¿Siempre falla?",
+        "¿Puedes no usar nunca tabuladores?",
+    ),
+    "Portuguese": (
+        ("Eu sempre gostei de ler.", "Deve ter sido difícil."),
+        "Sempre falha?",
+        "Você pode nunca usar tabs?",
+    ),
+    "Italian": (("Ho sempre amato Roma.", "Non ho mai visto Roma."), "Fallisce sempre?", "Puoi non usare mai i tab?"),
+    "Russian": (("Я всегда любил читать.", "Мне нужно подумать."), "Он всегда падает?", "Можешь никогда не пушить?"),
+    "Chinese": (("我总是忘记。", "这不可能。"), "它总是失败吗？", "能不能永远不要推送？"),
+    "Japanese": (("いつもありがとう。", "必ずしも正しくない。"), "常に失敗しますか？", "必ずテストしてもらえますか？"),
+    "Korean": (("항상 감사합니다.", "사실은 제가 몰라요."), "항상 실패하나요?", "항상 테스트해 주실래요?"),
+}
+"""Of each language what has a word of a rule and orders nothing, a question, and a request that is one."""
+ORDERS = (
+    "You must never push.",
+    "I don't want to see any print calls.",
+    "I always want types first.",
+    "We never commit to main.",
+    "If you do not know, say so.",
+    "I know you should not ask, but don't touch main.",
+    "Never push, ok?",
+    "Every module must have a docstring, and should have a test.",
+    "Must be lowercase.",
+    "At least 20 formats.",
+    "No, actually it is 8431.",
+    "Remember to run ruff.",
+    "Try to avoid globals.",
+)
 PLAIN = "The table below lists ports and hosts of the staging machines."
 
 
@@ -106,6 +154,21 @@ def test_a_text_is_marked_where_one_of_its_sentences_is_in_any_case(language: st
     for sentence, mark in zip(SAID[language], get_args(Mark)[:4], strict=False):
         assert marks(f"{PLAIN} {sentence} {PLAIN}", "findings", mark)
         assert marks(sentence.upper(), mark)
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_only_a_sentence_that_orders_or_corrects_something_does(language: str) -> None:
+    rule, correction, *_ = SAID[language]
+    told, question, request = IDLE[language]
+    assert [one for one in (rule, correction, request) if not orders(one)] == []
+    assert [one for one in (*told, question) if orders(one) or not marks(one, "rules", "corrections")] == []
+    assert orders(f"{told[0].rstrip('.。')}, {rule}"), "what is told beside an order takes nothing from it"
+
+
+@pytest.mark.parametrize("sentence", ORDERS)
+def test_an_order_is_one_however_it_is_said(sentence: str) -> None:
+    assert orders(sentence)
+    assert orders(sentence.upper())
 
 
 def test_a_plain_sentence_is_none_of_them() -> None:

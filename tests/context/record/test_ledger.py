@@ -99,6 +99,14 @@ def test_a_short_message_with_a_rule_stays_whole() -> None:
     assert WORDS not in ledger
 
 
+def test_small_talk_and_questions_are_words_and_no_rules() -> None:
+    talk = ("That must be so rewarding, I've always wanted to go.", "I don't have the number with me.")
+    asked = "Should those listeners always be there, or not?"
+    ledger = extract(log(*map(said, (*talk, asked, "Never edit schema.sql."))))
+    assert texts(ledger, WORDS) == [*talk, asked]
+    assert texts(ledger, RULES) == ["Never edit schema.sql."]
+
+
 def test_a_command_that_only_looks_is_no_state_whatever_it_looks_for() -> None:
     """An escaped character in quotes once ended them, and what it searched for was taken for programs."""
     command = 'cd /work/app && grep -n "fileCommands\\|expandSlash" src/*.ts'
