@@ -1,9 +1,11 @@
 """Read aider's chat history: Markdown, in which each start of aider begins a chat.
 
 What the person says stands behind `#### `, each line ending in two spaces; what aider shows behind `> `; the rest is
-the model's. What aider showed was not sent; of its figures each answer's tokens are read. A heading of the fourth level
-in an answer looks like the person's, but for the two spaces; where something has removed these from the file, each such
-heading is taken for the person's
+the model's. What aider showed was not sent. It says how many tokens an answer took, and to which files aider applied
+the edits in its text: each of these is read as a call of a tool.
+
+A heading of the fourth level in an answer looks like the person's, but for the two spaces; where something has removed
+these from the file, each such heading is taken for the person's
 (Aider-AI/aider, aider/io.py and aider/utils.py).
 """
 
@@ -17,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from nca.messages import Message, Usage, clean_text
-from nca.transcripts.formats.building import some_messages
+from nca.messages import Message, ToolCall, Usage, clean_text
+from nca.transcripts.formats.building import as_json, some_messages, tool_result
 from nca.transcripts.formats.records import About, Record, Said, StoredSession
 from nca.transcripts.formats.source import Source
 from nca.transcripts.formats.stores import folders_above, stored
@@ -33,6 +35,9 @@ _TOKENS = re.compile(
     r" (?P<received>[\d.]+k?) received\.(?: Cost: \$(?P<cost>[\d.]+) message)?"
 )
 _MODEL = re.compile(r"(?:Main model|Model): (\S+)")
+_APPLIED = re.compile(r"^Applied edit to (.+)$", re.MULTILINE)
+APPLY = "apply_edit"
+"""The name of the tool that stands for aider itself, which finds the edits in the answer's text."""
 
 
 class Aider:
@@ -115,6 +120,8 @@ def _blocks(chat: _Chat) -> list[_Block]:
             speaker, text = "person", (said[2] or "").rstrip()
         elif line.startswith("> ") or line == ">":
             speaker, text = "aider", line[2:].rstrip()
+        elif not line.strip() and found and found[-1].speaker == "aider":
+            speaker, text = "aider", ""
         else:
             speaker, text = "model", line
         if not found or found[-1].speaker != speaker:
@@ -135,16 +142,13 @@ def _records(chat: _Chat, directory: str) -> Iterator[Record]:
     for block in _blocks(chat):
         text = clean_text("\n".join(block.lines)).strip()
         place = f"line {block.line}"
-        if block.speaker == "aider":
-            if found := _MODEL.search(text):
-                model = found[1]
-            if waiting is not None and (usage := _usage(text)):
-                waiting = msgspec.structs.replace(waiting, usage=usage)
-        if waiting is not None and text:
-            yield waiting
-            waiting = None
         if not text:
             continue
+        if block.speaker == "aider" and (found := _MODEL.search(text)):
+            model = found[1]
+        if waiting is not None:
+            yield from _answered(waiting, text if block.speaker == "aider" else "", block.line)
+            waiting = None
         if block.speaker == "model":
             waiting = Said(message=Message("assistant", text), at=at, model=model, place=place)
         else:
@@ -152,6 +156,19 @@ def _records(chat: _Chat, directory: str) -> Iterator[Record]:
             yield Said(message=Message("user", text), at=at, is_aside=is_aside, place=place)
     if waiting is not None:
         yield waiting
+
+
+def _answered(answer: Said, shown: str, line: int) -> Iterator[Said]:
+    """The answer with its tokens and a call for each edit that was applied, and their results.
+
+    shown, line  what aider showed behind it, and the number of its first line
+    """
+    edits = [(f"edit-{line}-{number}", found) for number, found in enumerate(_APPLIED.finditer(shown), 1)]
+    calls = tuple(ToolCall(call_id, APPLY, as_json({"path": found[1]})) for call_id, found in edits)
+    message = msgspec.structs.replace(answer.message, tool_calls=calls)
+    yield msgspec.structs.replace(answer, message=message, usage=_usage(shown))
+    for call_id, found in edits:
+        yield Said(message=tool_result(call_id, APPLY, found[0]), at=answer.at, place=f"line {line}")
 
 
 def _usage(text: str) -> Usage | None:

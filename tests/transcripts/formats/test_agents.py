@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nca.context.file_reads import file_use
 from nca.errors import InvalidMessages
 from nca.messages import MediaPart, Usage
 from nca.transcripts.formats.records import About, Compacted, Live, Record, Said, Unreadable
@@ -204,12 +205,30 @@ def test_what_aider_shows_was_not_sent(tmp_path: Path) -> None:
     assert sent == [
         ("user", f"{ASKED}\nIt is new."),
         ("assistant", "I look.\n\n#### Where\nIn `parse`."),
+        ("tool", "Applied edit to parser.py"),
         ("user", "Go on."),
         ("assistant", LAST),
     ]
     answer = next(one for one in found if one.message.role == "assistant")
     assert answer.usage == Usage(2300, 123, 90, 0, cost=0.02)
     assert answer.model == "opus"
+
+
+@pytest.mark.parametrize("between", ["", "\n", "> Allow edits to src/a b.py? y  \n"])
+def test_edits_that_aider_applied_are_changes_of_files(between: str, tmp_path: Path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    edit = "src/a b.py\n```\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```\n"
+    path.write_text(
+        f"\n# aider chat started at 2026-01-05 10:00:00\n\n#### Rename it.  \n\n{edit}\n"
+        f"> Tokens: 10 sent, 5 received.  \n{between}"
+        "> Applied edit to src/a b.py  \n> Applied edit to app\\root.tsx  \n> Commit 1a2b3c4 refactor: Rename  \n\n"
+        f"#### And there.  \n\n{edit}\n> The LLM did not conform to the edit format.  \n"
+    )
+    applied, refused = (one for one in said(records(path)) if one.message.role == "assistant")
+    uses = [file_use(call) for call in applied.message.tool_calls]
+    assert [(use.path, use.is_write) for use in uses if use] == [("src/a b.py", True), ("app/root.tsx", True)]
+    assert applied.usage == Usage(10, 5)
+    assert not refused.message.tool_calls
 
 
 def test_a_history_of_aider_holds_several_chats(tmp_path: Path) -> None:
