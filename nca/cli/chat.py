@@ -146,7 +146,7 @@ async def _opened(
 
 def _first_lines(conversation: Conversation, choice: Choice, *, is_first: bool, is_earlier: bool) -> list[str]:
     """What stands above the first prompt."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from nca.cli.first_run import banner
     from nca.terminal.render.sessions import resumed_lines

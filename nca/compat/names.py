@@ -7,8 +7,7 @@ without case, `_` and `-`, so `contextCompaction.enablePruning` and `NCA_CONTEXT
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 STAGES = ("condense", "trim")
 """CowAgent's stages, off by default: reduce finished turns to question and answer; summarize the older half."""
@@ -16,8 +15,7 @@ STAGE_ALIASES = {"clear_results": "prune", "sliding_window": "truncate"}
 """Neuron's names of stages."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignName:
+class ForeignName(NamedTuple):
     """One setting as another program calls it.
 
     names    every spelling, the best known first

@@ -7,9 +7,8 @@ consulted, so a project cannot choose a model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.config.paths import data_dir
 from nca.config.project_rows import read_rows, write_rows
@@ -21,8 +20,7 @@ _MAX_BYTES = 4 << 20
 _MAX_CHARS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenModel:
+class ChosenModel(NamedTuple):
     """A choice. `level`: how much the model reasons; "" if the choice did not say. `day` as in 2026-11-22."""
 
     name: str

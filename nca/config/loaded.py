@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.compat.profiles import PROFILES
 from nca.config.names import canonical, is_section
@@ -18,8 +18,7 @@ from nca.config.overrides import UNSET, Layer, Override, SettingValue, apply_ove
 from nca.config.schema import KEYS, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """The settings of a `[for."pattern"]` table, for models whose name matches, ignoring case."""
 
     pattern: str
@@ -109,7 +108,7 @@ class LoadedSettings:
         below = self.covered.get(key)
         if below is None or below.layer > Layer.PROJECT:
             return self
-        base = {**self.base, key: replace(self.base[key], origin=origin, layer=Layer.PROJECT)}
+        base = {**self.base, key: self.base[key]._replace(origin=origin, layer=Layer.PROJECT)}
         covered = {name: setting for name, setting in self.covered.items() if name != key}
         kept = replace(self, base=MappingProxyType(base), covered=MappingProxyType(covered))
         return kept if kept.settings == self.settings else self

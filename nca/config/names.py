@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.compat.names import FOREIGN_NAMES, ForeignName
 from nca.config.schema import KEYS, STAGES
@@ -12,8 +11,7 @@ from nca.config.value_types import boolean
 _LONGEST_NAME_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A resolved name: `key` is nca's; `foreign` is None where nca's own name was written."""
 
     key: str

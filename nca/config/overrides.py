@@ -6,9 +6,8 @@ Every layer goes through here: files, environment, flags, `/config` and the libr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.compat.names import join_summarizer
 from nca.config.document import shown_name, shown_value
@@ -32,8 +31,7 @@ class Layer(IntEnum):
     CHAT = 8
 
 
-@dataclass(frozen=True, slots=True)
-class SettingValue:
+class SettingValue(NamedTuple):
     """A typed value and where it came from."""
 
     value: Any
@@ -48,8 +46,7 @@ class Unset:
 UNSET = Unset()
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """One `name = raw` as it was written.
 
     place       gives the location for messages, "" if it is obvious; its arguments lead to a part of the value

@@ -11,9 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.config.document import Document, leaves, shown_name
 from nca.config.names import canonical
@@ -26,8 +25,7 @@ FILE_NAME = "trust.json"
 _MAX_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class TrustRequest:
+class TrustRequest(NamedTuple):
     """The settings of a project's files that need trust.
 
     directory  the project's directory, links resolved

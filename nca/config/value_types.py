@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 
 _UNUSABLE = re.compile("[\\0\ud800-\udfff]")
 """NUL and lone surrogates: they come from undecodable environment variables, and no request can carry them."""
@@ -33,8 +32,7 @@ class InvalidValue(ValueError):
         self.path = path
 
 
-@dataclass(frozen=True, slots=True)
-class ValueType:
+class ValueType(NamedTuple):
     """What a setting accepts.
 
     valid    the phrase after "valid: " in an error
@@ -242,4 +240,4 @@ def model_names(names: ValueType) -> ValueType:
         if "://" in str(value):
             raise InvalidValue(": a project's own file may only name models, not addresses.")
 
-    return replace(names, confine=confine)
+    return names._replace(confine=confine)

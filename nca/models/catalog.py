@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from nca.models import price_map
 from nca.models.context_windows import DEFAULT_WINDOW_TOKENS, MODEL_WINDOWS, PROVIDER_WINDOWS
@@ -17,8 +17,7 @@ _USUAL = "the default for "
 _ASSUMED_CONTEXT = "assumed: nothing is known of this model"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(msgspec.Struct, frozen=True):
     """One model.
 
     name                 as the user names it (openai/gpt-4.1)

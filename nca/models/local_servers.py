@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 PROBE_SECONDS = 0.3
@@ -12,8 +12,7 @@ PROBE_SECONDS = 0.3
 _MOST_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class LocalServer:
+class LocalServer(NamedTuple):
     """`list_url` lists the models; litellm reaches them with `prefix` and `api_base`."""
 
     title: str
@@ -29,8 +28,7 @@ LOCAL_SERVERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     server: LocalServer
     models: tuple[str, ...]
 

@@ -11,7 +11,6 @@ import importlib.util
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,7 @@ _BEDROCK = re.compile(r"^(?:(?:us|eu|ap|apac|au|jp|global|us-gov)\.)?[a-z0-9]+\.
 _DIGITS_DOT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
-@dataclass(frozen=True, slots=True)
-class PriceTier:
+class PriceTier(msgspec.Struct, frozen=True):
     """Prices per token of a whole request whose prompt is longer than `above_tokens`; None: the lower tier's."""
 
     above_tokens: int
@@ -42,8 +40,7 @@ class PriceTier:
     cache_write_cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PriceEntry:
+class PriceEntry(msgspec.Struct, frozen=True):
     """One model of the map. Prices are US dollars per token; None if the map has none.
 
     tiers         higher prices of long requests, lowest bound first
@@ -67,8 +64,7 @@ class PriceEntry:
     can_reason: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """An entry, and how many characters of the requested name it matches (`is_exact`: all)."""
 
     entry: PriceEntry

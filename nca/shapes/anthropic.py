@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nca.context.rules.media import with_media_beside_results
 from nca.context.rules.turn_order import with_one_assistant
@@ -21,8 +21,7 @@ from nca.wire import is_note, kind_name, shown_value
 ROLES = ("user", "assistant")
 
 
-@dataclass(frozen=True, slots=True)
-class _Origin:
+class _Origin(NamedTuple):
     """Where a message was read: its row, from 0, and its blocks there. Row -1 is the system prompt."""
 
     row: int

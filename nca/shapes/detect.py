@@ -14,6 +14,8 @@ from nca.shapes.responses import ResponsesItems
 from nca.shapes.shaped import ShapedMessages
 from nca.wire import OBJECT, kind_name
 
+_PARTS = (list, tuple)
+
 
 def read_shape(given: Any) -> ShapedMessages:
     """Read a conversation: a list, or an object that holds one. Raises InvalidMessages for what is not understood.
@@ -32,17 +34,15 @@ def shape_of(given: Any) -> str:
         raise InvalidMessages(f"messages: expected a list of messages, found {kind_name(rows)}.")
     if isinstance(given, Mapping) and given.get("system"):
         return "anthropic"
-    telling = [row for row in rows if not _is_in_any_shape(row) and isinstance(row, OBJECT)]
+    # Nearly all messages of a long conversation have no type and no parts: they may be of any shape.
+    telling = [
+        row
+        for row in rows
+        if isinstance(row, OBJECT) and ("role" not in row or "type" in row or isinstance(row.get("content"), _PARTS))
+    ]
     if any(_is_item(row) for row in telling):
         return "responses"
     return "anthropic" if any(_is_anthropic(row) for row in telling) else "openai"
-
-
-def _is_in_any_shape(row: Any) -> bool:
-    """Whether a row is a plain message, as nearly all of a long conversation are: no type, and no parts."""
-    if type(row) is not dict and not isinstance(row, Mapping):
-        return False
-    return "role" in row and "type" not in row and not isinstance(row.get("content"), list | tuple)
 
 
 def _is_item(row: Mapping[str, Any]) -> bool:
@@ -63,7 +63,7 @@ def _is_anthropic(row: Mapping[str, Any]) -> bool:
 
 def _parts(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     content = row.get("content")
-    if isinstance(content, list | tuple):
+    if isinstance(content, _PARTS):
         yield from (part for part in content if isinstance(part, Mapping))
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -20,8 +19,7 @@ from nca.wire import content_text, kind_name, message_to_dict, part_to_wire, pla
 Rows = list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """Messages in a shape. `places` says for each message in which row it stands, from 0; -1 for a system prompt."""
 
     rows: Rows

@@ -6,11 +6,11 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nca.agent.approvals import Person
 from nca.agent.conversation import Conversation

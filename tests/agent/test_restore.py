@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from nca.context.validate import CHECKS, validate_request
 from tests.agent.test_conversation import SMALL, Room, call

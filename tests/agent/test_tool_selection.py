@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from nca.agent.conversation import Conversation
 from nca.agent.reply_checks import ASKED_AGAIN, CHANGE_NOW, NOT_CHANGED

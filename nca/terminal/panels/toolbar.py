@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
@@ -18,8 +17,7 @@ USUAL_PERMISSION = "ask"
 USUAL_AUTO = "on"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolbarStatus:
+class ToolbarStatus(NamedTuple):
     """What the toolbar shows.
 
     permission  the mode, as `agent.permission` names it

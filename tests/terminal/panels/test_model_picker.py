@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from nca.config.schema import ModelSettings
 from nca.models.catalog import describe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def test_names_give_way_first_and_the_share_stays() -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60), st.floats(0, 3), st.integers(0, 250))
 def test_it_never_is_wider_than_the_window(model: str, session: str, ratio: float, width: int) -> None:
-    status = dataclasses.replace(STATUS, model=model, session=session, usage_ratio=ratio)
+    status = STATUS._replace(model=model, session=session, usage_ratio=ratio)
     assert cell_len(text(status, width)) <= width
     assert "\x1b" not in text(status, width)
 
@@ -64,12 +63,12 @@ def test_numbers_as_people_read_them() -> None:
 
 def test_the_gauge_warns_of_a_high_usage() -> None:
     assert ("class:gauge", "▓▓▓░░░ 43% · 86k/200k") in toolbar(STATUS, 100)
-    full = dataclasses.replace(STATUS, is_high=True)
+    full = STATUS._replace(is_high=True)
     assert any(style == "class:gauge.high" for style, _ in toolbar(full, 100))
 
 
 def test_what_goes_on_and_an_unusual_mode_outlive_names_and_the_gauge_outlives_them() -> None:
-    busy = dataclasses.replace(STATUS, permission="auto", activity="compacting in the background")
+    busy = STATUS._replace(permission="auto", activity="compacting in the background")
     assert ("class:hint", "auto") in toolbar(busy, 120)
     assert ("class:activity", "compacting in the background") in toolbar(busy, 120)
     shrinking = list(dict.fromkeys(text(busy, width) for width in range(120, 0, -1)))
