@@ -215,7 +215,7 @@ def _label(item: _Shown, call: ToolCall | None) -> str:
         return f"result of {message.name or (call.name if call else 'a tool')}{about}{short}"
     if message.attachments:
         return f"you: @{' @'.join(part.path for part in message.attachments)}{short}"
-    who = "you" if message.role == "user" else message.role
+    who = message.role if message.role != "user" else "nca" if message.is_synthetic else "you"
     if not message.text.strip() and message.tool_calls:
         return f"{who}: → {', '.join(f'{call.name} {_path(call)}'.rstrip() for call in message.tool_calls)}{short}"
     return f"{who}: {_one_line(message.text)}{short}" if message.text.strip() else f"{who}{short}"

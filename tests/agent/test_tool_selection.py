@@ -235,6 +235,8 @@ async def test_a_small_model_that_changed_no_file_is_told_once_and_does_not_pass
     assert len(model.requests) == len(steps)
     assert (Notice(ASKED_AGAIN) in room.events) is is_told
     assert (Notice(NOT_CHANGED) in room.events) is is_said
+    labels = [item.label for item in conversation.context.stats().heaviest]
+    assert any(label.startswith("nca: No file has changed") for label in labels) is is_told
     await conversation.close()
 
 
