@@ -24,6 +24,8 @@ from nca.tools.tool import ToolError, in_lines
 _MENTION = re.compile(r"(?:(?<=\s)|^)@(?:\"([^\"\n]+)\"|([^\s\"'`()<>{}|;,]+))")
 _LOOKS_LIKE_A_FILE = re.compile(r"^[~./]|/[^/]*\.\w{1,5}$|\.(?:py|md|txt|json|toml|ya?ml|js|tsx?|rs|go|c|h|html|css)$")
 _READ_LIMIT_BYTES = PREVIEW_BYTES + 1
+HOOK = "a hook"
+"""The name under which a hook's words go along with a message."""
 MOST_NAMED = 4
 """Attached files that have a line each."""
 REST_TOKENS = 16
@@ -167,14 +169,17 @@ def attached_lines(message: Message, tokens_of: Callable[[int], int]) -> Iterato
     """
     whole: list[str] = []
     for name, part in _attached(message):
+        is_of_hook = name == HOOK
+        what = "What a hook added" if is_of_hook else name
         if isinstance(part, MediaPart) or not part.is_cut:
-            size = "" if isinstance(part, MediaPart) else f" · {in_lines(len(part.text.splitlines()))}"
-            whole.append(f"Attached {name}{size} · about {tokens_of(content_tokens('user', (part,))):,} tokens")
+            size = "" if isinstance(part, MediaPart) else in_lines(len(part.text.splitlines()))
+            told = f"A hook added {size}" if is_of_hook else " · ".join(filter(None, (f"Attached {name}", size)))
+            whole.append(f"{told} · about {tokens_of(content_tokens('user', (part,))):,} tokens")
         elif part.text:
             kept = len(part.text.encode())
-            yield f"{name} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."
+            yield f"{what} was cut to fit: {kept:,} of {part.original_bytes:,} bytes."
         else:
-            yield f"{name} was left out: there is no room for its {part.original_bytes:,} bytes."
+            yield f"{what} was left out: there is no room for its {part.original_bytes:,} bytes."
     yield from whole[:MOST_NAMED]
     if len(whole) > MOST_NAMED:
         yield f"… and {len(whole) - MOST_NAMED} more"

@@ -10,7 +10,7 @@ import msgspec
 from nca.agent.approvals import Person
 from nca.agent.hooks import Hooks
 from nca.agent.manual_edits import SECOND_TRY, without_newest
-from nca.agent.mentions import attached_lines, mentioned, with_attachments
+from nca.agent.mentions import HOOK, attached_lines, mentioned, with_attachments
 from nca.agent.window import Window
 from nca.config.tables import Injection
 from nca.context.admission import file_token_budget
@@ -94,7 +94,7 @@ class UserInput:
     async def admit(self, text: str) -> None:
         """Ask the hooks about a message; what they add is attached to it. Raises UsageError if one stops it."""
         if said := await self._hooks.before_prompt(text):
-            self.share("a hook", said)
+            self.share(HOOK, said)
 
     def enter(self, text: str, attachments: Sequence[Path], *, is_own: bool = True) -> None:
         """Append a turn's message, unless a failed turn left the same one unanswered.

@@ -84,7 +84,7 @@ class OtherAgents(Place):
                 except StoreError as error:
                     if self._looking is None or not self._looking.is_alive():
                         raise
-                    raise StoreError(_NOT_YET) from error  # it is being made, or made again
+                    raise StoreError(f"{_NOT_YET.capitalize()}.") from error  # it is being made, or made again
             return self._open
 
     def whole(self, session: PastSession, entry: Entry) -> str:

@@ -240,6 +240,7 @@ def test_a_hook_stops_a_message_or_adds_to_it(room: Room) -> None:
     assert "Go on." in sent
     assert "It is Monday." in sent
     assert "The branch is main." in sent
+    assert room.of(Notice)[0].message.startswith("A hook added 2 lines · about ")
 
 
 def test_a_hook_has_the_model_go_on_but_not_for_ever(room: Room) -> None:

@@ -269,8 +269,13 @@ class Draw:
         """Print one line, apart from the answer's text."""
         self._end_stream()
         self._begin(section)
-        line, console = Text(one_line(text, event_lines.ERROR_CHARS), style=style), self.screen.console
-        self.screen.print(*hung(line, console, console.width, before=2) if section == "tools" else [line])
+        line = Text(one_line(text, event_lines.ERROR_CHARS), style=style)
+        self.screen.print(*(self._behind_mark(line) if section == "tools" else [line]))
+
+    def _behind_mark(self, line: Text) -> Iterator[Text]:
+        """The rows of a line that begins with a mark: further ones begin below its text."""
+        console = self.screen.console
+        return hung(line, console, console.width, before=2)
 
     def _begin(self, section: str) -> None:
         """Print an empty line between sections of different kinds."""
@@ -282,9 +287,10 @@ class Draw:
         fed = self._fed()
         stream, self._answer = self._answer, None
         reasoning, self._reasoning_stream = self._reasoning_stream, None
+        finished = stream.finish() if stream else reasoning.finish() if isinstance(reasoning, ReasoningLines) else []
         if isinstance(reasoning, ReasoningCounter):
             self._begin("tools")
-        finished = stream.finish() if stream else reasoning.finish() if reasoning else []
+            finished = [*finished, *self._behind_mark(reasoning.line())]
         if fed or finished:
             self._frame([*fed, *finished])
 

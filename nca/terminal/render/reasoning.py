@@ -33,7 +33,7 @@ class ReasoningLines:
 
 
 class ReasoningCounter:
-    """Only counts the reasoning; `finish` returns one line. `/show thoughts` shows the text."""
+    """Only counts the reasoning, and says in one line how much there was. `/show thoughts` shows the text."""
 
     tail: RenderableType | None = None
 
@@ -45,6 +45,6 @@ class ReasoningCounter:
         self._chars += len(chunk)
         return []
 
-    def finish(self) -> list[RenderableType]:
+    def line(self) -> Text:
         line = reasoning_line(time.monotonic() - self._started, self._chars)
-        return [Text(f"• {line} · /show thoughts", style="quiet")]
+        return Text(f"• {line} · /show thoughts", style="quiet")

@@ -198,6 +198,10 @@ def test_reasoning_is_shown_only_when_asked_for() -> None:
     assert re.fullmatch(r"• Thought for \d+\.\d s \(10 characters\) · /show thoughts", folded[0])
     assert folded[1:] == ["", "Answer."]
     assert Seen(show_reasoning=True).lines(*events) == ["Think", "more", "", "Answer."]
+    first, second, *_ = Seen(columns=40).lines(*events)
+    assert first.startswith("• Thought for ")
+    assert second.startswith("  ")
+    assert not second.startswith("   ")
 
 
 def test_retries_notices_and_ends() -> None:
