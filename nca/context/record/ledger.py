@@ -39,7 +39,7 @@ SUCCEEDED = "succeeded"
 STATED = (RULES, WORDS, DECISIONS, ANSWERS, URLS)
 """The categories of the texts in a `Stated`, in its order."""
 SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
-"""Kept in the order of the log, each text once."""
+"""Kept in the order of the log, each text once (`_say`)."""
 MAX_FACT_CHARS = 160
 COMMAND_CHARS = 100
 _OLD_CATEGORIES = {
@@ -162,7 +162,7 @@ class Reading:
         lines = self._lines
         for category, sayings in zip(STATED, found[:-1], strict=True):
             for text in sayings:
-                lines[category].setdefault(text, f"{seq}\t{text}")
+                _say(lines[category], category, text, f"{seq}\t{text}")
         for name, around in found.names:
             self._named[name] = self._named.get(name, 0) + 1
             lines[NAMES].setdefault(name, f"{seq}\t{name}\t{around}")
@@ -207,10 +207,17 @@ def _merge_lines(category: str, lines: Sequence[str], merged: dict[str, str]) ->
         merged.clear()
     for key, line in zip(keys, lines, strict=True):
         if category in SAID or category in (READ, URLS):
-            merged.setdefault(key, line)
+            _say(merged, category, key, line)
         else:
             before = merged.pop(key, None)
             merged[key] = _added(before, line) if before is not None and category == FILES else line
+
+
+def _say(said: dict[str, str], category: str, text: str, line: str) -> None:
+    """Note a text once: of a rule or words where they were said last, as the newest wins; of others where first."""
+    if category in (RULES, WORDS) and text in said and parted(line)[0] > parted(said[text])[0]:
+        del said[text]
+    said.setdefault(text, line)
 
 
 def as_of_now(ledger: Ledger, later: Ledger, shown: Container[int]) -> Ledger:

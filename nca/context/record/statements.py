@@ -36,8 +36,9 @@ MOST_BULK_RULES = 12
 """With more of them, what looks like rules is a part of the paste: a demonstration, a manual."""
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 _NAME = re.compile(
-    r"[^\w/](?=[#0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff])"
-    r"(#\d{2,}|[0-9a-f]{7,40}|[A-Z][A-Z0-9]{1,9}-\d+|[A-Z0-9]{6,8}|\d{4,})(?![\w/])"
+    r"[^\w/.+~](?=[#0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff])"
+    r"(#[1-9]\d+|[0-9a-f]{7,40}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?|[A-Z][A-Z0-9]{1,9}(?:-[A-Z][A-Z0-9]{1,9})*-\d+"
+    r"|[A-Z0-9]{6,8}|\d{4,})(?![\w/])"
 )
 """Hashes, ticket numbers, codes and numbers: whatever has no meaning of its own but is referred to.
 
@@ -48,7 +49,8 @@ _DIGIT = re.compile(r"\d")
 """In every name: letters alone are none."""
 LONGEST_NAME_CHARS = 41
 """With what stands before it."""
-_PLAIN = re.compile(r"[a-f]+|[A-Z]+")
+_PLAIN = re.compile(r"[a-f]+|[A-Z]+|0+|(?:19|20)\d\d")
+"""Words, zeros, and years: they are in every date, and no date is found by its year."""
 _POINTS_BACK = re.compile(
     r"(?i)\A(?:please )?(?:(?:always |never )?(?:remember|forget|do|don't forget) (?:this|that|it)|don't forget)\b"
 )

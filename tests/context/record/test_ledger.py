@@ -18,6 +18,7 @@ from nca.context.record.ledger import (
     FAILING,
     FILES,
     FIXED,
+    NAMES,
     OUTCOMES,
     READ,
     RULES,
@@ -79,6 +80,13 @@ def test_rules_stand_apart_and_nothing_is_said_twice() -> None:
     assert text.count("i18n.py") == text.count("8417") == 1
 
 
+def test_a_rule_that_is_said_again_stands_behind_what_it_takes_back() -> None:
+    on, off = "Never push to main.", "You no longer need to ask: push to main."
+    parts = [extract(log(said(text), first=seq)) for seq, text in enumerate((on, off, on), 1)]
+    for ledger in (extract(log(said(on), said(off), said(on))), merge(parts)):
+        assert ledger[RULES] == [f"2\t{off}", f"3\t{on}"]
+
+
 def test_a_list_with_rules_stays_whole_or_leaves_its_rules() -> None:
     """Without some of its items a list says something else."""
     asked = (
@@ -105,6 +113,16 @@ def test_small_talk_and_questions_are_words_and_no_rules() -> None:
     ledger = extract(log(*map(said, (*talk, asked, "Never edit schema.sql."))))
     assert texts(ledger, WORDS) == [*talk, asked]
     assert texts(ledger, RULES) == ["Never edit schema.sql."]
+
+
+def test_names_are_what_is_referred_to_and_no_part_of_a_date_a_version_or_a_colour() -> None:
+    text = (
+        "In 2026 the session ad64798f-0493-4cad-a94e-325ea052d103 closed F1-PBI-4, #12 and a3b2c4d5 on port 8417;"
+        " since Feb 11 15:52 2026 +0100 it has 1.2.840.10008, ~2376 lines and the colours #8A2BE2 and #000000."
+    )
+    found = extract(log(said(text), Message("assistant", text)))
+    names = [line.partition("\t")[0] for line in texts(found, NAMES)]
+    assert names == ["ad64798f-0493-4cad-a94e-325ea052d103", "F1-PBI-4", "#12", "a3b2c4d5", "8417", "8A2BE2"]
 
 
 def test_a_command_that_only_looks_is_no_state_whatever_it_looks_for() -> None:
