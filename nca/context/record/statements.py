@@ -61,6 +61,8 @@ _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+[^\W\d_]\w*(?: \S+){2}.*[;,]\s
 _WRITTEN = re.compile(r"(?:(?:[-*•]|\d{1,2}[.)]) )?[^\W\d_]")
 """How a line begins that a person wrote: not indented, with no number of a line of code."""
 _FENCE = ("```", "~~~")
+_QUOTED = re.compile(r"(?ms)^[ ]*(```|~~~).*?(?:^[ ]*\1|\Z)|^[ ]*(?:>|[\w.]+(?:Error|Exception): |error: )[^\n]*")
+"""In a message of the person what others said: code between fences, quoted lines, errors of a program."""
 _NO_PROSE = ("#", "|", "//", "/*", "<", '"', "{", "`" * 3)
 """How headings, tables and code begin."""
 _SENTENCE_END = re.compile(r"[.!?](?<!\b\d[.!?])(?<!\b\d\d[.!?])(?= )")
@@ -153,8 +155,8 @@ def _words_of_bulk(text: str, prose: Sequence[str]) -> str:
     between = " ".join(line for line in prose if line[:SEEN_CHARS] not in begin and line[-SEEN_CHARS:] not in end)
     if len(between) > BULK_WORDS_CHARS:
         between = f"{between[:BULK_WORDS_CHARS].rpartition(' ')[0]} …"
-    parts = " ".join(sentences(begin)[:FIRST_SENTENCES]), between, " ".join(sentences(end)[-2:])
-    return " […] ".join(filter(None, parts))
+    between = f" [… perhaps pasted: {between} …] " if between else " […] "
+    return between.join((" ".join(sentences(begin)[:FIRST_SENTENCES]), " ".join(sentences(end)[-2:])))
 
 
 def _prose_of(text: str) -> list[str]:
@@ -173,7 +175,7 @@ def _rules(text: str) -> tuple[str, ...]:
     found: list[str] = []
     before = ""
     text = text[:SCANNED_CHARS]
-    for sentence in sentences(text) if marks(text, "rules", "corrections") else ():
+    for sentence in sentences(_QUOTED.sub("\n", text)) if marks(text, "rules", "corrections") else ():
         if len(sentence) <= MAX_RULE_CHARS and orders(sentence):
             if before and len(before) <= MAX_RULE_CHARS and _POINTS_BACK.match(sentence) and before not in found:
                 found.append(before)

@@ -202,6 +202,14 @@ def test_rules_among_pastes_are_kept_as_they_were_said() -> None:
     assert words.endswith("Thanks!")
 
 
+def test_what_a_message_quotes_is_no_rule_of_the_person() -> None:
+    quotes = ("```sh\n# never run this twice\n```", "> You must always ask.", "ValueError: x must be positive")
+    asked = [f"Why does it say this?\n{quote}\nLook at it." for quote in quotes]
+    assert texts(extract(log(*map(said, asked))), RULES) == []
+    (rules,) = texts(extract(log(said(f"{asked[0]} Never push."))), RULES)
+    assert "never run this twice" in rules, "a short message stays whole"
+
+
 def test_a_pasted_manual_makes_no_rules() -> None:
     manual = "".join(f"Always check x{number}.\n{'x = 1' * 20}\n{'y = 2' * 20}\n" for number in range(20))
     assert texts(extract(log(said(manual))), RULES) == []
@@ -233,7 +241,7 @@ def test_a_plan_that_comes_again_between_the_same_ends_has_its_new_step() -> Non
 
     found = texts(extract(log(said(plan("Rename the flag.")), said(plan("Update the comment in main.go.")))), WORDS)
     assert ["Rename" in one for one in found] == [True, False]
-    assert "Update the comment in main.go." in found[1]
+    assert "[… perhaps pasted: Update the comment in main.go. …]" in found[1]
 
 
 def test_what_the_model_says_beside_its_calls_is_an_answer_where_it_says_something() -> None:
