@@ -12,7 +12,9 @@ from nca.cli.sessions import app
 from nca.errors import SessionNotFound, StoreDamaged, StoreError
 from nca.messages import AttachmentPart, Message, TextPart, Usage
 from nca.sessions import Store
+from tests.cli.command import environment
 from tests.sessions.samples import MANUAL, calling, hiding, result, said
+from tests.testing.forked_tty import ForkedTty
 
 NASTY = "title \x1b]0;owned\x07 \x9b2J \u202e end"
 
@@ -35,6 +37,18 @@ def test_without_a_store_there_are_no_sessions_and_none_is_made(home: Path) -> N
     assert (listed.exit_code, listed.output) == (0, "No sessions yet.\n")
     assert json.loads(run(home, "list", "--json").output) == []
     assert not home.exists()
+
+
+def test_on_a_terminal_the_list_fits_the_window(tmp_path: Path) -> None:
+    with store_in(tmp_path / "nca") as store, store.create(directory="/work", model="m") as session:
+        session.log.append(said("fix the bug in parse.py and all of its tests"))
+        env = environment(tmp_path)
+        with ForkedTty(["nca", "sessions", "list"], columns=40, environment=env) as tty:
+            assert tty.ends() == 0
+            lines = [line for line in tty.shown() if line]
+        assert len(lines) == 2
+        assert lines[1].startswith(session.info.id)
+        assert lines[1].endswith("…")
 
 
 def test_list_shows_the_last_used_first(home: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,10 +42,13 @@ def list_sessions(
         return
     if not shown:
         typer.echo("No archived sessions." if archived else "No sessions yet.")
-    names = max((len(one_line(info.model)) for info in shown), default=0)
-    for info in shown:
-        model = f"{one_line(info.model):<{names}}"
-        typer.echo(_row(info, pin="*" if info.is_pinned else " ", model=model))
+    elif sys.stdout.isatty():
+        _print_table(shown)
+    else:
+        names = max(len(one_line(info.model)) for info in shown)
+        for info in shown:
+            model = f"{one_line(info.model):<{names}}"
+            typer.echo(_row(info, pin="*" if info.is_pinned else " ", model=model))
     if len(infos) > len(shown):
         typer.echo("… and older ones. --all lists every session.")
 
@@ -85,6 +90,15 @@ def search_sessions(
             return
         for line in [line for hit in hits for line in _hit_lines(hit, store)] or ["Nothing found."]:
             typer.echo(line)
+
+
+def _print_table(infos: list[SessionInfo]) -> None:
+    from rich.console import Console
+
+    from nca.terminal.render.sessions import session_table
+    from nca.terminal.render.theme import theme_for
+
+    Console(theme=theme_for("auto", os.environ)).print(session_table(infos))
 
 
 def _archived(store: Store) -> list[SessionInfo]:

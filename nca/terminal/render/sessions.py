@@ -41,14 +41,15 @@ def place(directory: str) -> str:
 
 
 def session_table(infos: Iterable[SessionInfo], current: str = "") -> Table:
-    """Sessions as a table, for output where nobody can pick one with the keys. `current` is marked "(this)"."""
+    """Sessions as a table, for output where nobody can pick one with the keys. `current` is marked "(this)", and what
+    is never archived by itself "*"."""
     from rich.text import Text
 
     from nca.terminal.render.tables import fitting_table
 
     listed = list(infos)
     columns = {
-        "id": [Text(short_id(info.id), style="accent") for info in listed],
+        "id": [Text(short_id(info.id) + (" *" if info.is_pinned else ""), style="accent") for info in listed],
         "last used": [Text(local_time(info.updated_at)) for info in listed],
         "messages": [Text(f"{info.messages:,}") for info in listed],
         "title": [Text(("(this) " if info.id == current else "") + title(info)) for info in listed],

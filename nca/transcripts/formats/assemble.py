@@ -175,7 +175,7 @@ class _Assembling:
             times[-1] if times else 0.0,
             messages=len(entries),
             is_pinned=False,
-            title=title_of([entry.message for entry in entries]),
+            title=title_of([one.message for one, is_live in zip(entries, self._is_live, strict=True) if is_live]),
         )
         return SessionCopy(
             info=info,

@@ -105,6 +105,13 @@ def test_messages_that_share_an_id_are_kept_together() -> None:
     assert shown(found.copy)[1:] == ["b", "b2"]
 
 
+def test_the_title_is_what_was_said_in_the_conversation_itself() -> None:
+    found = read(
+        said("Added to .gitignore.", is_aside=True), said("Left.", "1"), said("Fix it.", "2"), Live(frozenset("2"))
+    )
+    assert found.copy.info.title == "Fix it."
+
+
 def test_a_subagent_alone_is_a_conversation() -> None:
     assert shown(read(said("a", is_aside=True), said("b", is_aside=True)).copy) == ["a", "b"]
 
