@@ -199,11 +199,9 @@ def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -
         return
     if copied[0].seq != head(connection, session) + 1:
         raise StoreError(f"Message {copied[0].seq} does not follow the last one")
-    bodies = [encode(one.message) for one in copied]
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     try:
-        rows = zip(copied, bodies, strict=True)
-        _insert(connection, ((session, one.seq, one.at, one.message.role, body) for one, body in rows))
+        _insert(connection, ((session, one.seq, one.at, one.message.role, encode(one.message)) for one in copied))
     finally:
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
     new, outputs = (session, copied[0].seq), outputs_of(connection)
@@ -213,8 +211,8 @@ def insert(connection: apsw.Connection, session: int, copied: Sequence[Entry]) -
         "INSERT INTO passages (rowid, text, extra, scope) VALUES (?, ?, ?, ?)",
         (
             (id * MAX_PASSAGES + place, text, extra, f"s{session}")
-            for id, body in zip(ids, bodies, strict=True)
-            for place, (text, extra) in enumerate(passages_of(body, outputs))
+            for id, one in zip(ids, copied, strict=True)
+            for place, (text, extra) in enumerate(passages_of(one.message, outputs))
         ),
     )
 

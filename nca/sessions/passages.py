@@ -1,9 +1,9 @@
 """Split a message into the passages of the full-text index.
 
-A trigger calls `passages_of` for every message that enters the log, so index and log are one transaction. Where many
-come at once, `nca.sessions.log.insert` does the same in the same transaction, but faster. The index stores no text: a
-passage is cut from its message again when it is shown. The cuts must therefore never change without a migration that
-rebuilds the index.
+A trigger calls `stored_passages` for every message that enters the log, so index and log are one transaction. Where
+many come at once, `nca.sessions.log.insert` does the same in the same transaction, but faster. The index stores no
+text: a passage is cut from its message again when it is shown. The cuts must therefore never change without a migration
+that rebuilds the index.
 
     text    the passage; FTS5 splits it into words, so `a/b.py:12` and `snake_case` are phrases
     extra   what FTS5 does not see: the words of camelCase, pairs of neighbouring CJK characters, the month of a date,
@@ -60,12 +60,17 @@ _MONTHS = _MONTH_NAMES.split()
 _decoder = msgspec.json.Decoder(Message)
 
 
-def passages_of(body: str, outputs: Path | None) -> list[tuple[str, str]]:
-    """The passages of a stored message, each as (text, extra); none if the message is damaged."""
+def stored_passages(body: str, outputs: Path | None) -> list[tuple[str, str]]:
+    """The passages of a stored message; none if it is damaged."""
     try:
         message = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return []  # reading the row reports the damage; it must not stop a migration
+    return passages_of(message, outputs)
+
+
+def passages_of(message: Message, outputs: Path | None) -> list[tuple[str, str]]:
+    """The passages of a message, each as (text, extra)."""
     text = plain_text(message, outputs)
     speaker = speaker_of(message)
     return [(text[first:end].replace("\0", " "), extra_words(text[first:end], speaker)) for first, end in cuts(text)]

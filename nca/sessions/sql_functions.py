@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
-from nca.sessions.passages import passages_of
+from nca.sessions.passages import stored_passages
 
 STEMMED_COLUMNS = (0, 1)
 """Of the index: text and extra. The third column is the scope."""
@@ -23,7 +23,7 @@ def register(connection: apsw.Connection, outputs: Path | None) -> None:
     _OUTPUTS[connection] = outputs
 
     def passages(*arguments: apsw.SQLiteValue) -> str:
-        return json.dumps(passages_of(str(arguments[0]), outputs))
+        return json.dumps(stored_passages(str(arguments[0]), outputs))
 
     # Innocuous: a trigger may call no other function when the schema is not trusted.
     connection.create_scalar_function("nca_passages", passages, 1, flags=apsw.SQLITE_INNOCUOUS)

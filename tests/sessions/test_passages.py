@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.messages import Message, ToolCall
-from nca.sessions.encoding import encode
 from nca.sessions.passages import (
     BY,
     CAMEL,
@@ -23,6 +22,7 @@ from nca.sessions.passages import (
     passages_of,
     plain_text,
     speaker_of,
+    stored_passages,
 )
 
 
@@ -78,7 +78,7 @@ def test_who_speaks(message: Message, speaker: str) -> None:
 
 
 def test_the_speaker_is_in_every_passage() -> None:
-    rows = passages_of(encode(Message("user", "Ann: " + "word " * 1_000)), None)
+    rows = passages_of(Message("user", "Ann: " + "word " * 1_000), None)
     assert len(rows) > 2
     assert all(f"{BY}ann" in extra.split("\n") for _, extra in rows)
 
@@ -97,7 +97,7 @@ def test_call_arguments_are_values_on_lines() -> None:
 
 
 def test_what_cannot_be_read_has_no_passages() -> None:
-    assert passages_of("not a message", None) == []
+    assert stored_passages("not a message", None) == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from nca.config.loaded import defaults
 from nca.context.view import check_partition
 from nca.messages import Message
 from nca.models.model import ModelRequest
-from nca.sessions.passages import MAX_PASSAGES, passages_of
+from nca.sessions.passages import MAX_PASSAGES, stored_passages
 from nca.sessions.session import Session
 from nca.sessions.store import Store
 from nca.sessions.views import SummaryPlace
@@ -236,7 +236,7 @@ def _unsound(store: Store) -> Iterator[str]:
     expected = {
         number * MAX_PASSAGES + place
         for number, body in store._database.rows("SELECT id, body FROM messages")
-        for place in range(len(passages_of(body, outputs)))
+        for place in range(len(stored_passages(body, outputs)))
     }
     found = {row for (row,) in store._database.rows("SELECT rowid FROM passages")}
     if found != expected:
