@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from nca.collector import collector_paused
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
 from nca.context.plan import Proposal
@@ -97,6 +98,7 @@ def compact(
     return compact_loaded(messages, loaded, model=model, summarizer=summarizer, focus=focus, tools=tools)
 
 
+@collector_paused()
 def compact_loaded(
     messages: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     loaded: LoadedSettings,

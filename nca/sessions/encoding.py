@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -45,19 +42,6 @@ def decode(text: str, decoder: msgspec.json.Decoder[T], what: str) -> T:
 def decode_message(body: str, what: str) -> Message:
     """Decode a stored message. Raises StoreDamaged, which names `what` was read."""
     return decode(body, _message_decoder, what)
-
-
-@contextmanager
-def collector_paused(*, is_long: bool = True) -> Iterator[None]:
-    """Pause the garbage collector: reading makes many objects and no garbage, and its passes would cost more."""
-    was_enabled = is_long and gc.isenabled()
-    if was_enabled:
-        gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _cleaned(value: Any) -> Any:

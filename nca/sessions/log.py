@@ -13,10 +13,11 @@ from typing import cast
 import apsw
 import msgspec
 
+from nca.collector import collector_paused
 from nca.errors import StoreDamaged, StoreError
 from nca.messages import Entry, Message, Role
 from nca.sessions.access import SessionAccess
-from nca.sessions.encoding import collector_paused, decode, decode_message, encode
+from nca.sessions.encoding import decode, decode_message, encode
 from nca.sessions.passages import MAX_PASSAGES, passages_of
 from nca.sessions.schema import SAID, TODO_RESULT
 from nca.sessions.sql_functions import outputs_of

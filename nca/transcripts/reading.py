@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from nca.collector import collector_paused
 from nca.errors import InvalidMessages
-from nca.sessions.encoding import collector_paused
 from nca.transcripts.formats.source import decode
 
 VALID = "valid: a JSON array of messages, JSON lines, or an object with messages"

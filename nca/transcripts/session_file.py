@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
+from nca.collector import collector_paused
 from nca.context.view import Summary
 from nca.errors import InvalidMessages, StoreError
 from nca.messages import Entry, Message
 from nca.redact import Redactor
 from nca.sessions import CompactionRecord, SessionInfo, UsageRow
-from nca.sessions.encoding import collector_paused
 from nca.sessions.transfer import SessionCopy, ViewCopy, check, new_copy
 from nca.shapes.detect import read_shape, shape_of
 from nca.shapes.openai import as_chat_message
