@@ -30,7 +30,7 @@ class Codex:
         """Without those of subagents: each belongs to a session."""
         rows = source.first_rows
         meta = _meta(rows[0]) if rows else None
-        if meta is None or "subagent" in object_of(meta.get("source")):
+        if meta is None or "subagent" in object_of(meta.get("source")) or meta.get("thread_source") == "subagent":
             return ()
         items = [object_of(row.get("payload")) or row for row in rows[1:]]
         said = (text_in(item) for item in items if item.get("type") == "message" and item.get("role") == "user")

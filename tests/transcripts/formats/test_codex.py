@@ -197,6 +197,7 @@ def test_the_store_has_archived_sessions_but_none_of_subagents(tmp_path: Path) -
     context = message("# AGENTS.md instructions for /work\n\nBe brief.")
     (day / "rollout-1.jsonl").write_bytes(raw(meta(), context, message("Fix  it")))
     (day / "rollout-2.jsonl").write_bytes(raw(meta(source={"subagent": "review"}), message("x")))
+    (day / "rollout-4.jsonl").write_bytes(raw(meta(source="vscode", thread_source="subagent"), message("x")))
     (tmp_path / ".codex" / "archived_sessions" / "rollout-3.jsonl").write_bytes(raw(meta(), message("Old")))
     found = [one for path in FORMAT.files({}, tmp_path) for one in FORMAT.sessions(Source.of_file(path))]
     assert sorted((one.title, one.directory) for one in found) == [("Fix it", "/work"), ("Old", "/work")]
