@@ -19,6 +19,9 @@ MOST_DECISIONS = 3
 LEAST_DECISION_WORDS = 5
 """In fewer words nobody says what was decided: it is a heading or a label."""
 ANSWER_CHARS = 240
+LEAST_ANSWER_CHARS = 60
+"""Whole sentences that are shorter together say less than the beginning of the next one."""
+READ_OF_ANSWER_CHARS = 4 * ANSWER_CHARS
 LEAST_REMARK_CHARS = 80
 """What a model says beside its calls is often all that it says of a finding; "Let me look." is shorter."""
 BULK_CHARS = 1_600
@@ -36,7 +39,7 @@ MOST_BULK_RULES = 12
 """With more of them, what looks like rules is a part of the paste: a demonstration, a manual."""
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 _NAME = re.compile(
-    r"[^\w/.+~](?=[#0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff])"
+    r"[^\w/.+~](?=[#0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff][0-9a-fA-Z\x80-\U0010ffff-])"
     r"(#[1-9]\d+|[0-9a-f]{7,40}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?|[A-Z][A-Z0-9]{1,9}(?:-[A-Z][A-Z0-9]{1,9})*-\d+"
     r"|[A-Z0-9]{6,8}|\d{4,})(?![\w/])"
 )
@@ -65,8 +68,6 @@ _QUOTED = re.compile(r"(?ms)^[ ]*(```|~~~).*?(?:^[ ]*\1|\Z)|^[ ]*(?:>|[\w.]+(?:E
 """In a message of the person what others said: code between fences, quoted lines, errors of a program."""
 _NO_PROSE = ("#", "|", "//", "/*", "<", '"', "{", "`" * 3)
 """How headings, tables and code begin."""
-_SENTENCE_END = re.compile(r"[.!?](?<!\b\d[.!?])(?<!\b\d\d[.!?])(?= )")
-"""Not the point of a numbered list."""
 AROUND_WORDS = 3
 MOST_NAMES = 200
 """Of one message; a listing of ten thousand hashes is no talk about any of them."""
@@ -199,7 +200,11 @@ def _decisions(text: str) -> tuple[str, ...]:
 def _says_something(sentence: str) -> bool:
     """Whether it is no heading, row of a table, line of code or label."""
     is_short = sentence.isascii() and len(sentence.split()) < LEAST_DECISION_WORDS
-    return not is_short and not sentence.startswith(_NO_PROSE) and not sentence.rstrip("*_ ").endswith(":")
+    return not is_short and _is_prose(sentence)
+
+
+def _is_prose(sentence: str) -> bool:
+    return not sentence.startswith(_NO_PROSE) and not sentence.rstrip("*_ ").endswith(":")
 
 
 def _remark(text: str) -> str:
@@ -211,14 +216,20 @@ def _remark(text: str) -> str:
 
 
 def _beginning(text: str) -> str:
-    """How an answer begins: whole sentences where they fit."""
-    line = " ".join(text[: 4 * ANSWER_CHARS].split())
-    if len(line) <= ANSWER_CHARS:
-        line = " ".join(text.split())
-    if len(line) <= ANSWER_CHARS:
-        return line
-    ends = [match.end() for match in _SENTENCE_END.finditer(line, ANSWER_CHARS // 3, ANSWER_CHARS)]
-    return line[: ends[-1]] if ends else line[:ANSWER_CHARS].rpartition(" ")[0] + " …"
+    """How an answer begins: its first sentences as far as they fit whole, without headings, tables and labels."""
+    text = text.strip()
+    if len(text) <= ANSWER_CHARS:
+        return " ".join(text.split())
+    told = sentences(text[:READ_OF_ANSWER_CHARS])
+    found = " ".join(told[0].split())
+    for one in filter(_is_prose, told[1:-1] if len(text) > READ_OF_ANSWER_CHARS else told[1:]):
+        if len(found) + len(one) >= ANSWER_CHARS:
+            break
+        found = f"{found} {' '.join(one.split())}"
+    if LEAST_ANSWER_CHARS <= len(found) <= ANSWER_CHARS:
+        return found
+    line = " ".join(text[:READ_OF_ANSWER_CHARS].split())
+    return line if len(line) <= ANSWER_CHARS else f"{line[:ANSWER_CHARS].rpartition(' ')[0]} …"
 
 
 def _names(text: str) -> list[tuple[str, str]]:

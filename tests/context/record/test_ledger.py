@@ -152,6 +152,18 @@ def test_a_long_answer_ends_at_a_sentence_and_not_at_the_number_of_a_list() -> N
     assert not line.endswith(" 2.")
 
 
+def test_an_answer_is_told_by_its_first_whole_sentences_without_headings_and_labels() -> None:
+    first, second = (
+        "The cache is stale until the next start of the program.",
+        "So the old name stays in the list of all pages.",
+    )
+    answer = f"{first}\n\n## Findings\n\n**Cause:**\n| a | b |\n{second}\n" + "And there is more to say of it " * 20
+    assert texts(extract(log(Message("assistant", answer))), ANSWERS) == [f"{first} {second}"]
+    (line,) = texts(extract(log(Message("assistant", f"{' ' * 2_000}Done. {'word ' * 100}"))), ANSWERS)
+    assert line.startswith("Done. word")
+    assert line.endswith("word …")
+
+
 def test_a_failed_line_of_two_commands_is_fixed_where_one_of_them_succeeds() -> None:
     both = did("bash", "FAILED (failures=1)", is_error=True, command="python3 -m unittest tests; python3 -c 'print(1)'")
     assert FAILING in extract(log(*both))
