@@ -234,7 +234,8 @@ class Prompt:
             return ""
         width = self._session.app.output.get_size().columns
         # While a question stands, Enter is an answer to it.
-        note = " (queued)" if sent else "" if self.type_ahead.is_asking else " (Enter queues it)"
+        queued = f" ({len(sent)} queued)" if len(sent) > 1 else " (queued)"
+        note = queued if sent else "" if self.type_ahead.is_asking else " (Enter queues it)"
         return fitted(one_line(text), note if width >= _NOTE_COLUMNS else "", width - 3)
 
     def take_messages(self) -> list[str]:

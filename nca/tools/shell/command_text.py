@@ -22,15 +22,15 @@ def remarks(command: str) -> Iterator[str]:
     """What a person may overlook in the command, one sentence each."""
     lines = command.strip("\n").count("\n") + 1
     if lines > 1:
-        yield f"It has {lines:,} lines."
+        yield f"The command has {lines:,} lines."
     if len(command) > LONG_CHARS:
-        yield f"It is long: {len(command):,} characters."
+        yield f"The command is long: {len(command):,} characters."
     shown_as = written_out(command)
     if shown_as != command:
         yield WRITTEN_OUT
     if strange := sorted({char for char in command if char in shown_as and not char.isascii()}):
         shown = ", ".join(f"{char} (U+{ord(char):04X})" for char in strange[:5])
-        yield f"Not all of it is ASCII: {shown}{', …' if len(strange) > 5 else ''}."
+        yield f"Not all of the command is ASCII: {shown}{', …' if len(strange) > 5 else ''}."
 
 
 def mentioned_names(command: str, directory: Path) -> tuple[str, ...]:

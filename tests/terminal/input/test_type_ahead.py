@@ -36,6 +36,12 @@ def test_what_is_typed_is_shown_as_the_prompt_will_have_it() -> None:
         assert "never" not in tty.text()
 
 
+def test_lines_that_do_not_fit_before_the_newest_one_are_counted() -> None:
+    with at_work(columns=60) as tty:
+        tty.send("first of all this\rand then " + "that " * 20 + "too\r")
+        tty.sees("that too ⏎ (2 queued)")
+
+
 def test_queued_lines_are_sent_one_after_the_other_and_ctrl_d_leaves_behind_them() -> None:
     with at_work("Second answer.", "Third answer.") as tty:
         tty.send(CTRL_C)

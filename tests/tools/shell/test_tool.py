@@ -134,7 +134,7 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
     assert approval.names == ("pytest", "pytest -q 'tests/a b'", "pytest *", "pytest -q *", "pytest -q 'tests/a b' *")
     approval = shell.approval({"command": "ls\nrm x"})
     assert approval.command == "ls\nrm x"
-    assert approval.warning == "It has 2 lines."
+    assert approval.warning == "The command has 2 lines."
     assert (approval.subject, approval.names) == ("", ())
 
 
@@ -146,10 +146,10 @@ def test_a_person_sees_the_command_as_it_is(shell: Shell) -> None:
         ("a\u202eb", "a⟨U+202E⟩b", WRITTEN_OUT),
         ("a\u200bb", "a⟨U+200B⟩b", WRITTEN_OUT),
         ("l\u0455", "l⟨U+0455⟩", WRITTEN_OUT),
-        ("é", "é", "Not all of it is ASCII: é (U+00E9)."),
-        ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", "Not all of it is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
-        ("x" * 600, "x" * 600, "It is long: 600 characters."),
-        ("a\n\n\nb\n", "a\n\n\nb\n", "It has 4 lines."),
+        ("é", "é", "Not all of the command is ASCII: é (U+00E9)."),
+        ("a⟨U+001B⟩", "a⟨U+27E8⟩U+001B⟩", "Not all of the command is ASCII: ⟨ (U+27E8), ⟩ (U+27E9)."),
+        ("x" * 600, "x" * 600, "The command is long: 600 characters."),
+        ("a\n\n\nb\n", "a\n\n\nb\n", "The command has 4 lines."),
     ],
 )
 def test_nothing_of_it_is_hidden(command: str, shown: str, remark: str) -> None:
