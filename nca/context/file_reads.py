@@ -17,7 +17,10 @@ CALLS_REMEMBERED = 4_096
 """The same calls are looked at by several stages of one compaction, and again by the next one."""
 _WANTED = ("pattern", "query", "regex")
 """Arguments in which a search is told what to look for; where it looks says less."""
-PATH_KEYS = ("path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "absolute_path")
+PATH_KEYS = (
+    *("path", "file_path", "filepath", "filePath", "file", "filename", "file_name", "target_file", "absolute_path"),
+    *("notebook_path", "relative_path"),
+)
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
 _PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")

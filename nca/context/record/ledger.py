@@ -11,10 +11,19 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from nca.context.file_reads import arguments_of, file_use
-from nca.context.record.call_facts import CHANGE, HINT_CHARS, call_facts
+from nca.context.record.call_facts import CHANGE, call_facts, changes_of
+from nca.context.record.changes import COUNTED, MOVED_TO, Change
+from nca.context.record.command_changes import COMMIT, complains
 from nca.context.record.known import Known
-from nca.context.record.outcomes import Outcome, ended_call, essence_of, kind_of_command, kinds_of_command, outcome_of
+from nca.context.record.outcomes import (
+    JOB,
+    Outcome,
+    ended_call,
+    essence_of,
+    kind_of_command,
+    kinds_of_command,
+    outcome_of,
+)
 from nca.context.record.statements import NOTHING_STATED, Stated
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
@@ -53,18 +62,8 @@ _OLD_CATEGORIES = {
     "Identifiers": NAMES,
 }
 """Categories of ledgers that were stored by nca 0.1; what they held of errors and commands was no state."""
-_DEFINED = re.compile(
-    r"(?m)^\s*(?:export |pub |async |static |public |private )*"
-    r"(?:def|class|fn|func|function|interface|type|struct|const|let|var)\s+([A-Za-z_$][\w$]*)"
-)
-_NEW_TEXT = ("new_text", "new_string", "newText", "new_str", "content", "text", "patch", "diff")
-"""Arguments in which tools are given what a file shall say."""
-_OLD_TEXT = ("old_text", "old_string", "oldText", "old_str")
-_VERBS = {
-    "deleted": ("delete", "remove"),
-    "renamed": ("rename", "move"),
-    "written": ("write", "create", "save"),
-}
+_COMMITTED = re.compile(r"(?m)^\[[^\]\n]+ ([0-9a-f]{7,40})\] (.*)$")
+"""How git reports a commit: `[main 3f2a9bc] Subject`. Its line is that of a file, so it stands between the changes."""
 
 
 class Reading:
@@ -79,8 +78,8 @@ class Reading:
         self._is_short = is_short
         self._calls: dict[str, tuple[int, ToolCall]] = {}
         self._lines: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
-        self._changes: dict[str, list[tuple[int, ToolCall]]] = {}
-        """By file the calls that changed it, oldest first, each with its message."""
+        self._changes: dict[str, list[tuple[int, Change]]] = {}
+        """By file what was done to it, oldest first, each with its message; the file that was changed last is last."""
         self._named: dict[str, int] = {}
         """How many messages speak of each name."""
         self._outcomes: dict[str, tuple[int, str, Outcome]] = {}
@@ -111,14 +110,14 @@ class Reading:
             if is_said and content and (found := stated(message)) is not NOTHING_STATED:
                 self._note_said(entry.seq, found)
             for call in message.tool_calls:
-                if is_said or _changes_a_file(call):
+                if is_said or call.name == JOB or changes_of(call):
                     calls[call.id] = (entry.seq, call)
         return self
 
     def ledger(self) -> Ledger:
         names = {name: line for name, line in self._lines[NAMES].items() if self._named[name] > 1}
         outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
-        files = {path: _change_line(path, calls) for path, calls in self._changes.items()}
+        files = {path: _change_line(path, made) for path, made in self._changes.items()}
         found = self._lines | {NAMES: names, OUTCOMES: outcomes, FILES: files}
         kinds = (RULES, WORDS, FILES) if self._is_short else tuple(found)
         return {category: list(found[category].values()) for category in kinds if found[category]}
@@ -138,17 +137,17 @@ class Reading:
 
     def _note_call(self, seq: int, call: ToolCall, result: Message) -> None:
         outcome, lines = self._known.outcome(call, result), self._lines
-        use, command, key, says_little = call_facts(ended_call(call, result.text))
+        ended = ended_call(call, result.text)
+        use, command, key, says_little = call_facts(ended)
+        if outcome.was_run and (use is None or use.is_write) and changes_of(ended):
+            self._note_changes(seq, ended, result, outcome)
         if use is not None:
             if outcome.is_failure:
                 if use.is_write:
                     _note_failure(key, f"{call.name} {use.path}", seq, outcome, lines)
                 return
             _succeed(key, lines)
-            if use.is_write and outcome.was_run:
-                self._changes.setdefault(use.path, []).append((seq, call))
-                lines[READ].pop(use.path, None)
-            elif not result.is_error and use.path not in self._changes:
+            if not (use.is_write or result.is_error or use.path in self._changes):
                 lines[READ].setdefault(use.path, f"{seq}\t{use.path[:MAX_FACT_CHARS]}")
             return
         if command and outcome.was_run and (outcome.is_failure or not says_little):
@@ -157,6 +156,26 @@ class Reading:
             _note_failure(key, essence_of(command)[:COMMAND_CHARS] or call.name, seq, outcome, lines)
         elif outcome.was_run:
             _succeed(key, lines)
+
+    def _note_changes(self, seq: int, call: ToolCall, result: Message, outcome: Outcome) -> None:
+        """The files that a call changed, as far as the result does not speak against it."""
+        is_failure = outcome.is_failure or result.is_error
+        is_unsure = call_facts(call).use is None and complains(result.text)
+        for change in changes_of(call):
+            verb = change.verb
+            if change.path == COMMIT:
+                verb = next((" ".join(one) for one in reversed(_COMMITTED.findall(result.text))), "")
+            elif is_unsure or (is_failure and not change.is_first):
+                verb = ""
+            if not verb:
+                continue
+            if verb.startswith(MOVED_TO):
+                self._changes.pop(verb.removeprefix(MOVED_TO), None)
+            made = self._changes.pop(change.path, [])
+            made.append((seq, change._replace(verb=verb)))
+            self._changes[change.path] = made
+            self._lines[READ].pop(change.path, None)
+            _fix(f"{CHANGE} {change.path}", self._lines)
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
@@ -210,6 +229,8 @@ def _merge_lines(category: str, lines: Sequence[str], merged: dict[str, str]) ->
             _say(merged, category, key, line)
         else:
             before = merged.pop(key, None)
+            if category == FILES and (moved := line.partition(f"\t{MOVED_TO}")[2]):
+                merged.pop(moved.partition("\t")[0], None)
             merged[key] = _added(before, line) if before is not None and category == FILES else line
 
 
@@ -288,11 +309,6 @@ def _failure(line: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
     return seq, kinds_of_command(what), tuple(filter(None, errors.split("\n")))
 
 
-def _changes_a_file(call: ToolCall) -> bool:
-    use = file_use(call)
-    return use is not None and use.is_write
-
-
 def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[str, dict[str, str]]) -> None:
     _fix(key, ledger)
     ledger[SUCCEEDED].pop(key, None)
@@ -304,13 +320,14 @@ def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
     return f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
 
 
-def _change_line(path: str, calls: Sequence[tuple[int, ToolCall]]) -> str:
-    """The line of a file that these calls changed, oldest first: changes are added up, the newest hint holds."""
-    seq, newest = calls[-1]
-    hint = next(filter(None, (_hint(call) for _, call in reversed(calls))), "")
+def _change_line(path: str, made: Sequence[tuple[int, Change]]) -> str:
+    """The line of a file that was changed so, oldest first: changes are added up, the newest hint holds."""
+    seq, newest = made[-1]
+    count = sum(change.verb in COUNTED for _, change in made)
+    hint = next(filter(None, (change.hint for _, change in reversed(made))), "")
     # A tab stands between the parts of a line.
-    path = path.replace("\t", " ")
-    return f"{seq}\t{path}\t{len(calls)}\t{_verb(newest)}\t{hint}"
+    path, verb = path.replace("\t", " "), newest.verb.replace("\t", " ")
+    return f"{seq}\t{path}\t{count}\t{verb}\t{hint}"
 
 
 def _added(before: str, after: str) -> str:
@@ -321,24 +338,3 @@ def _added(before: str, after: str) -> str:
     count = int(first[2]) + int(second[2])
     verb = first[3] if first[3] == "created" and second[3] == "edited" else second[3]
     return "\t".join((second[0], second[1], str(count), verb, second[4] or first[4]))
-
-
-def _verb(call: ToolCall) -> str:
-    name = call.name.lower()
-    return next((verb for verb, words in _VERBS.items() if any(word in name for word in words)), "edited")
-
-
-def _hint(call: ToolCall) -> str:
-    """What a change was about: the last thing that the new text defines, else its first line."""
-    arguments = arguments_of(call)
-    new = next((arguments[key] for key in _NEW_TEXT if isinstance(arguments.get(key), str)), "")
-    old = next((arguments[key] for key in _OLD_TEXT if isinstance(arguments.get(key), str)), "")
-    before = set(old[:20_000].splitlines())
-    new = "\n".join(line for line in new[:20_000].splitlines() if line not in before)
-    if defined := _DEFINED.findall(new[:20_000]):
-        return str(defined[-1] if len(defined) == 1 else ", ".join(dict.fromkeys(defined[-3:])))[:HINT_CHARS]
-    line = next((line.strip() for line in new.splitlines() if len(line.strip()) > 3), "")
-    if not line and (gone := _DEFINED.findall(old[:20_000])):
-        # What the newest change took out must not be named as what an older one brought.
-        return f"without {gone[-1]}"[:HINT_CHARS]
-    return " ".join(line.split())[:HINT_CHARS]

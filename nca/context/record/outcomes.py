@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from functools import lru_cache
 from posixpath import basename
@@ -47,7 +48,7 @@ _NOT_RUN = "[not run"
 """How a result begins of a call that nca did not make."""
 _STILL_RUNS = re.compile(r"(?:\A|\n)\[job \d+ is running\b[^\n]*\]")
 """How a result ends that a command in the background has not ended."""
-_JOB = "job"
+JOB = "job"
 _JOB_ENDED = re.compile(r"(?:\A|\n)\[job \d+ has ended [^\n]*?; it ran: ([^\n]+)\](?=\n|\Z)")
 """How a result of the tool `job` tells that a command in the background has ended, and which one."""
 _TAG = r"(?i)\A\W*(?:(?:tool_use_error|error:)\W*)?"
@@ -67,7 +68,8 @@ _LOOKS = re.compile("grep|rg|ag|find|fd|ls|cat|head|tail|sed|awk|wc|which|test|d
 """Programs that only look: what they did not find is no error, and their last outcome says nothing about the work."""
 _SMALL_STEP = re.compile(
     "cd|cp|mv|mkdir|rm|touch|echo|printf|export|chmod|sleep|true|set|source|xargs|tee|curl|wget"
-    "|git (?:status|diff|log|show|add|branch|blame|remote|fetch|rev-parse|ls-files|ls-remote)|gh (?:api|auth)"
+    "|git (?:status|diff|log|show|add|mv|rm|restore|branch|blame|remote|fetch|rev-parse|ls-files|ls-remote)"
+    "|gh (?:api|auth)"
 )
 _HAS_SUBCOMMANDS = re.compile("git|gh|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
 _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
@@ -75,6 +77,8 @@ _WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _VERSION = re.compile(r"[\d.]+\Z")
 _HERE_DOCUMENT = re.compile(r"(?ms)<<-?\s*(['\"]?)(\w+)\1(.*?)\n.*?^\s*\2\s*$")
+_MESSAGE = re.compile(r"(?ms)\"\$\(cat\s*<<-?\s*(['\"]?)(\w+)\1\s*\n.*?^\s*\2\s*\)\"")
+"""A long text for an option of a command: `git commit -m "$(cat <<'EOF' …)"`."""
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _CONTINUED = re.compile(r"\\\n\s*")
 """The end of a line that goes on in the next one."""
@@ -119,6 +123,9 @@ def command_of(call: ToolCall) -> str:
     arguments = arguments_of(call)
     for key in ("command", "cmd", "script"):
         value = arguments.get(key)
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+            # Codex gives the words of a command, of which the last is a script where a shell runs it.
+            value = value[-1] if value[1:2] in (["-c"], ["-lc"]) else shlex.join(value)
         if isinstance(value, str) and value.strip() and file_use(call) is None:
             return value.strip()
     return ""
@@ -126,7 +133,7 @@ def command_of(call: ToolCall) -> str:
 
 def ended_call(call: ToolCall, result: str) -> ToolCall:
     """The call whose outcome a result tells: itself, or the command in the background that has ended, as a call."""
-    if call.name == _JOB and (ended := _JOB_ENDED.search(result)):
+    if call.name == JOB and (ended := _JOB_ENDED.search(result)):
         return ToolCall(call.id, "shell", json.dumps({"command": ended[1].strip()}))
     return call
 
@@ -150,7 +157,8 @@ def kinds_of_command(command: str) -> tuple[str, ...]:
 
 def essence_of(command: str) -> str:
     """The line of a command that it is about, in one line, without the change of folder before it."""
-    lines = [line.strip() for line in _HERE_DOCUMENT.sub(r"\3", _CONTINUED.sub(" ", command)).splitlines()]
+    command = _CONTINUED.sub(" ", _MESSAGE.sub('"…"', command))
+    lines = [line.strip() for line in _HERE_DOCUMENT.sub(r"\3", command).splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")] or [command.strip()]
     line = next((line for line in lines if not says_little(kind_of_command(line))), lines[0])
     return " ".join(_CHANGE_FOLDER.sub("", line).split())
@@ -186,7 +194,7 @@ def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     text = result.text
     call = ended_call(call, text) if call is not None else None
     command = command_of(call) if call is not None else ""
-    was_run = not text.startswith(_NOT_RUN) and not _still_runs(text)
+    was_run = not text.startswith(_NOT_RUN) and not _still_runs(text) and not _REFUSED.match(text)
     is_failure = was_run and _is_failure(call, command, result, text)
     return Outcome(text, is_failure, bool(command), was_run)
 

@@ -7,6 +7,7 @@ from enum import IntEnum
 from itertools import chain
 
 from nca.context.record.allocation import Kind, Piece, Queue, from_both_ends, line_tokens
+from nca.context.record.changes import COUNTED
 from nca.context.record.ledger import (
     ANSWERS,
     DECISIONS,
@@ -147,7 +148,8 @@ def _state(ledger: Lines) -> Iterator[Piece]:
         first = f"- {FAILS}`{what}`" + (f": {rows[0]}" if rows else "")
         full = "\n  ".join((first, *rows[1:]))
         yield Piece(Kind.STATE, Section.STATE, 20_000 + place, (first, full) if rows[1:] else (first,))
-    kinds = {parted(line)[1].partition("\t")[0] for line in failing}
+    # What git did to many files, as a commit, stands among the files.
+    kinds = {parted(line)[1].partition("\t")[0] for line in (*failing, *ledger.get(FILES, ()))}
     for place, _, line in _reversed(ledger.get(OUTCOMES, ())):
         kind, _, rest = line.partition("\t")
         command, _, outcome = rest.rpartition("\t")[0].rpartition(" → ")
@@ -159,8 +161,11 @@ def _files(ledger: Lines) -> Iterator[Piece]:
     """Changed files, the newest first."""
     for place, _, line in _reversed(ledger.get(FILES, ())):
         path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
-        short = f"- {path}: {verb or 'changed'}" + (f" {count}×" if count not in ("", "1") else "")
-        yield Piece(Kind.FILES, Section.FILES, place, (short, f"{short}{LAST}{hint}") if hint else (short,))
+        short = f"- {path}: {verb or 'changed'}"
+        if verb in COUNTED:
+            short += f" {count}×" if count not in ("", "0", "1") else ""
+        is_said = bool(hint) and verb in COUNTED
+        yield Piece(Kind.FILES, Section.FILES, place, (short, f"{short}{LAST}{hint}") if is_said else (short,))
 
 
 def _contents(ledger: Lines, errors: int) -> Queue:

@@ -26,7 +26,7 @@ PREFACE = (
 )
 UNKNOWN_NOTE = f"{UNKNOWN} marks a name that nothing in it says."
 _NUMBERED = re.compile(r"\((\d+)\) ")
-_FILE = re.compile(r"(?P<path>.+?): (?P<verb>[a-z]+)(?: (?P<count>\d+)×)?(?:, last: (?P<hint>.*))?")
+_FILE = re.compile(r"(?P<path>.+?): (?P<verb>[a-z]+|.+)(?: (?P<count>\d+)×)?(?:, last: (?P<hint>.*))?")
 
 
 def laid_out(header: str, prose: str, lines: Iterable[tuple[Piece, str]]) -> str:

@@ -298,6 +298,39 @@ def test_a_failed_or_refused_edit_changed_nothing() -> None:
     assert FILES not in extract(log(*failed, *refused))
 
 
+def test_an_edit_that_the_person_refused_in_another_program_changed_nothing() -> None:
+    refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    assert FILES not in extract(log(*did("Edit", refused, file_path="a.py", new_string="x")))
+
+
+def test_a_commit_stands_between_the_changes_before_it_and_those_after_it() -> None:
+    message = "git commit -m \"$(cat <<'EOF'\nA subject\n\nIt's long.\nEOF\n)\""
+    first = did("shell", "[main 1234567] First\n 1 file changed", command="git add -A && git commit -m First")
+    edit = did("edit_file", "done", path="a.py", new_text="x = 1")
+    second = did("shell", "[main (root-commit) 89abcde] A subject\n 1 file changed", command=f"{message} && git push")
+    later = did("shell", "", command="git mv b.py c.py")
+    failed = did("shell", "On branch main\nnothing to commit, working tree clean", command="git commit -m Third")
+    entries = log(*first, *edit, *second, *later, *failed)
+    for ledger in (extract(entries), merge([extract(entries[:2]), extract(entries[2:])])):
+        text = rendered(ledger)
+        lines = "- a.py: edited, last: x = 1\n- git commit: 89abcde A subject\n- b.py: moved to c.py"
+        assert f"### Files changed\n{lines}\n\n" in text
+        assert text.count("git commit") == 2
+        assert '- `git commit -m "…" && git push` → ok' in text
+        assert rendered(read_again(text)[1]) == text
+
+
+def test_what_a_file_was_before_it_was_moved_there_or_deleted_does_not_hold() -> None:
+    edits = [did("edit_file", "done", path=path, new_text="x = 1") for path in ("a.py", "b.py", "b.py")]
+    before = log(*edits[0], *edits[1], *edits[2])
+    after = log(*did("shell", "", command="mv a.py b.py"), first=7)
+    assert texts(extract([*before, *after]), FILES) == ["a.py\t1\tmoved to b.py\tx = 1"]
+    assert texts(merge([extract(before), extract(after)]), FILES) == ["a.py\t1\tmoved to b.py\tx = 1"]
+    again = log(*did("shell", "", command="rm b.py"), *did("write_file", "", path="b.py", content="y = 2"), first=7)
+    assert "- b.py: written 3×, last: y = 2" in rendered(extract([*before, *again]))
+    assert "- b.py: deleted\n" in rendered(extract([*before, *again[:2]])) + "\n"
+
+
 def test_a_refused_read_is_no_file_read() -> None:
     refused = did("read_file", "[not run: refused]", is_error=True, path="secret.txt")
     assert (
@@ -346,6 +379,16 @@ def test_ledgers_of_the_first_version_are_understood() -> None:
 
 _WORDS = st.text("abcdeé 日.,!?", min_size=3, max_size=60)
 _PATHS = st.sampled_from(["a.py", "src/b.ts", "docs/c d.md"])
+_COMMANDS = (
+    "pytest -q",
+    "npm run x",
+    "make",
+    "ls",
+    "mv a.py src/b.ts",
+    "rm src/b.ts && make",
+    "git stash",
+    "touch a.py",
+)
 
 
 @st.composite
@@ -367,7 +410,7 @@ def logs(draw: st.DrawFn) -> list[Entry]:
                 text = draw(
                     st.sampled_from(["3 passed in 1s", "error: bad\n[exit code 1]", "[exit code 0]", "FAILED a::b"])
                 )
-                messages += did("shell", text, command=draw(st.sampled_from(["pytest -q", "npm run x", "make", "ls"])))
+                messages += did("shell", text, command=draw(st.sampled_from(_COMMANDS)))
     return log(*messages)
 
 

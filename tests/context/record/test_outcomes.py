@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.record.outcomes import error_lines, kind_of_command, outcome_of
+from nca.context.record.outcomes import command_of, error_lines, kind_of_command, outcome_of
 from nca.messages import Message, ToolCall
 
 
@@ -101,6 +101,16 @@ def test_a_command_that_still_runs_has_no_outcome_yet() -> None:
     assert (running.text, running.was_run, running.is_failure) == ("running", False, False)
     for text, said in (("done", "ok"), ("exit code 2", "exit 2")):
         assert outcome_of(None, result(f"[job 3 has ended after 9 s: {text}]")).text == said
+
+
+def test_a_command_is_a_line_or_the_words_of_one() -> None:
+    for words, line in ((["git", "add", "my file"], "git add 'my file'"), (["bash", "-lc", "make all"], "make all")):
+        assert command_of(ToolCall("c1", "shell", json.dumps({"command": words}))) == line
+    assert command_of(ToolCall("c1", "shell", '{"command": [1]}')) == ""
+
+
+def test_a_refused_call_was_not_run() -> None:
+    assert not outcome_of(shell("rm a"), result("The user doesn't want to proceed with this tool use.")).was_run
 
 
 def test_error_lines_are_few_and_none_twice() -> None:
