@@ -7,7 +7,6 @@ here-documents. What comes out of a variable, a loop, a subshell or another prog
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import dropwhile
@@ -23,7 +22,7 @@ _TOKEN = re.compile(
 )
 _HERE_DOCUMENT = re.compile(r"(?ms)<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)^\s*\2\s*$")
 _MAY_CHANGE = re.compile(
-    r"(?:mv|cp|rm|tee|touch|patch|(?:sed|perl)\s[^|;&]*?-\S*i\S*)\s|>(?!&|\s*/dev/|=)"
+    r"mv\s|cp\s|rm\s|tee\s|touch\s|patch\s|sed\s[^|;&]*?-\S*i\S*\s|perl\s[^|;&]*?-\S*i\S*\s|>(?!&|\s*/dev/|=)"
     r"|git\s[^|;&]*?(?:commit|mv|rm|checkout|restore|reset|stash|apply)\b"
 )
 """Without any of these a command changes nothing that is read here. Most commands end so."""
@@ -36,6 +35,13 @@ _UNREADABLE = re.compile(r"for|while|until|if|case|select|function|\{|!|\[\[?|te
 _HARMLESS = re.compile(r"(?:cat|set|export|echo|printf|mkdir|:|true)?")
 """What is expected to succeed."""
 _IN_PLACE = re.compile(r"-[a-zA-Z0]*i.*|--in-place.*")
+_QUOTED = re.compile(r"""(?s)'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""")
+_ESCAPED = re.compile(r"""\\(["\\$`])""")
+"""What a backslash stands before in double quotes that it takes the meaning from."""
+_COMPLAINT = re.compile(
+    r"\n(?:/\S+/)?(?:mv|cp|rm|tee|touch|sed|perl|patch|cat|ls|find|grep|cd|mkdir|fatal|\(eval\)|(?:ba|z|da|k)?sh):"
+    r"(?!.*command not found)(?: line \d+:|\d+:)? ?\S"
+)
 COMMIT = "git commit"
 UNDONE = "uncommitted changes undone"
 _FOUND_BY = "files found by "
@@ -64,10 +70,7 @@ def changes_by_command(command: str) -> tuple[Change, ...]:
 
 def complains(result: str) -> bool:
     """Whether a shell, or a program for files, says in a result that it could not do what it was told to do."""
-    found = [name for name in (*_COMPLAINING, "fatal", "(eval)") if f"{name}:" in result]
-    names = "|".join(map(re.escape, found))
-    complaint = rf"(?m)^(?:/\S+/)?(?:ba|z|da|k)?(?:{names}):(?!.*command not found)(?: line \d+:|\d+:)? ?\S"
-    return bool(found) and re.search(complaint, result) is not None
+    return _COMPLAINT.search(f"\n{result}") is not None
 
 
 def _statements(command: str) -> list[_Statement]:
@@ -174,7 +177,12 @@ class _Found:
 
 def _plain(word: str) -> str:
     """A word without its quotes."""
-    return "".join(shlex.split(word)) if set(word) & set("'\"\\") else word
+    return _QUOTED.sub(_without_quotes, word) if "'" in word or '"' in word or "\\" in word else word
+
+
+def _without_quotes(match: re.Match[str]) -> str:
+    single, double, escaped = match.groups()
+    return _ESCAPED.sub(r"\1", double) if double is not None else single if single is not None else escaped
 
 
 def _by_move(arguments: list[str], _body: str) -> Iterator[Change]:
@@ -286,24 +294,6 @@ _GIT_FOR_ALL: dict[str, Callable[[list[str]], str]] = {
     "stash": _by_stash,
 }
 """What git does to many files at once."""
-_COMPLAINING = (
-    "mv",
-    "cp",
-    "rm",
-    "tee",
-    "touch",
-    "sed",
-    "perl",
-    "patch",
-    "cat",
-    "ls",
-    "find",
-    "grep",
-    "cd",
-    "mkdir",
-    "sh",
-)
-"""How lines begin by which a shell, git and the programs above report that something failed."""
 _BY_PROGRAM: dict[str, Callable[[list[str], str], Iterable[Change]]] = {
     "mv": _by_move,
     "cp": _by_copy,

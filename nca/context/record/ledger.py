@@ -139,8 +139,13 @@ class Reading:
         outcome, lines = self._known.outcome(call, result), self._lines
         ended = ended_call(call, result.text)
         use, command, key, says_little = call_facts(ended)
-        if outcome.was_run and (use is None or use.is_write) and changes_of(ended):
-            self._note_changes(seq, ended, result, outcome)
+        if outcome.was_run and (use is None or use.is_write) and (changes := changes_of(ended)):
+            is_unsure = use is None and complains(result.text)
+            for change in changes:
+                if verb := _verb(change, result, is_failure=outcome.is_failure, is_unsure=is_unsure):
+                    self._note_change(seq, change if verb == change.verb else change._replace(verb=verb))
+                    if use is None:
+                        _fix(f"{CHANGE} {change.path}", lines)
         if use is not None:
             if outcome.is_failure:
                 if use.is_write:
@@ -157,25 +162,13 @@ class Reading:
         elif outcome.was_run:
             _succeed(key, lines)
 
-    def _note_changes(self, seq: int, call: ToolCall, result: Message, outcome: Outcome) -> None:
-        """The files that a call changed, as far as the result does not speak against it."""
-        is_failure = outcome.is_failure or result.is_error
-        is_unsure = call_facts(call).use is None and complains(result.text)
-        for change in changes_of(call):
-            verb = change.verb
-            if change.path == COMMIT:
-                verb = next((" ".join(one) for one in reversed(_COMMITTED.findall(result.text))), "")
-            elif is_unsure or (is_failure and not change.is_first):
-                verb = ""
-            if not verb:
-                continue
-            if verb.startswith(MOVED_TO):
-                self._changes.pop(verb.removeprefix(MOVED_TO), None)
-            made = self._changes.pop(change.path, [])
-            made.append((seq, change._replace(verb=verb)))
-            self._changes[change.path] = made
-            self._lines[READ].pop(change.path, None)
-            _fix(f"{CHANGE} {change.path}", self._lines)
+    def _note_change(self, seq: int, change: Change) -> None:
+        made = self._changes.pop(change.path, [])
+        made.append((seq, change))
+        self._changes[change.path] = made
+        self._lines[READ].pop(change.path, None)
+        if change.verb.startswith(MOVED_TO):
+            self._changes.pop(change.verb.removeprefix(MOVED_TO), None)
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
@@ -318,6 +311,13 @@ def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[
 def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
     verdict = "failed" if outcome.is_failure else "ok"
     return f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
+
+
+def _verb(change: Change, result: Message, *, is_failure: bool, is_unsure: bool) -> str:
+    """What the result shows to have been done; "" where it is not certain that anything was."""
+    if change.path == COMMIT:
+        return next((" ".join(one) for one in reversed(_COMMITTED.findall(result.text))), "")
+    return "" if is_unsure or ((is_failure or result.is_error) and not change.is_first) else change.verb
 
 
 def _change_line(path: str, made: Sequence[tuple[int, Change]]) -> str:
