@@ -15,7 +15,7 @@ from posixpath import basename
 
 import msgspec
 
-from nca.context.file_reads import arguments_of, file_use, says_failed
+from nca.context.file_reads import CALLS_REMEMBERED, arguments_of, file_use, says_failed
 from nca.messages import Message, ToolCall
 
 MAX_LINE_CHARS = 160
@@ -120,6 +120,12 @@ class Outcome(msgspec.Struct, gc=False):
 
 def command_of(call: ToolCall) -> str:
     """The shell command of a call; empty where it is no command."""
+    return _command(call.name, call.arguments)
+
+
+@lru_cache(maxsize=CALLS_REMEMBERED)
+def _command(name: str, text: str) -> str:
+    call = ToolCall("", name, text)
     arguments = arguments_of(call)
     for key in ("command", "cmd", "script"):
         value = arguments.get(key)
