@@ -53,6 +53,8 @@ _JOB_ENDED = re.compile(r"(?:\A|\n)\[job \d+ has ended [^\n]*?; it ran: ([^\n]+)
 """How a result of the tool `job` tells that a command in the background has ended, and which one."""
 _TAG = r"(?i)\A\W*(?:(?:tool_use_error|error:)\W*)?"
 """How a result begins, in Claude Code with a tag."""
+MOST_REFUSAL_CHARS = 2_000
+"""A longer result that begins so is a file or an output."""
 _REFUSED = re.compile(
     _TAG + r"(?:not run\b|denied|refused|sibling tool call errored"
     r"|the user (?:refused|declined|rejected|doesn't want to (?:take this action|proceed)))"
@@ -200,7 +202,8 @@ def outcome_of(call: ToolCall | None, result: Message) -> Outcome:
     text = result.text
     call = ended_call(call, text) if call is not None else None
     command = command_of(call) if call is not None else ""
-    was_run = not text.startswith(_NOT_RUN) and not _still_runs(text) and not _REFUSED.match(text)
+    is_refused = text.startswith(_NOT_RUN) or (len(text) < MOST_REFUSAL_CHARS and _REFUSED.match(text) is not None)
+    was_run = not is_refused and not _still_runs(text)
     is_failure = was_run and _is_failure(call, command, result, text)
     return Outcome(text, is_failure, bool(command), was_run)
 
