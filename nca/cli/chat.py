@@ -32,7 +32,6 @@ _NEEDED = (
 def open_chat(words: LoopArguments) -> int:
     """The exit code. Raises NcaError."""
     import asyncio
-    from dataclasses import asdict
 
     from nca.cli.choose_session import WantedSession
     from nca.cli.first_run import ensure_weights
@@ -48,7 +47,7 @@ def open_chat(words: LoopArguments) -> int:
         )
     if words.resume and words.continue_:
         raise UsageError("--continue and --resume exclude each other.")
-    loaded = load_settings(settings_of(**asdict(words)), words.config, trust=words.trust, asks=True, remembers=True)
+    loaded = load_settings(settings_of(**words._asdict()), words.config, trust=words.trust, asks=True, remembers=True)
     with signals.raised():  # a download has something to clear away
         choice = ensure_weights(choose_model(loaded))
     if choice is None:

@@ -6,13 +6,11 @@ Anything unusual (help, a mistake, a rare spelling) is left to Typer to parse, e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class LoopArguments:
+class LoopArguments(NamedTuple):
     """The arguments of `nca loop`, by the names of its parameters; None if not given."""
 
     session: str | None = None
@@ -31,11 +29,11 @@ class LoopArguments:
     config: Path | None = None
 
 
-_FLAGS = {
-    f"--{one.name.rstrip('_').replace('_', '-')}": one for one in fields(LoopArguments) if one.name != "session"
-} | {f"-{one.name[0]}": one for one in fields(LoopArguments) if one.name in ("continue_", "resume", "model")}
-SWITCHES = {flag: field.name for flag, field in _FLAGS.items() if field.default is False}
-VALUES = {flag: field.name for flag, field in _FLAGS.items() if field.default is None}
+_FLAGS = {f"--{name.rstrip('_').replace('_', '-')}": name for name in LoopArguments._fields if name != "session"} | {
+    f"-{name[0]}": name for name in ("continue_", "resume", "model")
+}
+SWITCHES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is False}
+VALUES = {flag: name for flag, name in _FLAGS.items() if LoopArguments._field_defaults[name] is None}
 """The flags of nca.cli.loop without and with a value, and their parameters. A test compares them with the command."""
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from nca.errors import ConfigError
 from nca.ordinary_files import open_ordinary
@@ -30,8 +30,7 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 KeyPath = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A parsed file. `text` has no byte order mark; `lines` maps each key to its line, from 1.
 
     The path of a table in a list ends with its number, from 1: ("context", "section", "2").
@@ -40,7 +39,7 @@ class Document:
     path: Path
     text: str
     data: dict[str, Any]
-    lines: dict[KeyPath, int] = field(default_factory=dict)
+    lines: Mapping[KeyPath, int] = MappingProxyType({})
 
     def place(self, path: KeyPath, *inner: str) -> str:
         """`FILE:LINE` of a key or of the nearest table around it, or `FILE`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,9 @@ def test_flags_and_parameters_are_those_of_the_command() -> None:
     assert {flag: name for flag, name in named.items() if name in VALUES.values()} == VALUES
     assert named == {**SWITCHES, **VALUES}
     assert {option.name for option in options if option.is_flag} == set(SWITCHES.values())
-    assert {field.name for field in fields(LoopArguments)} == {parameter.name for parameter in parameters()}
+    assert set(LoopArguments._fields) == {parameter.name for parameter in parameters()}
     defaults = {name: parameter.default for name, parameter in inspect.signature(loop).parameters.items()}
-    assert defaults == asdict(LoopArguments())
+    assert defaults == LoopArguments()._asdict()
 
 
 @pytest.mark.parametrize(
