@@ -87,6 +87,34 @@ def admit_output(
     return Admitted(f"{kept}\n[Output truncated from {size} bytes to {kept_size} bytes]", True, size, left_out)
 
 
+def without_middle(text: str, max_tokens: int, seq: int) -> str:
+    """At most `max_tokens` raw tokens: beginning and end, in whole lines where these are short, and what is missing.
+
+    seq  the message under which recall has the whole text
+    """
+    if text_tokens(text) <= max_tokens:
+        return text
+    size = len(text.encode("utf-8", "replace"))
+    longest = LeftOut(1, text.count("\n") + 1, size).seam(seq, has_lines=False)
+    room = max_tokens - text_tokens(longest) - 2
+    low, high = 0, len(text) // 2
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text_tokens(text[:middle]) + text_tokens(text[-middle:]) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    head, tail = text[:low], text[len(text) - low :]
+    if (end := head.rfind("\n")) >= low // 2 > 0:
+        head = head[:end]
+    if -1 < (start := tail.find("\n")) <= low // 2:
+        tail = tail[start + 1 :]
+    missing = text[len(head) : len(text) - len(tail)].strip("\n")
+    first = head.count("\n") + 1
+    left_out = LeftOut(first, first + missing.count("\n"), len(missing.encode("utf-8", "replace")))
+    return "\n".join(filter(None, (head.rstrip(), left_out.seam(seq, has_lines=False), tail.lstrip("\n"))))
+
+
 def file_token_budget(
     context_window: int, used_tokens: int, reserve_tokens: int, *, file_ratio: float = FILE_RATIO
 ) -> int:

@@ -27,13 +27,20 @@ from nca.wire import content_text, content_to_wire
 
 PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
-CUT = re.compile(r" ?\[… recall expand=[\d-]+ …\]\Z")
+CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+ …\]\n?")
+"""Stands in a cut message for its middle."""
 REPLACEABLE = ("### State of the work", "### Answers so far", "### Where things are")
 """Sections of a record that say what can be had again."""
 THRESHOLD = 0.8
 """The share of the budget at which the next compaction is due, by default."""
 Rows = list[dict[str, Any]]
 Content = str | tuple[Part, ...] | None
+
+
+def is_cut_of(text: str, whole: str) -> bool:
+    """Whether a text is the beginning and the end of another, with what is missing said between."""
+    head, *tails = CUT.split(text, maxsplit=1)
+    return bool(tails) and whole.startswith(head.rstrip()) and whole.endswith(tails[0])
 
 
 def shown(log: Sequence[Message], view: View) -> list[Message]:
@@ -181,7 +188,7 @@ def newest_problem(log: Sequence[Message], view: View, rows: Rows) -> str:
     sent = [row["content"] for row in rows if row["role"] == "user"]
     if isinstance(item, Stub):
         whole = content_text(log[seq - 1].content)
-        is_visible = bool(CUT.search(item.text)) and whole.startswith(CUT.sub("", item.text).rstrip())
+        is_visible = bool(CUT.search(item.text)) and is_cut_of(item.text, whole)
         return "" if is_visible and item.text in sent else f"message {seq} is cut where nobody sees it"
     is_whole = isinstance(item, Verbatim | None) and content_to_wire(content) in sent
     return "" if is_whole else f"message {seq}, the newest, is not sent whole"

@@ -17,8 +17,10 @@ from nca.context.admission import (
     admit_output,
     file_token_budget,
     fit_files,
+    without_middle,
 )
 from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
+from tests.context.promises import is_cut_of
 
 directions = st.sampled_from(["both", "head", "tail"])
 wide = st.text(alphabet=st.sampled_from("aé日🦀\n"), min_size=1, max_size=600)
@@ -197,3 +199,17 @@ def test_a_huge_file_is_a_preview() -> None:
     assert one.is_cut
     assert one.text.startswith(huge[:PREVIEW_CHARS] + "\n[File truncated from ")
     assert text_tokens(one.text, RESULT_CHARS_PER_TOKEN) < 700
+
+
+@given(st.one_of(wide, st.lists(wide, max_size=60).map("\n".join)), st.integers(16, 400))
+def test_a_text_without_its_middle_is_within_its_tokens_and_says_what_is_missing(text: str, most: int) -> None:
+    cut = without_middle(text, most, 5)
+    assert text_tokens(cut) <= most
+    assert cut == text or is_cut_of(cut, text)
+
+
+def test_a_text_without_its_middle_keeps_whole_lines_where_they_are_short() -> None:
+    text = "".join(f"line {number} of the output\n" for number in range(60)) + "Ran 81 tests\n\nOK"
+    head, tail = without_middle(text, 60, 63).split("[… 53 lines left out; recall expand=63 …]")
+    assert head.splitlines() == [f"line {number} of the output" for number in range(4)]
+    assert tail.endswith("\nline 59 of the output\nRan 81 tests\n\nOK")

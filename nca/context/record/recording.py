@@ -30,8 +30,10 @@ from nca.wire import content_text
 PRUNE = "prune"
 SMALLEST_CUT_TOKENS = 200
 """Room that is smaller than this is not worth showing a part of another step."""
-LEAST_UNSEEN_TOKENS = 96
-"""A result that the model has not read yet keeps at least so much."""
+LEAST_UNSEEN_TOKENS = 160
+"""A result that the model has not read yet keeps at least so much: to ask for it again costs more than it saves."""
+UNSEEN_SHARE = 0.33
+"""New results keep at least this share of the room that there can be: the model has just asked for them."""
 FILES_PART = 3
 """The changed files take at most a third of the room, however many they are."""
 STATE_PART = 8
@@ -145,10 +147,12 @@ class Recording:
 
     def make_way(self) -> None:
         """Cut the largest new results as far as rules, words, decisions and the state of the work need their room."""
-        room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size, *_ in _unseen(self.draft)))
+        sizes = [size for size, *_ in _unseen(self.draft)]
+        room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size in sizes))
         chosen = self.record_of(self.movable, room, room).chosen
         state = min(chosen.tokens_of(Kind.STATE), self._aims[0] // STATE_PART)
         excess = chosen.tokens_of(*PROTECTED) + state + self.frame - self.rooms.target
+        excess = min(excess, sum(sizes) - int(UNSEEN_SHARE * (self.rooms.ceiling + sum(sizes))))
         if excess > 0 and cut_unseen(self.draft, excess):
             self._remember()
             self.rooms = self._rooms()

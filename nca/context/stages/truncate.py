@@ -8,6 +8,7 @@ from math import ceil
 import msgspec
 
 from nca.config.schema import TruncateSettings
+from nca.context.admission import without_middle
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.summary import cut_text
 from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, message_tokens, text_tokens
@@ -21,8 +22,8 @@ FIRST_EXCHANGE_SHARE = 10
 """The first exchange stays only while it costs at most a tenth of the budget."""
 SMALLEST_CONTENT_TOKENS = 24
 """Contents are not cut below this: what is left says nothing."""
-ENDING_CHARS = 300
-"""A longer last line is no note of the tool's: a path is rarely longer."""
+CUTTING = ("truncate", "shorten")
+"""The stages that show a message's beginning and end."""
 
 
 def truncate(
@@ -124,31 +125,19 @@ def cut_summaries(draft: Draft, limit_tokens: int) -> None:
 
 
 def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: str = "truncate") -> bool:
-    """Show only the beginning of a message, its attachments as text; False where that saves nothing.
-
-    Of a tool's result the last line stays too where the tool says there what became of the rest.
-    """
-    now = _now(draft, block, seq)
+    """Show only the beginning and the end of a message, its attachments as text; False where that saves nothing."""
+    stub = block.stubs.get(seq)
+    # What was cut already is cut anew from the whole, so that it says how much of that is missing.
+    now = draft.history.message(seq) if stub is not None and stub.stage in CUTTING else _now(draft, block, seq)
     whole = content_text(now.content)
     if now.role == "tool" or now.attachments:
         # Denser than prose, as which the cut counts: else a file could be stubbed whole and seem to be smaller.
         keep_tokens = int(keep_tokens * RESULT_CHARS_PER_TOKEN / PROSE_CHARS_PER_TOKEN)
-    ending = _ending(whole) if now.role == "tool" else ""
-    if text_tokens(ending) > keep_tokens // 2:
-        ending = ""
-    rest = how_to_recall([(seq, seq)])
-    text = cut_text(whole.removesuffix(ending), keep_tokens - text_tokens(ending), rest) + ending
+    text = without_middle(whole, keep_tokens, seq)
     if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False
     draft.put_stub(block, seq, text, stage)
     return True
-
-
-def _ending(text: str) -> str:
-    """The last line of a tool's result where the tool adds it in brackets: where the whole is, how a command ended."""
-    head, newline, line = text.rpartition("\n")
-    is_note = head and line.startswith("[") and line.endswith("]") and len(line) <= ENDING_CHARS
-    return newline + line if is_note else ""
 
 
 def _now(draft: Draft, block: Block, seq: int) -> Message:

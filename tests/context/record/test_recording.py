@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nca.config.layers import defaults
+from nca.context.meter import Meter
 from nca.context.request import resolve
 from nca.context.view import Summary, View
 from nca.library.replay import replay
@@ -20,7 +21,7 @@ from nca.messages import Message, ToolCall
 from nca.tools.toolbox import default_toolbox
 from nca.wire import message_from_dict
 from tests.context.logs import history_of
-from tests.context.samples import assistant, compacted, step, talk, user
+from tests.context.samples import assistant, call, calling, compacted, result, sent, step, talk, user
 
 SESSION = Path(__file__).parents[2] / "data" / "sessions" / "fahrplan.jsonl"
 WINDOWS = (8_000, 12_000, 16_000, 24_000)
@@ -77,9 +78,22 @@ def test_every_step_of_the_turn_in_progress_is_shown_listed_or_can_be_recalled(w
         named = {seq for first, last in RANGE.findall(text) for seq in range(int(first), int(last or first) + 1)}
         plain = " ".join(text.split())
         for seq, message in enumerate(messages[newest:head], newest + 1):
-            for call in message.tool_calls:
-                asked = " ".join(str(next(iter(json.loads(call.arguments).values()))).split())
-                assert asked[:40] in plain or seq in named, (head, seq, call)
+            for one in message.tool_calls:
+                asked = " ".join(str(next(iter(json.loads(one.arguments).values()))).split())
+                assert asked[:40] in plain or seq in named, (head, seq, one)
+
+
+def test_results_that_the_model_has_just_asked_for_have_their_share_of_the_room() -> None:
+    said = [user(f"Always keep the promise of part {number}: {'it holds for callers, ' * 30}.") for number in range(12)]
+    talked = [message for one in said for message in (one, assistant("Noted."))]
+    short, long = "-" * 70 + "\nRan 81 tests in 0.2s\n\nOK", "a line of the file\n" * 200
+    asked = calling(call("a", "shell", command="python -m unittest"), call("b", "read_file", path="a.py"))
+    history = history_of([*talked, user("And now?"), asked, result("a", short), result("b", long)])
+    compacted(history, 8_000, meter=Meter(provider="openai"))
+    *_, shown, cut = (row["content"] for row in sent(history))
+    assert shown == short
+    assert len(cut) > 1_500
+    assert "left out; recall expand=28 …]" in cut
 
 
 def test_a_failure_that_a_later_message_in_view_mends_is_not_listed() -> None:

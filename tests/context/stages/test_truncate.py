@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,13 +140,14 @@ def test_pins_and_the_newest_user_message_stay() -> None:
     assert not any(isinstance(item, Stub) and item.seq in {5, 21} for item in draft.view().items)
 
 
-def test_contents_are_cut_largest_first_at_the_end_of_a_paragraph() -> None:
+def test_contents_are_cut_largest_first_between_lines() -> None:
     long = "A paragraph of the answer.\n\n" * 200
     draft = draft_of([user("Why?"), assistant(long), assistant("Because."), user("And?")])
     cut_contents(draft, draft.tokens // 3)
     (stub,) = [item for item in draft.view().items if isinstance(item, Stub)]
     assert stub.seq == 2
-    assert stub.text.endswith("A paragraph of the answer. [… recall expand=2 …]")
+    head, tail = re.split(r"\n\[… \d+ lines left out; recall expand=2 …\]\n", stub.text)
+    assert set(head.splitlines()) == set(tail.splitlines()) == {"A paragraph of the answer.", ""}
     assert draft.tokens <= draft_of([user("Why?"), assistant(long), assistant("Because."), user("And?")]).tokens // 3
 
 
@@ -156,7 +159,8 @@ def test_what_was_attached_is_cut_visibly_too() -> None:
     assert cut_message(draft, block, 1, 200)
     (shown,) = draft.shown(block)
     assert shown.text.startswith('Look at this.\n\n<file path="a.txt">\ndata line\n')
-    assert shown.text.endswith(" [… recall expand=1 …]")
+    assert "lines left out; recall expand=1 …]\ndata line\n" in shown.text
+    assert shown.text.endswith("</file>\n\n[image, not shown]")
     assert message_tokens(shown) <= 204
     picture = draft_of([Message("user", (TextPart("Look."), image)), assistant(), user()])
     assert cut_message(picture, picture.blocks()[0], 1, 200)
@@ -164,7 +168,7 @@ def test_what_was_attached_is_cut_visibly_too() -> None:
 
 
 @pytest.mark.parametrize("note", ["[The whole output is in /data/outputs/ab12/3.txt]", "[exit code 1]"])
-def test_where_the_whole_is_stays_at_the_end_of_a_cut_result(note: str) -> None:
+def test_the_end_of_a_cut_result_stays_with_what_the_tool_adds_there(note: str) -> None:
     draft = draft_of(
         [user("Run it."), calling(call("c1", "shell")), result("c1", "a line\n" * 900 + note), user("And?")]
     )
@@ -172,7 +176,9 @@ def test_where_the_whole_is_stays_at_the_end_of_a_cut_result(note: str) -> None:
     for keep in (200, 60):
         assert cut_message(draft, block, 3, keep)
         shown = draft.shown(block)[1]
-        assert shown.text.endswith(f" [… recall expand=3 …]\n{note}")
+        assert shown.text.startswith("a line\n")
+        assert "left out; recall expand=3 …]\n" in shown.text
+        assert shown.text.endswith(f"\n{note}")
         assert message_tokens(shown) <= keep + 8
     assert cut_message(draft, block, 3, 12)
     assert len(draft.shown(block)[1].text) < 60
