@@ -7,7 +7,7 @@ from hashlib import blake2b
 from nca.config.schema import ContextSettings
 from nca.context.budget import Budget
 from nca.context.draft import Block, Draft
-from nca.context.record.recording import LEAST_UNSEEN_TOKENS
+from nca.context.record.unseen import LEAST_UNSEEN_TOKENS
 from nca.context.stages.truncate import cut_message, cut_summaries, truncate
 from nca.errors import ContextDoesNotFit
 

@@ -24,17 +24,19 @@ class Kind(IntEnum):
     """What a piece is, by how it can be had again: rules, words and decisions from nobody, state at the price of work,
     errors that were fixed and narrative in part, contents with one call.
 
-    FILES  which files were changed: of the state it costs least and is missed most, so it comes early, within bounds
+    LATEST  the answer that the newest message answers: without it "yes, the second" says nothing
+    FILES   which files were changed: of the state it costs least and is missed most, so it comes early, within bounds
     """
 
     RULE = 1
-    FILES = 2
-    WORDS = 3
-    DECISION = 4
-    STATE = 5
-    ERRORS = 6
-    NARRATIVE = 7
-    CONTENTS = 8
+    LATEST = 2
+    FILES = 3
+    WORDS = 4
+    DECISION = 5
+    STATE = 6
+    ERRORS = 7
+    NARRATIVE = 8
+    CONTENTS = 9
 
 
 LAST_PROTECTED = Kind.DECISION
@@ -99,7 +101,7 @@ def allocate(
     """Choose the pieces and their forms. Counts are raw tokens.
 
     room     what pieces of any kind may take together
-    ceiling  what rules, changed files, words and decisions may take; at least `room` counts
+    ceiling  what rules, the latest answer, changed files, words and decisions may take; at least `room` counts
     lower    what narrative and contents may take together; None: all that is left
     caps     upper bounds of single kinds; 0: none
     """
@@ -153,6 +155,7 @@ def _steps(queues: Mapping[Kind, Queue], closed: Set[Kind]) -> Iterator[Step]:
                 yield Step(place, piece, form, max(0, costs[form] - costs[form - 1]))
 
     yield from shortest(Kind.RULE)
+    yield from shortest(Kind.LATEST)
     yield from shortest(Kind.FILES)
     yield from longer(Kind.FILES)
     ordered = merge(_paced(longer(Kind.RULE), RULES_SHARE), _paced(shortest(Kind.WORDS), 1 - RULES_SHARE))

@@ -38,7 +38,8 @@ class Section(IntEnum):
     ANSWERS = 5
     STEPS = 6
     PLACES = 7
-    LEFT_OUT = 8
+    LATEST = 8
+    LEFT_OUT = 9
 
 
 HEADINGS = {
@@ -50,6 +51,7 @@ HEADINGS = {
     Section.ANSWERS: "### Answers so far",
     Section.STEPS: "### Steps of the newest turn, when this was written",
     Section.PLACES: "### Where things are",
+    Section.LATEST: "### The latest answer",
     Section.LEFT_OUT: "### Left out for length",
 }
 CATEGORIES = {
@@ -58,13 +60,16 @@ CATEGORIES = {
     Section.DECISIONS: DECISIONS,
     Section.ANSWERS: ANSWERS,
     Section.STEPS: STEPS,
+    Section.LATEST: ANSWERS,
 }
-"""What a section says, where that is one category of the ledger."""
+"""Where what a section says is of one category of the ledger."""
 LISTS = {"Read": READ, "URLs": URLS, "Names": NAMES}
 """The lists of the section PLACES, by the word that begins each of their lines."""
 LEFT_OUT_TOKENS = 40
 """Raw tokens of the lines on what is left out, beside the headings that are not needed then."""
-HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values()) + LEFT_OUT_TOKENS
+LATEST_TOKENS = text_tokens(HEADINGS[Section.LATEST]) + 2
+HEADINGS_TOKENS = sum(text_tokens(heading) + 2 for heading in HEADINGS.values()) + LEFT_OUT_TOKENS - LATEST_TOKENS
+"""Set aside for the headings, but for that of the latest answer: it is rare, and one line pays for it."""
 FAILS, MENDED, LAST, BETWEEN = "still fails: ", "fixed: ", ", last: ", "; "
 SHORT_CHARS = 320
 """A message of the person up to this length has one form; a longer one is cut in its middle at first."""
@@ -89,24 +94,31 @@ class Forms(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
         return made
 
 
-def pieces_of(ledger: Lines, *, error_tokens: int = 0, forms: Forms | None = None) -> dict[Kind, Queue]:
+def pieces_of(
+    ledger: Lines, *, latest: str = "", error_tokens: int = 0, forms: Forms | None = None
+) -> dict[Kind, Queue]:
     """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else.
 
+    latest        the line of the answer that the newest message answers, where it is not shown
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
     known = Forms() if forms is None else forms
     state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
-    narrative = (Section.STEPS, Section.ANSWERS)
+    answers = [line for line in ledger.get(ANSWERS, ()) if line != latest]
+    narrative = {STEPS: ledger.get(STEPS, ()), ANSWERS: answers}
+    text = _numbered(*parted(latest))
+    newest = Piece(Kind.LATEST, Section.LATEST, 0, (text,), (line_tokens(text) + LATEST_TOKENS,))
     return {
         Kind.RULE: _said(ledger, Kind.RULE, Section.RULES, known),
+        Kind.LATEST: Queue(1, (newest,)) if latest else Queue(),
         Kind.FILES: Queue(len(ledger.get(FILES, ())), _files(ledger)),
         Kind.WORDS: _said(ledger, Kind.WORDS, Section.WORDS, known),
         Kind.DECISION: _said(ledger, Kind.DECISION, Section.DECISIONS, known),
         Kind.STATE: Queue(len(state), state),
         Kind.ERRORS: Queue(len(errors), errors),
         Kind.NARRATIVE: Queue(
-            sum(len(ledger.get(CATEGORIES[section], ())) for section in narrative),
-            chain.from_iterable(_newest_first(ledger, section) for section in narrative),
+            sum(map(len, narrative.values())),
+            chain.from_iterable(_newest_first(narrative, section) for section in (Section.STEPS, Section.ANSWERS)),
         ),
         Kind.CONTENTS: _contents(ledger, len(errors)),
     }
@@ -136,7 +148,11 @@ def _forms(seq: int, text: str) -> tuple[str, ...]:
 
 def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:
     for place, seq, text in _reversed(ledger.get(CATEGORIES[section], ())):
-        yield Piece(Kind.NARRATIVE, section, place, (f"- ({seq}) {text}" if seq else f"- {text}",))
+        yield Piece(Kind.NARRATIVE, section, place, (_numbered(seq, text),))
+
+
+def _numbered(seq: int, text: str) -> str:
+    return f"- ({seq}) {text}" if seq else f"- {text}"
 
 
 def _state(ledger: Lines) -> Iterator[Piece]:

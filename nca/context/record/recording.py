@@ -20,6 +20,7 @@ from nca.context.record.ledger import Ledger, Reading
 from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
+from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, unseen
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, text_tokens
@@ -30,10 +31,8 @@ from nca.wire import content_text
 PRUNE = "prune"
 SMALLEST_CUT_TOKENS = 200
 """Room that is smaller than this is not worth showing a part of another step."""
-LEAST_UNSEEN_TOKENS = 160
-"""A result that the model has not read yet keeps at least so much: to ask for it again costs more than it saves."""
 UNSEEN_SHARE = 0.33
-"""New results keep at least this share of the room that there can be: the model has just asked for them."""
+"""New results keep at least this share of the room below the ceiling: the model has just asked for them."""
 FILES_PART = 3
 """The changed files take at most a third of the room, however many they are."""
 STATE_PART = 8
@@ -147,12 +146,12 @@ class Recording:
 
     def make_way(self) -> None:
         """Cut the largest new results as far as rules, words, decisions and the state of the work need their room."""
-        sizes = [size for size, *_ in _unseen(self.draft)]
+        sizes = [size for size, *_ in unseen(self.draft)]
         room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size in sizes))
         chosen = self.record_of(self.movable, room, room).chosen
         state = min(chosen.tokens_of(Kind.STATE), self._aims[0] // STATE_PART)
         excess = chosen.tokens_of(*PROTECTED) + state + self.frame - self.rooms.target
-        excess = min(excess, sum(sizes) - int(UNSEEN_SHARE * (self.rooms.ceiling + sum(sizes))))
+        excess = min(excess, sum(sizes) - int(UNSEEN_SHARE * (self._left_of(self._aims[1]) + sum(sizes))))
         if excess > 0 and cut_unseen(self.draft, excess):
             self._remember()
             self.rooms = self._rooms()
@@ -177,7 +176,7 @@ class Recording:
 
     def _is_filled(self) -> bool:
         """Whether what the person said takes all the room that there can be, so that nothing lower gets any."""
-        most = self.rooms.ceiling + sum(size for size, *_ in _unseen(self.draft)) + FILLED_SLACK_TOKENS
+        most = self.rooms.ceiling + sum(size for size, *_ in unseen(self.draft)) + FILLED_SLACK_TOKENS
         pieces = pieces_of(self._holding(self.movable)[0], forms=self._forms)
         return bool(allocate({kind: pieces[kind] for kind in (Kind.RULE, Kind.WORDS)}, most, most).left_out)
 
@@ -243,12 +242,13 @@ class Recording:
         """
         ledger, foreign = self._holding(gone)
         ledger = facts.as_of_now(ledger, *self._behind(gone))
+        latest = self._latest_answer(gone)
         narrative = min(room // SMALL_NARRATIVE_PART, max(room // NARRATIVE_PART, SMALL_NARRATIVE_TOKENS))
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
         caps = {**self.caps, Kind.FILES: self.caps[Kind.STATE] or max(1, room, ceiling) // FILES_PART + 1}
 
         def give(ledger: Ledger, room: int = room, ceiling: int = ceiling) -> Chosen:
-            pieces = pieces_of(ledger, error_tokens=error_tokens, forms=self._forms)
+            pieces = pieces_of(ledger, latest=latest, error_tokens=error_tokens, forms=self._forms)
             lower = narrative if is_first else room
             chosen = allocate(pieces, room, ceiling, lower=lower, caps=caps)
             return replace(chosen, left_out=chosen.left_out | self._unread)
@@ -258,6 +258,16 @@ class Recording:
             most = min(room, int((1 - NEWEST_STEPS_SHARE) * (self.rooms.target - self.frame - self._prose_raw)))
             chosen = give(ledger, most, most)
         return Record(gone, ledger, chosen, give, foreign)
+
+    def _latest_answer(self, gone: Sequence[Block]) -> str:
+        """The line of the answer that the newest message of the person answers; "" where that is shown."""
+        newest, stated = self.draft.history.newest_user or 0, self.draft.history.facts.stated
+        for entry in chain.from_iterable(reversed([*self._entries([block])]) for block in reversed(self.movable)):
+            is_before = entry.seq < newest and entry.message.role == "assistant"
+            if is_before and (answer := stated(entry.message).answer):
+                return f"{entry.seq}\t{answer[0]}" if gone and entry.seq <= gone[-1].last else ""
+        lines = (line for part in reversed(self.absorbed) for line in reversed(part.ledger.get(facts.ANSWERS, ())))
+        return next((line for line in lines if facts.parted(line)[0] < newest), "")
 
     def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
         """What the messages behind these blocks state, and which of them are shown as they are."""
@@ -305,12 +315,16 @@ class Recording:
         return self.rooms.ceiling - self.frame - self._prose_raw - raw_of(kept)
 
     def _rooms(self) -> Rooms:
+        target, ceiling, most = map(self._left_of, (*self._aims, self._budget_tokens))
+        # A large newest step may leave nothing below the ceiling, and half of the budget's rest is still free.
+        return Rooms(target, max(target, ceiling, most // 2) if ceiling > target else target)
+
+    def _left_of(self, aim_tokens: int) -> int:
+        """Raw tokens that what stays in any case leaves of so many."""
         draft, ratio = self.draft, self.draft.meter.calibration.ratio
         staying = draft.raw - raw_of(self.movable) - self.absorbed_raw
         extra = draft.meter.total(draft.raw) - draft.raw * ratio
-        target, ceiling, most = (int((aim - extra) / ratio) - staying for aim in (*self._aims, self._budget_tokens))
-        # A large newest step may leave nothing below the ceiling, and half of the budget's rest is still free.
-        return Rooms(target, max(target, ceiling, most // 2) if ceiling > target else target)
+        return int((aim_tokens - extra) / ratio) - staying
 
     def _newest(self, room: int, most: int) -> list[Block]:
         """The newest blocks within `room`, oldest first; of one more a part, where its results can be cut to fit.
@@ -358,39 +372,6 @@ class Recording:
             return True
         block.stubs, block.raw, self.draft.raw = before
         return False
-
-
-def cut_unseen(draft: Draft, excess_raw: int) -> bool:
-    """Cut the largest results that the model has not read yet, so that `excess_raw` fewer tokens are shown.
-
-    Each keeps a beginning that can be used. False, and nothing changed, where there is nothing to cut.
-    """
-    sized = sorted(_unseen(draft), key=lambda row: -row[0])
-    if not sized:
-        return False
-    # The level to which all larger results come down: the smaller ones stay whole.
-    level, saved = sized[0][0], 0
-    for place, (size, *_rest) in enumerate(sized):
-        lower = sized[place + 1][0] if place + 1 < len(sized) else LEAST_UNSEEN_TOKENS
-        step = (size - lower) * (place + 1)
-        if saved + step >= excess_raw:
-            level = size - -(-(excess_raw - saved) // (place + 1))
-            break
-        saved, level = saved + step, lower
-    level = max(level, LEAST_UNSEEN_TOKENS)
-    larger = [(block, seq) for size, block, seq in sized if size > level]
-    cut = [cut_message(draft, block, seq, level - MESSAGE_TOKENS, "shorten") for block, seq in larger]
-    return any(cut)
-
-
-def _unseen(draft: Draft) -> list[tuple[int, Block, int]]:
-    return [
-        (draft.history.run_tokens(seq, seq), block, seq)
-        for block in draft.blocks()
-        if block.is_unseen
-        for seq in block.seqs
-        if draft.history.message(seq).role == "tool" and seq not in block.stubs
-    ]
 
 
 def raw_of(blocks: Sequence[Block]) -> int:

@@ -17,7 +17,7 @@ from nca.context.meter import Meter
 from nca.context.request import resolve
 from nca.context.view import Summary, View
 from nca.library.replay import replay
-from nca.messages import Message, ToolCall
+from nca.messages import Entry, Message, ToolCall
 from nca.tools.toolbox import default_toolbox
 from nca.wire import message_from_dict
 from tests.context.logs import history_of
@@ -94,6 +94,23 @@ def test_results_that_the_model_has_just_asked_for_have_their_share_of_the_room(
     assert shown == short
     assert len(cut) > 1_500
     assert "left out; recall expand=28 …]" in cut
+
+
+def test_the_answer_that_the_newest_message_answers_stays_before_other_words() -> None:
+    said = [user(f"The part {number} has a story: {'it was built by hand, ' * 30}.") for number in range(40)]
+    talked = [message for one in said for message in (one, assistant("Noted, I keep that in mind for the release."))]
+    question = "The changelog still names the old command. Shall I adjust the second entry or leave it to you?"
+    steps = [one for number in range(30) for one in step(f"s{number}", "a line of the file\n" * 20)]
+    history = history_of(
+        [*talked, user("Look at the changelog."), assistant(question), user("Yes, the second."), *steps]
+    )
+    for _ in range(2):
+        compacted(history, 4_000)
+        (record,) = [item for item in history.view.items if isinstance(item, Summary)]
+        assert question in record.text
+        assert "of what the user said: recall" in record.text
+        for message in step("more", "a line of the file\n" * 200):
+            history.append(Entry(history.head + 1, message))
 
 
 def test_a_failure_that_a_later_message_in_view_mends_is_not_listed() -> None:

@@ -1,0 +1,44 @@
+"""Results that the model has not read yet: which there are, and how they are cut where nothing else gives way."""
+
+from __future__ import annotations
+
+from nca.context.draft import Block, Draft
+from nca.context.stages.truncate import cut_message
+from nca.context.tokens import MESSAGE_TOKENS
+
+LEAST_UNSEEN_TOKENS = 160
+"""A result that the model has not read yet keeps at least so much: to ask for it again costs more than it saves."""
+
+
+def cut_unseen(draft: Draft, excess_raw: int) -> bool:
+    """Cut the largest results that the model has not read yet, so that `excess_raw` fewer tokens are shown.
+
+    Each keeps a beginning that can be used. False, and nothing changed, where there is nothing to cut.
+    """
+    sized = sorted(unseen(draft), key=lambda row: -row[0])
+    if not sized:
+        return False
+    # The level to which all larger results come down: the smaller ones stay whole.
+    level, saved = sized[0][0], 0
+    for place, (size, *_rest) in enumerate(sized):
+        lower = sized[place + 1][0] if place + 1 < len(sized) else LEAST_UNSEEN_TOKENS
+        step = (size - lower) * (place + 1)
+        if saved + step >= excess_raw:
+            level = size - -(-(excess_raw - saved) // (place + 1))
+            break
+        saved, level = saved + step, lower
+    level = max(level, LEAST_UNSEEN_TOKENS)
+    larger = [(block, seq) for size, block, seq in sized if size > level]
+    cut = [cut_message(draft, block, seq, level - MESSAGE_TOKENS, "shorten") for block, seq in larger]
+    return any(cut)
+
+
+def unseen(draft: Draft) -> list[tuple[int, Block, int]]:
+    """Each result that is not cut yet: its raw tokens, its block and its message."""
+    return [
+        (draft.history.run_tokens(seq, seq), block, seq)
+        for block in draft.blocks()
+        if block.is_unseen
+        for seq in block.seqs
+        if draft.history.message(seq).role == "tool" and seq not in block.stubs
+    ]
