@@ -24,7 +24,7 @@ from nca.context.record.outcomes import (
     kinds_of_command,
     outcome_of,
 )
-from nca.context.record.statements import NOTHING_STATED, Stated
+from nca.context.record.statements import NOTHING_STATED, Stated, said_in_refusal
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
 Ledger = dict[str, list[str]]
@@ -102,6 +102,8 @@ class Reading:
                 for part in message.attachments:
                     self._note_attachment(part, entry.seq)
             if message.role == "tool":
+                if (refused := said_in_refusal(message)) is not NOTHING_STATED:
+                    self._note_said(entry.seq, refused)
                 # What a result names can be had again; it counts once somebody speaks of it.
                 if (made := calls.pop(message.tool_call_id, None)) is not None:
                     self._note_call(*made, message)

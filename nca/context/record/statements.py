@@ -73,6 +73,14 @@ MOST_NAMES = 200
 """Of one message; a listing of ten thousand hashes is no talk about any of them."""
 
 
+_REFUSAL = re.compile(
+    r"(?:\[not run: the person said no: |The user (?:doesn't want to|denied)[^\n]*?(?:the user said:|\n<feedback>)\s*)"
+    r"(?P<word>.{1,2000}?)(?:\]|\s*</feedback>)?\s*\Z",
+    re.DOTALL,
+)
+"""How a result begins of a call that the person refused with a word: nca's, Claude Code's, Cline's."""
+
+
 class Stated(NamedTuple):
     """What a message says, by kind.
 
@@ -108,6 +116,12 @@ def stated(message: Message) -> Stated:
             return Stated(decisions=decisions, answer=answer, urls=urls, names=names)
         return NOTHING_STATED
     return Stated(urls=urls, names=names) if urls or names else NOTHING_STATED
+
+
+def said_in_refusal(result: Message) -> Stated:
+    """What the person said for a no to a call."""
+    refused = _REFUSAL.match(result.text)
+    return _said(refused["word"], (), ()) if refused else NOTHING_STATED
 
 
 def is_bulk(text: str) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,25 @@ did.count = 0  # type: ignore[attr-defined]
 
 def texts(ledger: Ledger, category: str) -> list[str]:
     return [parted(line)[1] for line in ledger.get(category, ())]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "[not run: the person said no: {}]",
+        "The user doesn't want to proceed with this tool use. It was rejected. To tell you how, the user said:\n{}",
+        "The user denied this operation.\n<feedback>\n{}\n</feedback>",
+    ],
+)
+def test_what_the_person_said_for_a_no_to_a_call_is_theirs(refusal: str) -> None:
+    reads = "Read only what you need [12 lines], the file is long."
+    entries = log(
+        *did("read_file", refusal.format(reads), path="a.py"),
+        *did("shell", refusal.format("Never push from here."), command="git push"),
+        *did("shell", "[not run: the person said no]", command="git push"),
+    )
+    ledger = extract(entries)
+    assert (ledger[WORDS], ledger[RULES]) == ([f"2\t{reads}"], ["4\tNever push from here."])
 
 
 def rendered(ledger: Ledger) -> str:
