@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from nca.context.record.languages import marks, orders, says_nothing, sentences
@@ -32,7 +33,7 @@ BULK_ENDS_CHARS = 300
 SEEN_CHARS = 40
 """Of a line, by which it is known again."""
 BULK_WORDS_CHARS = 1_500
-"""Between the ends."""
+"""Of the person's own sentences before the paste, behind it, and of what stands between."""
 FIRST_SENTENCES = 4
 """A task begins with what it is about, often behind a greeting or a heading."""
 MOST_BULK_RULES = 12
@@ -165,13 +166,26 @@ def _without_blank_lines(text: str) -> str:
 
 
 def _words_of_bulk(text: str, prose: Sequence[str]) -> str:
-    """How it begins and ends, and what a person may have written between: a plan that comes again has its new steps."""
-    begin, end = text[:BULK_ENDS_CHARS], text[-BULK_ENDS_CHARS:]
-    between = " ".join(line for line in prose if line[:SEEN_CHARS] not in begin and line[-SEEN_CHARS:] not in end)
-    if len(between) > BULK_WORDS_CHARS:
-        between = f"{between[:BULK_WORDS_CHARS].rpartition(' ')[0]} …"
-    between = f" [… perhaps pasted: {between} …] " if between else " […] "
-    return between.join((" ".join(sentences(begin)[:FIRST_SENTENCES]), " ".join(sentences(end)[-2:])))
+    """How it begins and ends, and what a person may have written between: a plan that comes again has its new steps.
+
+    Where the person's own sentences stand before or behind the paste, these are its beginning or its end.
+    """
+    lines, own = [line for line in text.splitlines() if line.strip()], set(prose)
+    head = list(takewhile(own.__contains__, lines))
+    tail = list(takewhile(own.__contains__, reversed(lines[len(head) :])))[::-1]
+    begin = " ".join(sentences(text[:BULK_ENDS_CHARS])[:FIRST_SENTENCES])
+    begin = max(begin, _shortened(head), key=len)
+    end = _shortened(tail) or " ".join(sentences(text[-BULK_ENDS_CHARS:])[-2:])
+    seen = {*head, *tail}
+    between = _shortened(
+        [line for line in prose if not (line in seen or line[:SEEN_CHARS] in begin or line[-SEEN_CHARS:] in end)]
+    )
+    return (f" [… perhaps pasted: {between} …] " if between else " […] ").join((begin, end))
+
+
+def _shortened(lines: Sequence[str]) -> str:
+    text = " ".join(lines)
+    return text if len(text) <= BULK_WORDS_CHARS else f"{text[:BULK_WORDS_CHARS].rpartition(' ')[0]} …"
 
 
 def _prose_of(text: str) -> list[str]:

@@ -68,6 +68,14 @@ def texts(ledger: Ledger, category: str) -> list[str]:
     return [parted(line)[1] for line in ledger.get(category, ())]
 
 
+def test_what_a_person_writes_before_and_behind_a_paste_is_whole() -> None:
+    before = "Yes to the manifest. " * 20 + "Here is the log of last night:"
+    behind = "The first error is known to Ayo. " * 12 + "Look at the second, please."
+    rows = "\n".join(f"2026-11-21 01:{row:02}:00 INFO  runner  done in {row} ms" for row in range(59))
+    (words,) = extract(log(said(f"{before}\n\n{rows}\n\n{behind}")))[WORDS]
+    assert words == f"1\t{before} […] {behind}"
+
+
 @pytest.mark.parametrize(
     "refusal",
     [
