@@ -47,8 +47,10 @@ def commands(environments: Sequence[Environment]) -> Iterator[Row]:
 
 
 def _started(command: Sequence[str], home: str) -> tuple[float, int, int]:
-    """Seconds, peak of memory in bytes, exit code."""
+    """Seconds, peak of memory in bytes, exit code; of a program that cannot be started, its exit code alone."""
     launch = [sys.executable, "-S", "-E", "-c", LAUNCHER, *command]
-    done = subprocess.run(launch, env=plain_environment(home), cwd=home, capture_output=True, text=True, check=True)
+    done = subprocess.run(launch, check=False, env=plain_environment(home), cwd=home, capture_output=True, text=True)
+    if done.returncode:
+        return 0.0, 0, done.returncode
     seconds, peak, code = json.loads(done.stdout)
     return seconds, peak, code

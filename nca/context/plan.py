@@ -19,6 +19,7 @@ from nca.context.fit import fit, fit_or_refuse, make_room_beside_newest, marker_
 from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.record.recording import SummaryJob
+from nca.context.record.unseen import unseen_results_raw, unseen_share
 from nca.context.retention import KeptFacts
 from nca.context.settled_prefix import recent_raw
 from nca.context.stages.custom import StageRequest, act
@@ -26,6 +27,7 @@ from nca.context.stages.deduplicate import deduplicate, fix_pointers
 from nca.context.stages.prune import prune
 from nca.context.stages.summarize import summarize
 from nca.context.stages.trim import trim
+from nca.context.stages.truncate import MARKER_TOKENS
 from nca.context.summary import SummaryFailure, SummaryRequest, Written
 from nca.context.summary_writer import BY_CODE, NO_SUMMARIZER
 from nca.context.view import Range, Summary, View
@@ -281,10 +283,17 @@ class Planning:
     def _protect(self) -> None:
         """What cannot be had again may take the view above the target: it is not cut for the target's sake."""
         draft = self.draft
-        movable = sum(block.raw for block in draft.blocks() if block.is_unseen or not block.is_locked)
         has_record = any(isinstance(part, Summary) for part in draft.parts)
-        is_settled = has_record and draft.tokens <= self.ceiling
-        self.floor = min(draft.tokens if is_settled else draft.meter.total(draft.raw - movable), self.limit)
+        movable = 0
+        if not has_record or draft.tokens > self.ceiling:
+            results = unseen_results_raw(draft)
+            movable = sum(block.raw for block in draft.blocks() if not block.is_locked)
+            staying = draft.meter.total(draft.raw - movable - results)
+            most = self.ceiling if self.is_exact else self.limit
+            # New results keep their share even where what stays is larger than the ceiling.
+            movable += max(0, results - unseen_share(self.ceiling - staying, most - staying))
+        is_worth_it = movable > MARKER_TOKENS
+        self.floor = min(draft.meter.total(draft.raw - movable) if is_worth_it else draft.tokens, self.limit)
 
     def _summarize_only(self, first: int, last: int) -> Asking[None]:
         """A block is summarized if its last message is in the range, so a call stays with its results."""

@@ -20,7 +20,7 @@ from nca.context.record.ledger import Ledger, Reading
 from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
-from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, unseen
+from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, unseen, unseen_share
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, text_tokens
@@ -31,8 +31,6 @@ from nca.wire import content_text
 PRUNE = "prune"
 SMALLEST_CUT_TOKENS = 200
 """Room that is smaller than this is not worth showing a part of another step."""
-UNSEEN_SHARE = 0.33
-"""New results keep at least this share of the room below the ceiling: the model has just asked for them."""
 FILES_PART = 3
 """The changed files take at most a third of the room, however many they are."""
 STATE_PART = 8
@@ -151,7 +149,9 @@ class Recording:
         chosen = self.record_of(self.movable, room, room).chosen
         state = min(chosen.tokens_of(Kind.STATE), self._aims[0] // STATE_PART)
         excess = chosen.tokens_of(*PROTECTED) + state + self.frame - self.rooms.target
-        excess = min(excess, sum(sizes) - int(UNSEEN_SHARE * (self._left_of(self._aims[1]) + sum(sizes))))
+        most = self._budget_tokens if self._aims[1] > self._aims[0] else self._aims[1]
+        left = (self._left_of(aim) + sum(sizes) for aim in (self._aims[1], most))
+        excess = min(excess, sum(sizes) - unseen_share(*left))
         if excess > 0 and cut_unseen(self.draft, excess):
             self._remember()
             self.rooms = self._rooms()

@@ -9,11 +9,19 @@ from nca.context.tokens import MESSAGE_TOKENS
 LEAST_UNSEEN_TOKENS = 160
 """A result that the model has not read yet keeps at least so much: to ask for it again costs more than it saves."""
 
+UNSEEN_SHARE = 0.33
+"""New results keep this share of the room that there can be: the model has just asked for them."""
+
+
+def unseen_share(below_ceiling: int, below_budget: int) -> int:
+    """What new results keep at least of what all else leaves below the ceiling, or of half of the budget's rest."""
+    return max(0, int(UNSEEN_SHARE * max(below_ceiling, below_budget // 2)))
+
 
 def cut_unseen(draft: Draft, excess_raw: int) -> bool:
     """Cut the largest results that the model has not read yet, so that `excess_raw` fewer tokens are shown.
 
-    Each keeps a beginning that can be used. False, and nothing changed, where there is nothing to cut.
+    Each keeps both its ends, as far as they can be used. False, and nothing changed, where there is nothing to cut.
     """
     sized = sorted(unseen(draft), key=lambda row: -row[0])
     if not sized:
@@ -42,3 +50,11 @@ def unseen(draft: Draft) -> list[tuple[int, Block, int]]:
         for seq in block.seqs
         if draft.history.message(seq).role == "tool" and seq not in block.stubs
     ]
+
+
+def unseen_results_raw(draft: Draft) -> int:
+    """Raw tokens of these results as they are shown: their calls cannot be cut."""
+    tokens, message = draft.history.run_tokens, draft.history.message
+    steps = [block for block in draft.blocks() if block.is_unseen]
+    calls = sum(tokens(seq, seq) for block in steps for seq in block.seqs if message(seq).role != "tool")
+    return sum(block.raw for block in steps) - calls

@@ -22,6 +22,8 @@ FIRST_EXCHANGE_SHARE = 10
 """The first exchange stays only while it costs at most a tenth of the budget."""
 SMALLEST_CONTENT_TOKENS = 24
 """Contents are not cut below this: what is left says nothing."""
+MARKER_TOKENS = 24
+"""Raw tokens of a marker: what is smaller is not hidden behind one."""
 CUTTING = ("truncate", "shorten")
 """The stages that show a message's beginning and end."""
 
@@ -56,9 +58,8 @@ def truncate(
 
 def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: int, marker_id: str) -> None:
     """Hide the first `start` groups, and as many more as the target needs."""
-    marker_raw = 24
     gone: list[Block] = []
-    raw = draft.raw + marker_raw
+    raw = draft.raw + MARKER_TOKENS
     count = 0
     for group in groups:
         if count >= start and draft.meter.total(raw) <= target_tokens:
@@ -67,7 +68,7 @@ def _hide(draft: Draft, groups: list[list[Block]], start: int, target_tokens: in
         leaving = [block for block in group if not block.is_locked]
         gone += leaving
         raw -= sum(block.raw for block in leaving)
-    if gone and sum(block.raw for block in gone) > marker_raw:
+    if gone and sum(block.raw for block in gone) > MARKER_TOKENS:
         markers = [part for part in draft.parts if isinstance(part, Marker) and part.text]
         leaving_parts: list[Part] = [*markers, *gone]
         draft.replace(leaving_parts, truncated(marker_id, leaving_parts))

@@ -96,6 +96,23 @@ def test_results_that_the_model_has_just_asked_for_have_their_share_of_the_room(
     assert "left out; recall expand=28 …]" in cut
 
 
+@pytest.mark.parametrize(("rows", "lines"), [(140, 800), (170, 600), (200, 420), (200, 800)])
+def test_a_short_result_stays_whole_where_what_may_not_be_cut_is_above_the_ceiling(rows: int, lines: int) -> None:
+    """A pasted log and a large change leave no room below the ceiling, and there is room below the budget."""
+    said = [user(f"Always keep the promise of part {number}: {'it holds for callers, ' * 10}.") for number in range(12)]
+    talked = [message for one in said for message in (one, assistant("Noted."))]
+    log = "".join(f"2026-11-21 01:{row:02}:00 INFO  runner  done in {row} ms\n" for row in range(rows))
+    changed = call("a", "edit_file", path="a.py", old_text="x = 1\n" * 60, new_text="x = 2\n" * lines)
+    tests = (
+        "-" * 70 + "\nFAIL: test_it (tests.IdleTests)\nAssertionError: 1 != 2\n" * 5 + "Ran 81 tests in 0.2s\n\nFAILED"
+    )
+    asked = calling(changed, call("b", "shell", command="python -m unittest"))
+    history = history_of([*talked, user(log), asked, result("a", "edited a.py: line 4"), result("b", tests)])
+    proposal = compacted(history, 12_000, meter=Meter(provider="openai"))
+    assert proposal.target_tokens < proposal.tokens_after < proposal.budget_tokens
+    assert [row["content"] for row in sent(history)][-2:] == ["edited a.py: line 4", tests]
+
+
 def test_the_answer_that_the_newest_message_answers_stays_before_other_words() -> None:
     said = [user(f"The part {number} has a story: {'it was built by hand, ' * 30}.") for number in range(40)]
     talked = [message for one in said for message in (one, assistant("Noted, I keep that in mind for the release."))]
