@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from nca.context.record.call_facts import CHANGE, call_facts, changes_of
-from nca.context.record.changes import COUNTED, MOVED_TO, Change
+from nca.context.record.changes import COUNTED, Change
 from nca.context.record.command_changes import COMMIT, complains
 from nca.context.record.known import Known
 from nca.context.record.outcomes import (
@@ -169,8 +169,6 @@ class Reading:
         made.append((seq, change))
         self._changes[change.path] = made
         self._lines[READ].pop(change.path, None)
-        if change.verb.startswith(MOVED_TO):
-            self._changes.pop(change.verb.removeprefix(MOVED_TO), None)
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
@@ -224,8 +222,6 @@ def _merge_lines(category: str, lines: Sequence[str], merged: dict[str, str]) ->
             _say(merged, category, key, line)
         else:
             before = merged.pop(key, None)
-            if category == FILES and (moved := line.partition(f"\t{MOVED_TO}")[2]):
-                merged.pop(moved.partition("\t")[0], None)
             merged[key] = _added(before, line) if before is not None and category == FILES else line
 
 

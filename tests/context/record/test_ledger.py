@@ -348,12 +348,17 @@ def test_a_commit_stands_between_the_changes_before_it_and_those_after_it() -> N
         assert rendered(read_again(text)[1]) == text
 
 
-def test_what_a_file_was_before_it_was_moved_there_or_deleted_does_not_hold() -> None:
+def test_a_move_stands_behind_what_was_done_to_its_target_before() -> None:
     edits = [did("edit_file", "done", path=path, new_text="x = 1") for path in ("a.py", "b.py", "b.py")]
     before = log(*edits[0], *edits[1], *edits[2])
     after = log(*did("shell", "", command="mv a.py b.py"), first=7)
-    assert texts(extract([*before, *after]), FILES) == ["a.py\t1\tmoved to b.py\tx = 1"]
-    assert texts(merge([extract(before), extract(after)]), FILES) == ["a.py\t1\tmoved to b.py\tx = 1"]
+    lines = ["b.py\t2\tedited\tx = 1", "a.py\t1\tmoved to b.py\tx = 1"]
+    assert texts(extract([*before, *after]), FILES) == lines
+    assert texts(merge([extract(before), extract(after)]), FILES) == lines
+    # A move that a later change of the same path has hidden takes nothing with it, cut in two or not.
+    last = log(*did("edit_file", "done", path="a.py", new_text="y = 2"), first=9)
+    whole, cut = extract([*before, *after, *last]), merge([extract(before), extract([*after, *last])])
+    assert whole[FILES] == cut[FILES]
     again = log(*did("shell", "", command="rm b.py"), *did("write_file", "", path="b.py", content="y = 2"), first=7)
     assert "- b.py: written 3×, last: y = 2" in rendered(extract([*before, *again]))
     assert "- b.py: deleted\n" in rendered(extract([*before, *again[:2]])) + "\n"
