@@ -121,7 +121,7 @@ def test_cowagent_loads_and_the_chats_word_is_answered_with_ncas(tmp_path: Path)
 
 
 def test_nca_keeps_the_newest_messages_behind_a_system_summary() -> None:
-    log = [{"role": "system", "content": "You are a test."}, *turns(200, words=3)]
+    log = [{"role": "system", "content": "You are a test."}, *turns(200, words=2)]
     write = Summarizer()
     result = nca.compact(log, context_window=200_000, summarizer=write, settings={"profile": "nca"})
     assert result.budget_tokens == 32_000

@@ -110,6 +110,19 @@ class History:
         return self._index.newest_user
 
     @property
+    def last_answer(self) -> int:
+        """The seq of the agent's last whole answer before `newest_user`; 0 where there is none.
+
+        What the person asked for behind it may still wait, as does what they added while the agent worked.
+        """
+        for seq in range((self.newest_user or 1) - 1, 0, -1):
+            message = self.message(seq)
+            is_answer = message.role == "assistant" and not message.tool_calls and not message.is_interrupted
+            if is_answer and not is_in(seq, self.view.aside):
+                return seq
+        return 0
+
+    @property
     def newest_list(self) -> tuple[int, dict[str, Any]] | None:
         """The newest list of what is to be done, as `nca.context.todo.newest_list` finds it in the conversation."""
         return self._index.newest_list

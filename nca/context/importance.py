@@ -84,14 +84,17 @@ def importances(entries: Iterable[Entry], known: Known, pins: Set[int] = frozens
     found: dict[int, Importance] = {}
     for entry in reversed(log):
         message = entry.message
-        facts = known.stated(message)
+        names = frozenset(name for name, _ in known.names(message))
         call = answered.get(entry.seq)
-        mark = _of_result(message, call, facts, later) if message.role == "tool" else _of_talk(message, facts, later)
+        if message.role == "tool":
+            mark = _of_result(message, call, names, later)
+        else:
+            mark = _of_talk(message, known.stated(message), names, later)
         found[entry.seq] = _weighed(PINNED if entry.seq in pins else mark, message)
         if message.role == "tool" and call is not None and not is_failed(call, message):
             _note_success(call, later)
         elif message.role in ("user", "assistant"):
-            _note_talk(message, facts, later)
+            _note_talk(message, names, later)
     return found
 
 
@@ -108,15 +111,14 @@ def _answered(log: Sequence[Entry]) -> dict[int, ToolCall]:
     return answered
 
 
-def _of_result(message: Message, call: ToolCall | None, facts: Stated, later: _Later) -> Mark:
+def _of_result(message: Message, call: ToolCall | None, names: Set[str], later: _Later) -> Mark:
     if is_failed(call, message):
         is_fixed = call is not None and (call.name, main_argument(call)) in later.succeeded
         return FIXED if is_fixed else UNFIXED
     use = file_use(call) if call is not None else None
     if use is not None:
         later.use(use.path)
-    names = _names(facts) | {use.path} if use is not None else _names(facts)
-    is_referred = later.refers_to(names)
+    is_referred = later.refers_to(names | {use.path} if use is not None else names)
     if call is not None and _is_superseded(call, use, later):
         return SUPERSEDED
     if use is not None and use.path in later.files:
@@ -133,13 +135,9 @@ def _is_superseded(call: ToolCall, use: FileUse | None, later: _Later) -> bool:
     return not use.is_write and any(other.covers(use) for other in later.reads.get(use.path, ()))
 
 
-def _names(facts: Stated) -> frozenset[str]:
-    return frozenset(name for name, _ in facts.names)
-
-
-def _of_talk(message: Message, facts: Stated, later: _Later) -> Mark:
+def _of_talk(message: Message, facts: Stated, names: Set[str], later: _Later) -> Mark:
     """What a person, a model or nca said."""
-    is_referred = later.refers_to(_names(facts))
+    is_referred = later.refers_to(names)
     if message.role == "system":
         return SYSTEM
     if message.role == "user":
@@ -172,9 +170,9 @@ def _note_success(call: ToolCall, later: _Later) -> None:
             reads.append(use)
 
 
-def _note_talk(message: Message, facts: Stated, later: _Later) -> None:
+def _note_talk(message: Message, names: Set[str], later: _Later) -> None:
     """What a message and its calls mention, and the files that they use."""
-    later.mentioned |= _names(facts)
+    later.mentioned |= names
     for part in message.attachments:
         later.use(part.path)
     for call in message.tool_calls:

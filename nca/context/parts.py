@@ -146,6 +146,9 @@ def parts_of(breakdown: Mapping[str, int], fixed_raw: Mapping[str, int], talk_ra
     """
     system, tools = breakdown["system_prompt"], breakdown["tool_definitions"]
     talk = sum(breakdown.values()) - system - tools
+    if system and not any(talk_raw.values()):
+        # Nothing was said yet: what a request takes beside its texts goes along with every one.
+        system, talk = system + talk, 0
     found = split(system, {kind: fixed_raw.get(kind, 0) for kind in FIXED[:2]})
     found |= split(tools, {kind: fixed_raw.get(kind, 0) for kind in FIXED[2:]})
     found |= split(talk, {kind: talk_raw.get(kind, 0) for kind in ("conversation", *TALK)})

@@ -95,7 +95,16 @@ def _summary(
     chosen = allocate(pieces_of(ledger), room, room)
     written = Written(clean_prose(str(summary.block.get("content", ""))), summary.made_by)
     header = settings.summarize.header
-    made = compose(covered(gone), written, ledger, chosen, rank=0, role="user", header=header)
+    made = compose(
+        covered(gone),
+        written,
+        ledger,
+        chosen,
+        rank=0,
+        role="user",
+        header=header,
+        answered=draft.history.last_answer,
+    )
     return msgspec.structs.replace(made, block=summary.block)
 
 

@@ -120,6 +120,7 @@ def _with_ledger(history: History, items: list[Item]) -> list[Item]:
         rank=newest.rank,
         role=newest.role,
         header=header,
+        answered=history.last_answer,
     )
     full = msgspec.structs.replace(full, id=newest.id)
     return [full if item is newest else item for item in items]

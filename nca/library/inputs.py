@@ -48,16 +48,15 @@ def read_conversation(given: Any, *, may_be_empty: bool = False) -> ShapedMessag
 def history_of(messages: Sequence[Message]) -> History:
     """The messages as a log of their own; what an earlier compaction left behind in them is nobody's own words."""
     return History(
-        Entry(seq, msgspec.structs.replace(message, is_synthetic=True) if _is_left_behind(message) else message)
+        Entry(seq, _told_apart(message) if message.role in ("user", "system") else message)
         for seq, message in enumerate(messages, 1)
     )
 
 
-def _is_left_behind(message: Message) -> bool:
-    """A summary, or the line that stands for what was left out: else it could pass for the newest user message."""
-    if message.role == "assistant" or message.role == "tool":
-        return False
-    return is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
+def _told_apart(message: Message) -> Message:
+    """A summary, or the line for what was left out, as nobody's words: else it could pass for the newest of them."""
+    is_left_behind = is_summary(message) or (message.role == "user" and message.text.startswith(TRUNCATED))
+    return msgspec.structs.replace(message, is_synthetic=True) if is_left_behind else message
 
 
 def read_text(value: Any, name: str) -> str:

@@ -160,7 +160,7 @@ def answer(
         for hit, before, day in zip(hits, ["", *days], days, strict=False)
     ]
     last = [_named(in_view)] if in_view else []
-    room = max_tokens - token_bound("\n".join([_header(offset, len(hits), count), *last]))
+    room = max_tokens - token_bound("\n".join([_header(offset, len(hits) - 1, count), *last]))
     shown = 0
     for block in blocks:
         cost = token_bound(block[0]) + 1
@@ -217,7 +217,7 @@ def _day(hit: Hit) -> str:
 
 def _hit_line(hit: Hit, when: str) -> str:
     first, last = hit.turn
-    turn = f"turn {first}-{last}" if hit.session and last > first else ""
+    turn = f"messages {first}-{last}" if hit.session and last > first else ""
     who = ", ".join(part for part in (hit.role, when, turn) if part)
     return plain(f"[{hit.id}] {who}: {hit.snippet}")
 

@@ -191,7 +191,7 @@ async def test_a_scope_names_a_turn(store: Store, tmp_path: Path) -> None:
     third, fourth = await answers(conversation)
     assert third == fourth
     assert "[3] user" in third
-    assert "turn 3-4: second\n[4] assistant" in third
+    assert "messages 3-4: second\n[4] assistant" in third
     assert "first" not in third
 
 

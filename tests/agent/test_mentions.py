@@ -141,20 +141,19 @@ async def test_the_model_decides_whether_an_image_is_sent(tmp_path: Path) -> Non
     assert seeing.context.stats().used_tokens - before < 2 * IMAGE_TOKENS
 
 
-async def test_a_file_that_came_along_whole_may_be_edited(tmp_path: Path) -> None:
+async def test_a_file_that_came_along_whole_may_be_written_over(tmp_path: Path) -> None:
     room = Room(tmp_path)
     for name in ("whole.py", "cut.py"):
         (tmp_path / name).write_text(
             "".join(f"line_{number} = {number}\n" for number in range(3 if "w" in name else 9_000))
         )
 
-    def edit(name: str) -> Message:
-        arguments = {"path": name, "old_text": "line_1 = 1\n", "new_text": "line_1 = 2\n"}
-        return call("edit_file", json.dumps(arguments), name)
+    def write(name: str) -> Message:
+        return call("write_file", json.dumps({"path": name, "content": "line_1 = 2\n"}), name)
 
     facts = ModelFacts(name="scripted/small", provider="scripted", window_tokens=20_000)
     chat = room.open(
-        [edit("whole.py"), edit("cut.py"), "Done."], facts=facts, settings={"agent.permission": "accept-edits"}
+        [write("whole.py"), write("cut.py"), "Done."], facts=facts, settings={"agent.permission": "accept-edits"}
     )
     finished = await chat.send("Mend @whole.py and @cut.py")
     assert finished.reason == "answered", room.of(ErrorRaised)

@@ -11,7 +11,7 @@ from nca.context.tokens import message_tokens
 from nca.context.view import Marker, Stub, Summary, Verbatim, View
 from nca.messages import Entry, Message
 from tests.context.logs import history_of, logs
-from tests.context.samples import some, talk
+from tests.context.samples import assistant, some, step, talk, user
 
 
 @some
@@ -65,3 +65,16 @@ def test_a_history_can_begin_with_a_view_and_pins() -> None:
     assert history.pins == {1}
     assert [entry.seq for entry in history.visible()] == [3, 4]
     assert History().head == 0
+
+
+def test_the_last_answer_is_whole_and_before_the_newest_message_of_the_person() -> None:
+    stopped = Message("assistant", "I would", is_interrupted=True)
+    messages = [user("One."), assistant("Done."), user("Two."), *step("a", "text"), stopped, user("Three.")]
+    history = history_of(messages)
+    assert history.last_answer == 2
+    assert history_of([*messages, assistant("Done.")]).last_answer == 2
+    assert history_of([*messages, assistant("Done."), user("Four.")]).last_answer == len(messages) + 1
+    history.view = View((Verbatim(3, 6),), 7, aside=((1, 2),))
+    assert history.last_answer == 0, "what is aside is no part of the conversation"
+    assert history_of([user("One."), *step("a", "text")]).last_answer == 0
+    assert history_of([]).last_answer == 0

@@ -89,3 +89,13 @@ def test_a_summary_is_prose_and_a_ledger() -> None:
     assert parts["summaries"] > 0
     assert parts["ledger"] > 0
     assert set(LABELS) == set(KINDS)
+
+
+def test_before_anything_was_said_nothing_counts_as_conversation() -> None:
+    """What a request takes beside its texts stood as 28 tokens of a conversation of 0 messages."""
+    breakdown = {"system_prompt": 100, "tool_definitions": 50, "conversation": 28, "current_input": 0, "attachments": 0}
+    fixed = {"system_prompt": 90, "instructions": 30, "tool_definitions": 50}
+    parts = parts_of(breakdown, fixed, {})
+    assert parts["conversation"] == 0
+    assert sum(parts.values()) == sum(breakdown.values())
+    assert parts_of(breakdown, fixed, {"conversation": 20})["conversation"] == 28

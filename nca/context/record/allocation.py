@@ -1,9 +1,9 @@
 """Giving out the room of a record: what cannot be had again stays, what can be had again goes.
 
-Every piece has a kind. Room is given in a fixed order of steps: the short form of each piece of the highest kind, then
-its full form, then the next kind; but the full forms of long messages with rules come after the changed files, and in
-turns with the person's other words. What is taken is a prefix of that order. Three laws follow: more room never loses a
-piece, no lower piece stays where a higher one went, and the same pieces give the same choice.
+Every piece has a kind. Room is given in a fixed order of steps: the shortest form of each piece of the highest kind,
+then its longer forms, then the next kind; but the full forms of long messages with rules come after the changed files,
+and in turns with the person's other words. What is taken is a prefix of that order. Three laws follow: more room never
+loses a piece, no lower piece stays where a higher one went, and the same pieces give the same choice.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ LAST_PROTECTED = Kind.DECISION
 
 RULES_SHARE = 0.9
 """Of the room where long messages with rules and other words compete: a rule's own sentence has its room already."""
+BUT_FULL, FULL = slice(-1), slice(-1, None)
+"""Which of a piece's longer forms: all but the last, or the last alone."""
 
 
 class Piece(NamedTuple):
@@ -148,17 +150,18 @@ def _steps(queues: Mapping[Kind, Queue], closed: Set[Kind]) -> Iterator[Step]:
                 long[kind].append((place, piece))
             yield Step(place, piece, 0, piece.costs[0] if piece.costs else line_tokens(piece.forms[0]))
 
-    def longer(kind: Kind) -> Iterator[Step]:
+    def longer(kind: Kind, which: slice = slice(None)) -> Iterator[Step]:
         for place, piece in takewhile(lambda _: kind not in closed, long[kind]):
             costs = piece.costs or tuple(map(line_tokens, piece.forms))
-            for form in range(1, len(piece.forms)):
+            for form in range(1, len(piece.forms))[which]:
                 yield Step(place, piece, form, max(0, costs[form] - costs[form - 1]))
 
     yield from shortest(Kind.RULE)
+    yield from longer(Kind.RULE, BUT_FULL)
     yield from shortest(Kind.LATEST)
     yield from shortest(Kind.FILES)
     yield from longer(Kind.FILES)
-    ordered = merge(_paced(longer(Kind.RULE), RULES_SHARE), _paced(shortest(Kind.WORDS), 1 - RULES_SHARE))
+    ordered = merge(_paced(longer(Kind.RULE, FULL), RULES_SHARE), _paced(shortest(Kind.WORDS), 1 - RULES_SHARE))
     yield from (step for *_, step in ordered)
     yield from longer(Kind.WORDS)
     for kind in [kind for kind in Kind if kind > Kind.WORDS]:

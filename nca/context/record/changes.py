@@ -54,6 +54,8 @@ class Change(NamedTuple):
     @property
     def hint(self) -> str:
         """What the change was about: the last thing that the new text defines, else its first line."""
+        if not self.new and not self.old:
+            return ""
         new, old = self.new[:_LOOKED_AT_CHARS], self.old[:_LOOKED_AT_CHARS]
         before = set(old.splitlines())
         new = "\n".join(line for line in new.splitlines() if line not in before)

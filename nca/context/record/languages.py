@@ -6,11 +6,11 @@ They only order what is kept: a person's words stay as words whether or not a pa
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from itertools import chain
 from typing import Any, Literal
 
@@ -34,8 +34,9 @@ _CHOICE = re.compile(r"\(\?:([^()]*)\)(?![?*+{])(.*)")
 @cache
 def languages() -> tuple[dict[str, Any], ...]:
     """The table, one entry a language; package data, read once."""
-    text = files(__package__).joinpath("languages.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["language"])
+    # Not `importlib.resources`: that loads zip files and threads first, which takes longer than all words to be read.
+    text = pkgutil.get_data(__package__, "languages.toml") or b""
+    return tuple(tomllib.loads(text.decode())["language"])
 
 
 @cache

@@ -8,9 +8,10 @@ kind of command, of which the latest holds. Lists are sets.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from nca.context.file_reads import file_use
 from nca.context.record.call_facts import CHANGE, call_facts, changes_of
 from nca.context.record.changes import COUNTED, Change
 from nca.context.record.command_changes import COMMIT, complains
@@ -24,7 +25,7 @@ from nca.context.record.outcomes import (
     kinds_of_command,
     outcome_of,
 )
-from nca.context.record.statements import NOTHING_STATED, Stated, said_in_refusal
+from nca.context.record.statements import NOTHING_STATED, Names, Stated, said_in_refusal
 from nca.messages import AttachmentPart, Entry, Message, ToolCall
 
 Ledger = dict[str, list[str]]
@@ -45,8 +46,14 @@ RULES, WORDS, DECISIONS, FILES, OUTCOMES, FAILING, ANSWERS, STEPS, READ, URLS, N
 )
 SUCCEEDED = "succeeded"
 """What a stretch of the log did without a failure: only to end what an earlier one left failing; not kept."""
+ALL = (*CATEGORIES, SUCCEEDED)
+"""What is looked for in messages that a record stands for."""
 STATED = (RULES, WORDS, DECISIONS, ANSWERS, URLS)
 """The categories of the texts in a `Stated`, in its order."""
+SHORT = (RULES, WORDS, FILES)
+"""What is looked for where the person's words fill a record: nothing else has room there."""
+STATE = (SUCCEEDED, OUTCOMES, FAILING)
+"""What is looked for in messages that stay behind a record, to bring it up to date."""
 SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once (`_say`)."""
 MAX_FACT_CHARS = 160
@@ -69,15 +76,15 @@ _COMMITTED = re.compile(r"(?m)^\[[^\]\n]+ ([0-9a-f]{7,40})\] (.*)$")
 class Reading:
     """What holds after messages that are read in the order of the log, judged by them alone."""
 
-    def __init__(self, known: Known | None = None, *, is_short: bool = False) -> None:
+    def __init__(self, known: Known | None = None, *, only: Collection[str] = ALL) -> None:
         """Nothing is read yet.
 
-        is_short  only what the person said is read, and which files were changed
+        only  the categories that are looked for: ALL, SHORT or STATE
         """
         self._known = known or Known()
-        self._is_short = is_short
+        self._only = only
         self._calls: dict[str, tuple[int, ToolCall]] = {}
-        self._lines: dict[str, dict[str, str]] = {category: {} for category in (*CATEGORIES, SUCCEEDED)}
+        self._lines: dict[str, dict[str, str]] = {category: {} for category in ALL}
         self._changes: dict[str, list[tuple[int, Change]]] = {}
         """By file what was done to it, oldest first, each with its message; the file that was changed last is last."""
         self._named: dict[str, int] = {}
@@ -87,14 +94,15 @@ class Reading:
 
     def copy(self) -> Reading:
         """The same so far, to be read on from."""
-        other = Reading(self._known, is_short=self._is_short)
+        other = Reading(self._known, only=self._only)
         other._calls, other._named, other._outcomes = self._calls.copy(), self._named.copy(), self._outcomes.copy()
         other._changes = {path: calls.copy() for path, calls in self._changes.items()}
         other._lines = {category: lines.copy() for category, lines in self._lines.items()}
         return other
 
     def read(self, entries: Iterable[Entry]) -> Reading:
-        calls, stated = self._calls, self._known.stated
+        calls, known = self._calls, self._known
+        has_words, has_answers, has_state = (one in self._only for one in (WORDS, ANSWERS, OUTCOMES))
         for entry in entries:
             message = entry.message
             content = message.content
@@ -102,17 +110,19 @@ class Reading:
                 for part in message.attachments:
                     self._note_attachment(part, entry.seq)
             if message.role == "tool":
-                if (refused := said_in_refusal(message)) is not NOTHING_STATED:
+                if has_words and (refused := said_in_refusal(message)) is not NOTHING_STATED:
                     self._note_said(entry.seq, refused)
                 # What a result names can be had again; it counts once somebody speaks of it.
                 if (made := calls.pop(message.tool_call_id, None)) is not None:
                     self._note_call(*made, message)
                 continue
-            is_said = not (self._is_short and message.role == "assistant")
-            if is_said and content and (found := stated(message)) is not NOTHING_STATED:
+            is_said = has_answers if message.role == "assistant" else has_words
+            if is_said and content and (found := known.stated(message)) is not NOTHING_STATED:
                 self._note_said(entry.seq, found)
+            if has_answers and content:
+                self._note_names(entry.seq, known.names(message))
             for call in message.tool_calls:
-                if is_said or call.name == JOB or changes_of(call):
+                if has_state or call.name == JOB or changes_of(call):
                     calls[call.id] = (entry.seq, call)
         return self
 
@@ -121,8 +131,7 @@ class Reading:
         outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
         files = {path: _change_line(path, made) for path, made in self._changes.items()}
         found = self._lines | {NAMES: names, OUTCOMES: outcomes, FILES: files}
-        kinds = (RULES, WORDS, FILES) if self._is_short else tuple(found)
-        return {category: list(found[category].values()) for category in kinds if found[category]}
+        return {category: list(found[category].values()) for category in self._only if found[category]}
 
     def _note_attachment(self, part: AttachmentPart, seq: int) -> None:
         """A file that came with a message, or a command that the person ran, named `$ command`."""
@@ -138,16 +147,23 @@ class Reading:
         self._outcomes[kind] = seq, command, outcome
 
     def _note_call(self, seq: int, call: ToolCall, result: Message) -> None:
-        outcome, lines = self._known.outcome(call, result), self._lines
+        outcome = self._known.outcome(call, result)
         ended = ended_call(call, result.text)
-        use, command, key, says_little = call_facts(ended)
-        if outcome.was_run and (use is None or use.is_write) and (changes := changes_of(ended)):
-            is_unsure = use is None and complains(result.text)
+        if outcome.was_run and (changes := changes_of(ended)):
+            is_command = file_use(ended) is None
+            is_unsure = is_command and complains(result.text)
             for change in changes:
                 if verb := _verb(change, result, is_failure=outcome.is_failure, is_unsure=is_unsure):
                     self._note_change(seq, change if verb == change.verb else change._replace(verb=verb))
-                    if use is None:
-                        _fix(f"{CHANGE} {change.path}", lines)
+                    if is_command:
+                        _fix(f"{CHANGE} {change.path}", self._lines)
+        if OUTCOMES in self._only:
+            self._note_state(seq, ended, outcome, result)
+
+    def _note_state(self, seq: int, call: ToolCall, outcome: Outcome, result: Message) -> None:
+        """What a call read, what it came to, and what fails since or fails no more."""
+        lines = self._lines
+        use, command, key, says_little = call_facts(call)
         if use is not None:
             if outcome.is_failure:
                 if use.is_write:
@@ -172,10 +188,13 @@ class Reading:
 
     def _note_said(self, seq: int, found: Stated) -> None:
         lines = self._lines
-        for category, sayings in zip(STATED, found[:-1], strict=True):
+        for category, sayings in zip(STATED, found, strict=True):
             for text in sayings:
                 _say(lines[category], category, text, f"{seq}\t{text}")
-        for name, around in found.names:
+
+    def _note_names(self, seq: int, found: Names) -> None:
+        lines = self._lines
+        for name, around in found:
             self._named[name] = self._named.get(name, 0) + 1
             lines[NAMES].setdefault(name, f"{seq}\t{name}\t{around}")
 
@@ -240,7 +259,7 @@ def as_of_now(ledger: Ledger, later: Ledger, shown: Container[int]) -> Ledger:
     """
     # The rest stays as it is: of a long session there are thousands of lines.
     before = {category: ledger[category] for category in (OUTCOMES, FAILING, FIXED) if category in ledger}
-    state = {category: later[category] for category in (SUCCEEDED, OUTCOMES, FAILING) if category in later}
+    state = {category: later[category] for category in STATE if category in later}
     now = ledger | {OUTCOMES: [], FAILING: []} | merge([before, state])
     for category in (OUTCOMES, FAILING):
         now[category] = [line for line in now[category] if parted(line)[0] not in shown]

@@ -131,19 +131,28 @@ def _said(ledger: Lines, kind: Kind, section: Section, known: Forms) -> Queue:
 
 
 def _forms(seq: int, text: str) -> tuple[str, ...]:
-    """The text as it was said; where it is long, first its rules alone, or its beginning and its end."""
+    """The text as it was said; where it is long, first its rules alone, a few more with each form, or its two ends."""
     where = f"- ({seq}) " if seq else "- "
-    flat = " ".join(text.split())
     whole = text.replace("\n", "\n  ")
-    if len(flat) <= SHORT_CHARS:
+    if len(text) <= SHORT_CHARS or len(flat := " ".join(text.split())) <= SHORT_CHARS:
         return (f"{where}{whole}",)
     rest = f"[… recall expand={seq} …]" if seq else "[… left out …]"
     rules = [" ".join(rule.split()) for rule in single_rules(text)]
     if rules == [flat]:
-        short = f"{flat[:ENDS_CHARS]} {rest} {flat[-ENDS_CHARS:]}"
+        shorter = [f"{flat[:ENDS_CHARS]} {rest} {flat[-ENDS_CHARS:]}"]
     else:
-        short = f" {rest} ".join(rules) if len(rules) > 1 else f"{rules[0]} {rest}"
-    return (f"{where}{short}", f"{where}{whole}") if len(short) < len(flat) else (f"{where}{whole}",)
+        shorter = [" ".join(f"{rule} {rest}" for rule in some) for some in _more_and_more(rules)]
+    return (*(f"{where}{short}" for short in shorter if len(short) < len(flat)), f"{where}{whole}")
+
+
+def _more_and_more(rules: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The first of these rules, then some more each time, until they are all of them."""
+    chars = 0
+    for count, rule in enumerate(rules, 1):
+        chars += len(rule)
+        if chars >= SHORT_CHARS or count == len(rules):
+            yield rules[:count]
+            chars = 0
 
 
 def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:

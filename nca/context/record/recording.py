@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain
 
 from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
@@ -18,8 +18,9 @@ from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, allocate
 from nca.context.record.call_facts import call_facts
 from nca.context.record.ledger import Ledger, Reading
 from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, pieces_of
+from nca.context.record.statements import answer_of
 from nca.context.record.steps import step_lines
-from nca.context.record.text import PREFACE, UNKNOWN_NOTE, read_again
+from nca.context.record.text import UNKNOWN_NOTE, preface, read_again
 from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, unseen, unseen_share
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.summary import is_summary
@@ -130,7 +131,7 @@ class Recording:
         self._held: dict[int, tuple[Ledger, tuple[str, ...]]] = {}
         """What `_holding` found, by the number of movable blocks: it is asked again while the room is given out."""
         self._later: dict[int, Ledger] = {}
-        """What is stated behind a message."""
+        """What the messages behind one leave of the work."""
         self._forms = Forms()
         self._remember()
         self.rooms = self._rooms()
@@ -138,13 +139,18 @@ class Recording:
         if self._is_short and not self._is_filled():
             self._begin(is_short=False)
         self._unread = self._kinds_unread() if self._is_short else {}
+        # Which answer the preface names is known later; no number is longer than that of the newest message.
         self.frame = (
-            text_tokens(f"{settings.summarize.header}\n{PREFACE}{UNKNOWN_NOTE}") + HEADINGS_TOKENS + SLACK_TOKENS
+            text_tokens(f"{settings.summarize.header}\n{preface(draft.history.head)}{UNKNOWN_NOTE}")
+            + HEADINGS_TOKENS
+            + SLACK_TOKENS
         )
 
     def make_way(self) -> None:
         """Cut the largest new results as far as rules, words, decisions and the state of the work need their room."""
         sizes = [size for size, *_ in unseen(self.draft)]
+        if not sizes:
+            return
         room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size in sizes))
         chosen = self.record_of(self.movable, room, room).chosen
         state = min(chosen.tokens_of(Kind.STATE), self._aims[0] // STATE_PART)
@@ -166,13 +172,15 @@ class Recording:
         self._beginning = self._read(self._settled, self._nothing_read())
 
     def _nothing_read(self) -> _Read:
-        return _Read(Reading(self.draft.history.facts, is_short=self._is_short), [])
+        return _Read(Reading(self.draft.history.facts, only=facts.SHORT if self._is_short else facts.ALL), [])
 
     def _may_be_filled(self) -> bool:
         """Whether it is worth looking first at what the person said alone: it may take all the room."""
+        if not self._settled or self.caps[Kind.WORDS]:
+            return False
         users = (entry.seq for entry in self._entries(self.movable) if entry.message.role == "user")
-        said = self.absorbed_raw + sum(self.draft.history.run_tokens(seq, seq) for seq in users)
-        return bool(self._settled) and not self.caps[Kind.WORDS] and said > self.rooms.ceiling
+        sizes = (self.draft.history.run_tokens(seq, seq) for seq in users)
+        return any(said > self.rooms.ceiling for said in accumulate(sizes, initial=self.absorbed_raw))
 
     def _is_filled(self) -> bool:
         """Whether what the person said takes all the room that there can be, so that nothing lower gets any."""
@@ -261,21 +269,21 @@ class Recording:
 
     def _latest_answer(self, gone: Sequence[Block]) -> str:
         """The line of the answer that the newest message of the person answers; "" where that is shown."""
-        newest, stated = self.draft.history.newest_user or 0, self.draft.history.facts.stated
+        newest = self.draft.history.newest_user or 0
         for entry in chain.from_iterable(reversed([*self._entries([block])]) for block in reversed(self.movable)):
             is_before = entry.seq < newest and entry.message.role == "assistant"
-            if is_before and (answer := stated(entry.message).answer):
-                return f"{entry.seq}\t{answer[0]}" if gone and entry.seq <= gone[-1].last else ""
+            if is_before and (answer := answer_of(entry.message)):
+                return f"{entry.seq}\t{answer}" if gone and entry.seq <= gone[-1].last else ""
         lines = (line for part in reversed(self.absorbed) for line in reversed(part.ledger.get(facts.ANSWERS, ())))
         return next((line for line in lines if facts.parted(line)[0] < newest), "")
 
     def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
-        """What the messages behind these blocks state, and which of them are shown as they are."""
+        """What the messages behind these blocks leave of the work, and which of them are shown as they are."""
         last = gone[-1].last if gone else 0
         behind = [block for block in self.draft.blocks() if block.first > last]
         whole = {seq for block in behind if not block.stubs for seq in block.seqs}
         if last not in self._later:
-            self._later[last] = facts.extract(self._entries(behind), self.draft.history.facts)
+            self._later[last] = Reading(self.draft.history.facts, only=facts.STATE).read(self._entries(behind)).ledger()
         return self._later[last], whole
 
     def _holding(self, gone: Sequence[Block]) -> tuple[Ledger, tuple[str, ...]]:

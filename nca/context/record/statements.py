@@ -1,4 +1,4 @@
-"""What one message states, whatever stands around it: rules, words, decisions, findings, addresses and names."""
+"""What one message states, whatever stands around it: rules, words, decisions, findings, addresses; and its names."""
 
 from __future__ import annotations
 
@@ -88,7 +88,6 @@ class Stated(NamedTuple):
     rules   sentences, or the whole of a short message with one
     words   what a person said besides, at most one text
     answer  how an answer begins, at most one text
-    names   (name, the words around it)
     """
 
     rules: tuple[str, ...] = ()
@@ -96,33 +95,39 @@ class Stated(NamedTuple):
     decisions: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
-    names: tuple[tuple[str, str], ...] = ()
 
 
+Names = tuple[tuple[str, str], ...]
+"""Each name with the words around it."""
 NOTHING_STATED = Stated()
 
 
 def stated(message: Message) -> Stated:
     text = message.text
-    # Cheap tests first: most messages have neither an address nor a digit that an identifier needs.
+    # A cheap test first: most messages have no address.
     urls = tuple(dict.fromkeys(url.rstrip(".,;:") for url in _URL.findall(text))) if "://" in text else ()
-    names = tuple(_names(text))
     if message.role == "user" and not message.is_synthetic and text.strip():
-        return _said(text, urls, names)
+        return _said(text, urls)
     if message.role == "assistant" and text.strip():
-        said = _remark(text) if message.tool_calls else text
-        answer = (_beginning(said),) if said else ()
+        answer = (found,) if (found := answer_of(message)) else ()
         decisions = _decisions(text)
-        if decisions or answer or urls or names:
-            return Stated(decisions=decisions, answer=answer, urls=urls, names=names)
+        if decisions or answer or urls:
+            return Stated(decisions=decisions, answer=answer, urls=urls)
         return NOTHING_STATED
-    return Stated(urls=urls, names=names) if urls or names else NOTHING_STATED
+    return Stated(urls=urls) if urls else NOTHING_STATED
+
+
+def answer_of(message: Message) -> str:
+    """How an answer of the model begins; "" where it says nothing beside its calls."""
+    text = message.text
+    said = _remark(text) if message.tool_calls else text
+    return _beginning(said) if said.strip() else ""
 
 
 def said_in_refusal(result: Message) -> Stated:
     """What the person said for a no to a call."""
     refused = _REFUSAL.match(result.text)
-    return _said(refused["word"], (), ()) if refused else NOTHING_STATED
+    return _said(refused["word"], ()) if refused else NOTHING_STATED
 
 
 def is_bulk(text: str) -> bool:
@@ -134,26 +139,26 @@ def is_bulk(text: str) -> bool:
     return len(lines) < 2 or plain > BULK_LINE_SHARE * len(lines)
 
 
-def _said(text: str, urls: tuple[str, ...], names: tuple[tuple[str, str], ...]) -> Stated:
+def _said(text: str, urls: tuple[str, ...]) -> Stated:
     text = text.strip()
     if text.startswith("/") and "\n" not in text and " " not in text.split("/", 2)[1][:40].split(" ")[0]:
-        return Stated(urls=urls, names=names)
+        return Stated(urls=urls)
     if is_bulk(text):
         prose = _prose_of(text)
         if len(rules := _rules("\n".join(prose))) > MOST_BULK_RULES:
             rules, prose = (), []
-        return Stated(rules, (_words_of_bulk(text, prose),), urls=urls, names=names)
+        return Stated(rules, (_words_of_bulk(text, prose),), urls=urls)
     if says_nothing(text):
-        return Stated(urls=urls, names=names)
+        return Stated(urls=urls)
     rules = _rules(text)
     if rules and len(text) <= WHOLE_CHARS:
         # Sentences of one message explain each other, and a list without some of its items says something else.
-        return Stated(rules=(_without_blank_lines(text),), urls=urls, names=names)
+        return Stated(rules=(_without_blank_lines(text),), urls=urls)
     rest = text
     for rule in rules:
         rest = rest.replace(rule, " ", 1)
     rest = _without_blank_lines(rest)
-    return Stated(rules=rules, words=(rest,) if len(rest) > 2 else (), urls=urls, names=names)
+    return Stated(rules=rules, words=(rest,) if len(rest) > 2 else (), urls=urls)
 
 
 def single_rules(text: str) -> tuple[str, ...]:
@@ -260,12 +265,12 @@ def _beginning(text: str) -> str:
     return line if len(line) <= ANSWER_CHARS else f"{line[:ANSWER_CHARS].rpartition(' ')[0]} …"
 
 
-def _names(text: str) -> list[tuple[str, str]]:
+def names_of(text: str) -> Names:
     """The hashes, ticket numbers, codes and numbers of a text, each once with the words around it."""
     found: dict[str, str] = {}
     first = _DIGIT.search(text)
     if first is None:
-        return []
+        return ()
     for match in _NAME.finditer(f" {text}", max(0, first.start() - LONGEST_NAME_CHARS)):
         name = match[1]
         if name in found or _PLAIN.fullmatch(name):
@@ -276,9 +281,9 @@ def _names(text: str) -> list[tuple[str, str]]:
         found[name] = " ".join(before)[-40:]
         if len(found) >= MOST_NAMES:
             break
-    return list(found.items())
+    return tuple(found.items())
 
 
 def names_in(text: str) -> frozenset[str]:
     """The hashes, ticket numbers, codes and numbers of a text."""
-    return frozenset(name for name, _ in _names(text))
+    return frozenset(name for name, _ in names_of(text))

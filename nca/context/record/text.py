@@ -20,19 +20,28 @@ from nca.context.summary import clean_prose
 from nca.context.view import Summary
 from nca.messages import Message
 
-PREFACE = (
-    "A record of the earlier part of this conversation: what the user said holds; the newest wins."
-    " (N) is a message's number: recall expand=N shows it."
-)
+WHAT_HOLDS = "A record of the earlier part of this conversation: what the user said holds; the newest wins."
+ANSWERED = " What they asked for before ({}) was answered."
+HOW_TO_READ = " (N) is a message's number: recall expand=N shows it."
 UNKNOWN_NOTE = f"{UNKNOWN} marks a name that nothing in it says."
+_ANSWERED = re.escape(ANSWERED).replace(re.escape("{}"), r"\d+")
+_PREFACE = re.compile(f"{re.escape(WHAT_HOLDS)}(?:{_ANSWERED})?{re.escape(HOW_TO_READ)}")
 _NUMBERED = re.compile(r"\((\d+)\) ")
 _FILE = re.compile(r"(?P<path>.+?): (?P<verb>[a-z]+|.+)(?: (?P<count>\d+)×)?(?:, last: (?P<hint>.*))?")
 
 
-def laid_out(header: str, prose: str, lines: Iterable[tuple[Piece, str]]) -> str:
-    """Header and preface, what a model wrote, and the chosen lines under their headings."""
-    preface = f"{PREFACE}{UNKNOWN_NOTE if UNKNOWN in prose else ''}"
-    return "\n\n".join(block for block in (f"{header}\n{preface}", prose, sections_text(lines)) if block)
+def laid_out(header: str, prose: str, lines: Iterable[tuple[Piece, str]], answered: int = 0) -> str:
+    """Header and preface, what a model wrote, and the chosen lines under their headings.
+
+    answered  the number of the last answer before the person's newest message; 0 where there is none
+    """
+    beginning = f"{header}\n{preface(answered)}{UNKNOWN_NOTE if UNKNOWN in prose else ''}"
+    return "\n\n".join(block for block in (beginning, prose, sections_text(lines)) if block)
+
+
+def preface(answered: int) -> str:
+    """How to read a record. A task that stands in it, word for word, must not look open."""
+    return WHAT_HOLDS + (ANSWERED.format(answered) if answered else "") + HOW_TO_READ
 
 
 def sections_text(lines: Iterable[tuple[Piece, str]]) -> str:
@@ -51,7 +60,7 @@ def plain_record(ledger: Ledger, room: int) -> str:
 
 def read_again(text: str) -> tuple[str, Ledger]:
     """The prose and the ledger of a summary, nca's or another program's; what is not laid out so is prose."""
-    rest = clean_prose(text).removeprefix(PREFACE).removeprefix(UNKNOWN_NOTE).strip()
+    rest = _PREFACE.sub("", clean_prose(text)).removeprefix(UNKNOWN_NOTE).strip()
     prose: list[str] = []
     ledger = Ledger()
     for block in re.split(r"\n\n(?=### )", rest):

@@ -20,7 +20,7 @@ def with_unique_ids(messages: list[Message], *, exactly_nine: bool = False) -> l
     """
     shape, length = (_MISTRAL, 9) if exactly_nine else (_SAFE, 24)
     ids = [call.id for message in messages for call in message.tool_calls]
-    if len(set(ids)) == len(ids) and all(shape.fullmatch(one) for one in ids):
+    if len(set(ids)) == len(ids) and all(map(shape.fullmatch, ids)):
         return messages
     used: set[str] = set()
     repaired: list[Message] = []

@@ -84,7 +84,16 @@ def summarize(
     own = settings.summarize
     role = cast('Literal["user", "system"]', own.role)
     rank = 1 + max((part.rank for part in recording.absorbed), default=-1)
-    summary = compose(covered(leaving), written, record.ledger, record.chosen, rank=rank, role=role, header=own.header)
+    summary = compose(
+        covered(leaving),
+        written,
+        record.ledger,
+        record.chosen,
+        rank=rank,
+        role=role,
+        header=own.header,
+        answered=draft.history.last_answer,
+    )
     return written if _put(draft, leaving, summary) else None
 
 
@@ -97,9 +106,10 @@ def compose(
     rank: int,
     role: Literal["user", "system"],
     header: str = HEADER,
+    answered: int = 0,
 ) -> Summary:
     """The record as it is sent; its id follows from what it covers and says."""
-    parts = laid_out(header, written.prose, chosen.lines), left_out(ledger, chosen)
+    parts = laid_out(header, written.prose, chosen.lines, answered), left_out(ledger, chosen)
     text = "\n\n".join(part for part in parts if part)
     digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)

@@ -17,10 +17,10 @@ EXAMPLES = int(os.environ.get("NCA_FUZZ_EXAMPLES") or 500)
 
 @st.composite
 def pieces(draw: st.DrawFn) -> list[Piece]:
-    sizes = draw(st.lists(st.tuples(st.sampled_from(list(Kind)), st.integers(1, 400), st.booleans()), max_size=40))
+    sizes = draw(st.lists(st.tuples(st.sampled_from(list(Kind)), st.integers(1, 400), st.integers(1, 4)), max_size=40))
     return [
-        Piece(kind, int(kind), place, ("x" * size, "x" * (3 * size)) if is_long else ("x" * size,))
-        for place, (kind, size, is_long) in enumerate(sizes)
+        Piece(kind, int(kind), place, tuple("x" * (times * size) for times in range(1, forms + 1)))
+        for place, (kind, size, forms) in enumerate(sizes)
     ]
 
 
@@ -82,6 +82,13 @@ def test_long_messages_with_rules_that_do_not_all_fit_leave_room_for_changed_fil
     assert taken(one_in_full) == {0: 1, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1, 8: 1}
     none_in_full = allocate([*rules, *words, *files], 400, 400)
     assert taken(none_in_full) == {0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 6: 1, 7: 1, 8: 1}
+
+
+def test_all_rules_of_a_long_message_come_before_changed_files_and_its_other_sentences_behind_them() -> None:
+    rules = Piece(Kind.RULE, 0, 0, ("r" * 100, "r" * 200, "r" * 300, "r" * 3_000))
+    files = [Piece(Kind.FILES, 2, 1 + place, ("f" * 60,)) for place in range(3)]
+    assert taken(allocate([rules, *files], 60, 60)) == {0: 1}
+    assert taken(allocate([rules, *files], 200, 200)) == {0: 2, 1: 0, 2: 0, 3: 0}
 
 
 def test_bounds_that_a_person_set_hold_for_their_kind_alone() -> None:

@@ -23,6 +23,8 @@ from nca.context.record.ledger import (
     OUTCOMES,
     READ,
     RULES,
+    SHORT,
+    STATE,
     STEPS,
     WORDS,
     Ledger,
@@ -125,6 +127,16 @@ def test_a_list_with_rules_stays_whole_or_leaves_its_rules() -> None:
     (piece,) = pieces_of(ledger)[Kind.RULE].pieces
     assert piece.forms[0] == "- (1) 2. never touch main [… recall expand=1 …]"
     assert "\n  1. open a branch\n  2. never touch main\n  3. resume" in piece.forms[1]
+
+
+def test_where_not_all_rules_of_a_message_fit_the_first_of_them_stay() -> None:
+    rules = [f"Never touch the table number {number} in any migration that runs at night." for number in range(12)]
+    ledger = extract(log(said(" ".join(f"{rule} The reason is that it locks the readers out." for rule in rules))))
+    (piece,) = pieces_of(ledger)[Kind.RULE].pieces
+    *shorter, _ = piece.forms
+    told = [[rule for rule in rules if rule in form] for form in shorter]
+    assert told == [rules[:5], rules[:10], rules]
+    assert all(form.endswith("[… recall expand=1 …]") for form in shorter)
 
 
 def test_a_short_message_with_a_rule_stays_whole() -> None:
@@ -468,6 +480,12 @@ def test_what_is_read_on_from_a_copy_holds_as_what_is_read_at_once(entries: list
     assert beginning.ledger() == before
 
 
+@given(logs(), st.sampled_from([SHORT, STATE]))
+def test_what_alone_is_looked_for_is_found_as_where_all_is(entries: list[Entry], only: tuple[str, ...]) -> None:
+    found = extract(entries)
+    assert Reading(only=only).read(entries).ledger() == {one: found[one] for one in only if one in found}
+
+
 def test_a_result_belongs_to_the_call_that_it_is_read_with() -> None:
     calls = [ToolCall("same", "shell", json.dumps({"command": command})) for command in ("grep x .", "make all")]
     broken = Message("tool", "no such file or directory", tool_call_id="same", is_error=True)
@@ -554,7 +572,8 @@ def test_what_had_no_room_is_counted_with_the_call_that_lists_it_and_is_not_read
         "- 1 of what the user said: recall expand=9",
         "- 3 of the steps of this turn: recall expand=57-62",
     ]
-    assert read_again(f"{laid_out(HEADER, 'Prose.', nothing.lines)}\n\n{missing}") == ("Prose.", {})
+    for answered in (0, 41):
+        assert read_again(f"{laid_out(HEADER, 'Prose.', nothing.lines, answered)}\n\n{missing}") == ("Prose.", {})
 
 
 def test_a_command_in_the_background_ends_no_failure_before_its_end() -> None:

@@ -12,7 +12,7 @@ from nca.context.history import History
 from nca.context.meter import Meter
 from nca.context.policy import ceiling_tokens
 from nca.context.record.ledger import FILES, RULES, WORDS
-from nca.context.record.text import PREFACE
+from nca.context.record.text import ANSWERED, preface
 from nca.context.summary import FOREIGN_HEADERS, HEADER, SummaryReply, SummaryRequest
 from nca.context.tokens import text_tokens
 from nca.context.view import Stub, Summary, Verbatim, View, seqs
@@ -47,13 +47,29 @@ def test_the_older_part_becomes_one_summary_that_says_what_it_covers() -> None:
     (summary,) = summaries(history)
     assert proposal.stages_used == ("summarize",)
     assert proposal.made_by == summary.made_by == "tester"
-    assert summary.text.startswith(f"{HEADER}\n{PREFACE}\n\n{PROSE}")
+    assert summary.text.startswith(f"{HEADER}\n{preface(history.last_answer)}\n\n{PROSE}")
     assert summary.ranges[0][0] == 2
     shown = sent(history)
     assert shown[0]["content"] == "Rules."
     assert shown[1] == {"role": "user", "content": summary.text}
     assert history.view.tail == summary.ranges[-1][1] + 1
     assert shown[-1]["content"] == talk(40)[-1].content
+
+
+def test_a_record_says_up_to_where_the_person_was_answered() -> None:
+    """A task that was done, and stands in it word for word, must not look open; one that waits must not look done."""
+    log = [*talk(20), user("Rename it."), *step("a", "x " * 900, path="a.py"), user("And the tests too.")]
+    history = history_of([*log, *step("b", "y " * 900, path="b.py")])
+    compacted(history, WINDOW, target_ratio=0.1, settings=ONLY)
+    (summary,) = summaries(history)
+    assert history.last_answer == len(talk(20))
+    assert ANSWERED.format(len(talk(20))) in summary.text
+    assert f"({len(talk(20)) + 1}) Rename it." in summary.text
+    one_task = history_of(
+        [user("Rename it."), *(row for n in range(20) for row in step(f"c{n}", "x " * 900, path="a.py"))]
+    )
+    compacted(one_task, WINDOW, target_ratio=0.1, settings=ONLY)
+    assert ANSWERED.partition("(")[0] not in summaries(one_task)[0].text
 
 
 def test_the_role_system_puts_it_right_behind_the_system_prompt() -> None:
