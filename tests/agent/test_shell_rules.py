@@ -50,7 +50,10 @@ async def runs(
 async def test_without_rules_only_what_reads_runs(tmp_path: Path) -> None:
     assert await runs(tmp_path, "ls -a")
     assert await runs(tmp_path, "ls -a", mode="plan")
-    assert not await runs(tmp_path, "ls -a; ls")
+    assert await runs(tmp_path, "ls -a; ls && pwd || ls | wc")
+    assert await runs(tmp_path, "ls -a; ls", mode="plan")
+    assert not await runs(tmp_path, "ls -a; make")
+    assert not await runs(tmp_path, "ls -a; ls > x", mode="plan")
     assert not await runs(tmp_path, "make", mode="accept-edits")
     assert not await runs(tmp_path, "make", mode="plan")
     assert await runs(tmp_path, "make", mode="auto")
@@ -100,7 +103,7 @@ async def test_a_denial_of_files_holds_for_commands_that_name_them(tmp_path: Pat
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "a").write_text("x")
     (tmp_path / "link").symlink_to("secrets")
-    for command in ("cat secrets/a", "cat ./secrets/../secrets/a", "cat link/a", "ls secrets"):
+    for command in ("cat secrets/a", "cat ./secrets/../secrets/a", "cat link/a", "ls secrets", "ls; cat secrets/a"):
         assert await runs(tmp_path, command)
         assert not await runs(tmp_path, command, deny=("secrets/**",), tool="*"), command
 

@@ -108,7 +108,6 @@ PIPES = [
         "ls |& cat",
         "ls | ",
         "| ls",
-        "ls || cat notes.txt",
         "ls | | wc",
     ),
     *(
@@ -151,6 +150,59 @@ PIPES = [
     ),
 ]
 """Reading commands may be piped into each other, and into nothing else."""
+
+LISTS = [
+    *(
+        "echo x > pwned",
+        "echo $HOME",
+        "echo $(touch pwned)",
+        "echo `ls`",
+        "echo *",
+        "echo ~",
+        "echo {a,b}",
+        "echo x | sh",
+    ),
+    *(
+        "true; touch pwned",
+        "echo x | tee pwned",
+        "echo a\nls",
+        "echo x >> notes.txt",
+        "echo; echo x>notes.txt",
+        "./echo x",
+    ),
+    *(f"ls; {sly}; pwd" for sly in ("touch pwned", "X=1", "PATH=. ls", "X=1 ls", "export PATH=.", "alias ls=touch")),
+    *(f"{sly} && cat secret.txt" for sly in ("cd ..", "cd /", "cd -", "cd outside", "cd ~", "pushd ..", "CDPATH=/ ls")),
+    *(f"ls && {sly}" for sly in ("cat ../secret.txt", "cat key", "cat $HOME", "cat ~/x", "cat $(ls)", "cat `ls`")),
+    *(f"ls || {sly}" for sly in ("(touch pwned)", "{ touch pwned; }", "! touch pwned", "time ls", "eval ls", "sh")),
+    *(
+        f"ls {sly} pwd"
+        for sly in ("&", "& &&", ";;", ";&", ";;&", "|&", "&|", "&>", "&& &", "; &", "|| |", "&&&", "|||")
+    ),
+    *(f"ls; pwd {sly}" for sly in (";", "&", "&&", "||", "> pwned", ">> pwned", "2> pwned", "< x", ";;", "; #", "# ;")),
+    *(
+        f"ls{sly}pwd"
+        for sly in ("\n", ";\n", "&&\n", "||\n", "\\\n&&", "\r;", ";\t", ";\x0b", ";\x0c", ";\xa0", ";\u2028")
+    ),
+    *(f"{sly} ls; pwd" for sly in (";", "&", "&&", "||", "|", "!", "{", "(", "if", "then", "do", "time", "coproc")),
+    *(f"ls; {sly}" for sly in ("if ls; then touch pwned; fi", "for x in y; do ls; done", "ls() { touch pwned; }; ls")),
+    *(f"cat 'notes.txt{sly}" for sly in ("; ls", "' ; touch pwned; '", "'; ls 'x", "\\'; touch pwned; ls '")),
+    *(
+        f'cat "notes.txt{sly}'
+        for sly in ("; ls", '" ; touch pwned; "', '\\"; touch pwned; ls "', '$(touch pwned)"; ls')
+    ),
+    *("ls 2>&1; touch pwned", "ls 2>&1 & touch pwned", "ls 2>&1& pwd", "ls 2>& 1; pwd", "ls 2>&1x; pwd", "ls; 2>&1"),
+    *("ls 1>&2; pwd", "ls >&1; pwd", "ls &1; pwd", "ls; pwd 2>&pwned", "ls 2>&1|& pwd", "ls 2>/dev/null& pwd"),
+    *(
+        "ls | cat; touch pwned",
+        "ls; cat notes.txt | sh",
+        "ls && cat notes.txt | tee pwned || pwd",
+        "ls; find . -delete",
+    ),
+    *("git status; git stash", "git log && git checkout .", "git status; git -c alias.x=!./evil x", "ls; sed -i 1d x"),
+    *("set -x; ls", "exec ls; pwd", "trap ls EXIT; pwd", "ls; . notes.txt", "ls; source notes.txt", "hash -p x ls; ls"),
+    "ls" + "; ls" * 20,
+]
+"""Lists run unasked if each of their commands does."""
 
 QUOTES = [
     "'ls'",
@@ -304,7 +356,6 @@ BUILTINS = [
     ),
     *(
         "[[ -f x ]]",
-        "true",
         "false",
         ":",
         "hash -p ./evil ls",
@@ -333,7 +384,6 @@ BUILTINS = [
         "mapfile",
         "complete -C ./evil x",
         "bind x",
-        "echo x",
     ),
 ]
 """What is no program of the list, and what only looks like one."""
@@ -717,6 +767,7 @@ SLY = [
     *SUBSTITUTIONS,
     *REDIRECTIONS,
     *PIPES,
+    *LISTS,
     *QUOTES,
     *CONTROLS,
     *HOMOGLYPHS,
@@ -805,5 +856,27 @@ HARMLESS = [
     "git log --oneline | head -1 | wc -l",
     "find . -name '*.py' 2>/dev/null | wc -l",
     "grep -rn hello . 2>&1 | tail -n 2",
+    "ls; pwd",
+    "ls;pwd",
+    "echo",
+    "echo -n 'a  b' --- ../secret.txt /etc/passwd",
+    "ls src; echo '--- src/a.py ---'; cat src/a.py",
+    "cat missing 2>/dev/null || echo none",
+    "grep -c nothing notes.txt || true",
+    "echo 'hello' | grep -c hello",
+    "ls&&pwd||cat notes.txt",
+    "ls || cat notes.txt",
+    "cat missing || cat notes.txt",
+    "cat missing && cat notes.txt",
+    "cat missing; cat notes.txt",
+    "cat missing 2>/dev/null || ls src 2>&1; pwd",
+    "ls src 2>&1; pwd",
+    "ls missing 2>&1|wc -l&&pwd 2>&1",
+    "grep -c 'a;b && c' notes.txt; wc -l notes.txt",
+    'grep -n "hello" notes.txt && head -2 notes.txt | cat -n ; git status -s',
+    "git log --oneline -2; git diff --stat && git branch -a",
+    "sed -n 1,2p notes.txt; sed -n 1p src/a.py",
+    "cat notes.txt | grep -c nothing || wc -l notes.txt | cat && pwd",
+    "ls" + "; ls" * 19,
 ]
 """What shall run without asking: a list that takes nothing would pass too."""

@@ -92,7 +92,24 @@ def test_what_plainly_reads_runs_and_says_what_a_shell_would(command: str, root:
     assert (ours.stdout, ours.returncode) == (shell.stdout, shell.returncode)
 
 
-PIPED = ("ls", "head", "wc", "cat", "grep", "find", "tail", "diff", "cmp", "nl", "stat", "du", "pwd", "sed")
+PIPED = (
+    "ls",
+    "head",
+    "wc",
+    "cat",
+    "grep",
+    "find",
+    "tail",
+    "diff",
+    "cmp",
+    "nl",
+    "stat",
+    "du",
+    "pwd",
+    "sed",
+    "echo",
+    "true",
+)
 
 
 def tokens(line: str) -> list[str]:
@@ -115,16 +132,31 @@ def test_signs_put_into_a_harmless_command_do_not_change_its_words(
     """Whatever still runs has the words that any shell would see, and git's own options before them."""
     changed = command[:place] + signs + command[place:]
     words = argv(changed, root)
-    is_piped = isinstance(words, tuple) and Path(words[0]).name in ("bash", "sh")
-    if isinstance(words, tuple) and is_piped and "git" not in changed:
+    in_shell = isinstance(words, tuple) and Path(words[0]).name in ("bash", "sh")
+    if isinstance(words, tuple) and in_shell and "git" not in changed:
         programs = "|".join(re.escape(str(find_program(name, ENVIRONMENT["PATH"], outside=root))) for name in PIPED)
         assert tokens(
             re.sub(f"(?:^|(?<= ))(?:{programs})(?= |$)", lambda found: Path(found[0]).name, words[2])
         ) == tokens(changed)
-    elif isinstance(words, tuple) and not is_piped:
+    elif isinstance(words, tuple) and not in_shell:
         said = [word for word in shlex.split(changed)[1:] if word != "--no-pager"]
         assert list(words[len(words) - len(said) :]) == said or words[0].endswith("git")
         assert set(said) <= set(words)
+
+
+@given(
+    st.lists(st.sampled_from(HARMLESS), max_size=2),
+    st.sampled_from(SLY),
+    st.lists(st.sampled_from(HARMLESS), max_size=2),
+    st.lists(st.sampled_from([";", " ; ", "&&", " && ", " || ", " | "]), min_size=4, max_size=4),
+)
+@hypothesis_settings(max_examples=1_000, deadline=None)
+def test_no_list_with_a_command_that_is_asked_about_runs_unasked(
+    root: Path, before: list[str], sly: str, behind: list[str], joints: list[str]
+) -> None:
+    parts = [*before, sly, *behind]
+    command = "".join(f"{part}{joint}" for part, joint in zip(parts, [*joints[: len(parts) - 1], ""], strict=True))
+    assert argv(command, root) is None
 
 
 def test_judged_from_where_the_last_command_went(root: Path) -> None:

@@ -48,7 +48,7 @@ class ApprovalPanel:
         verb = {"write": "change a file", "execute": "run something", "read": "read"}[asked.needs]
         parts: list[RenderableType] = [Text(f"{one_line(asked.name)} wants to {verb}:", style="bold")]
         if asked.path:
-            parts.append(_Folded([(Text(marked(asked.path), style="accent"), _INDENT)]))
+            parts.append(_Folded([(Text(marked(_from_here(asked.path)), style="accent"), _INDENT)]))
         parts.append(self.more())
         if asked.directory:
             parts.append(_Folded([(Text(f"in {marked(asked.directory)}", style="quiet"), "")]))
@@ -66,8 +66,11 @@ class ApprovalPanel:
 
 def rule_of(asked: ApprovalAsked) -> str:
     """The tool and subject of a rule that allows the call; a path in this directory is shown relative to it."""
-    here = f"{Path.cwd()}{os.sep}"
-    return f"{one_line(asked.name)} {one_line(asked.subject.removeprefix(here), 80)}"
+    return f"{one_line(asked.name)} {one_line(_from_here(asked.subject), 80)}"
+
+
+def _from_here(path: str) -> str:
+    return path.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 class _Folded:

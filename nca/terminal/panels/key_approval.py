@@ -102,13 +102,13 @@ class ApprovalKeys:
         if self._reason is not None:
             return Text(f"\nNo. Reason for the model (Enter sends it): {one_line(self._reason)}▏", style="notice")
         left = self._lines_left()
-        about = {"once": "once", "session": "for this session", "always": f"always here: {self._rule}"}
+        about = {"once": "once", "session": f"this session: {self._rule}", "always": f"always here: {self._rule}"}
         keys = [("m", f"shows more ({counted(left, 'line')} left)")] if left else []
         if self._chosen is not None:
             unseen = ", with what was not shown" if left else ""
             keys = [("Enter", about[self._chosen.choice] + unseen), *keys]
         elif self._rule:
-            keys += [("y", about["once"]), ("s", about["session"]), ("a", about["always"])]
+            keys += [("y", about["once"]), ("s", about["session"]), ("a", "always here")]
         else:
             keys += [("y", about["once"])]
         return keys_line([*keys, ("n", "no"), ("Esc", "no, and stop")], Text("\nAllow it?", style="notice"))

@@ -25,7 +25,7 @@ async def approve_by_line(asked: ApprovalAsked, output: Output, lines: InputLine
     answers = {**_ONCE, **(_BY_RULE if asked.subject else {})}
     panel = ApprovalPanel(asked)
     output.show(panel.first())
-    rules = f" s for this session, a always here ({rule_of(asked)})," if asked.subject else ""
+    rules = f" s for this session, a always here (either allows {rule_of(asked)})," if asked.subject else ""
     chosen = ""
     await asyncio.to_thread(forget_typed)
     while True:

@@ -1,6 +1,7 @@
 """The tools that change files: write_file and edit_file.
 
-Both change only a file that was read in this session and is unchanged since. A crash leaves the old file or the new.
+Nothing is written over unseen: a file that has changed since it was read is read again first. One that was not read is
+changed only by edits whose old text is there exactly, once. A crash leaves the old file or the new.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import os
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -64,6 +65,8 @@ class _ChangingTool(TypedTool):
         self._recorder = recorder or Recorder()
         # Calls of one step may run in parallel, but not two edits of one file.
         self._lock = threading.Lock()
+        self._approved: tuple[dict[str, Any], str] | None = None
+        """The newest arguments that somebody was asked about, and the diff that they saw."""
 
     def needs(self, arguments: dict[str, Any]) -> Permission:
         try:
@@ -73,7 +76,8 @@ class _ChangingTool(TypedTool):
         return "execute" if self._workspace.why_asked(path) else self.permission
 
     def approval(self, arguments: dict[str, Any]) -> Approval:
-        change = self._plan(**self._signature.read(arguments))
+        asked = self._signature.read(arguments)
+        change = self._plan(**asked)
         _check_redacted(change)
         warnings = []
         diff = change.diff()
@@ -84,6 +88,7 @@ class _ChangingTool(TypedTool):
             warnings.append(f"{shown(name)} leads through a link; {change.name} is written.")
         if why := self._workspace.why_asked(change.path):
             warnings.append(f"You are asked because {why}.")
+        self._approved = _given(asked), diff
         return Approval(
             path=shown(str(change.path)),
             diff=diff,
@@ -95,6 +100,9 @@ class _ChangingTool(TypedTool):
         with self._lock:
             change = self._plan(**arguments)
             _check_redacted(change)
+            diff, approved, self._approved = change.diff(), self._approved, None
+            if approved is not None and approved[0] == _given(arguments) and approved[1] != diff:
+                raise ToolError(f"{change.name} has changed just now; read it again")
             data = (change.before or TextFile("")).encode(change.after)
             try:
                 with self._recorder.edit(change.path, data, self.name):
@@ -103,10 +111,14 @@ class _ChangingTool(TypedTool):
                 raise ToolError(f"{change.name} exists by now; read it first") from None
             except OSError as error:
                 raise ToolError(f"{change.name} cannot be written ({error.strerror})") from error
-            self._files_read.note(change.path, data)
-        diff = change.diff()
+            self._note(change, data)
         summary = "new file, " + counts(diff) if change.before is None else counts(diff)
         return ToolOutcome(change.said, summary=summary, diff=_cut(diff))
+
+    def _note(self, change: Change, data: bytes) -> None:
+        """What was written is known, if the rest of the file was."""
+        if change.before is None or self._files_read.is_known(change.path):
+            self._files_read.note(change.path, data)
 
     def _write(self, change: Change, data: bytes) -> bytes:
         """Write the file on the disk. Returns what it holds then. Raises OSError, ToolError."""
@@ -149,7 +161,10 @@ class _ChangingTool(TypedTool):
             return None
 
     def _current(self, name: str) -> tuple[Path, TextFile | None, os.stat_result | None]:
-        """The file as it is now, with None and None if it is new. Raises ToolError unless the model has read it."""
+        """The file as it is now, with None and None if it is new.
+
+        Raises ToolError if it cannot be changed, or has changed since it was read.
+        """
         path = self._workspace.resolve_to_write(name)
         try:
             with self._workspace.open(path, name) as file:
@@ -163,13 +178,20 @@ class _ChangingTool(TypedTool):
             raise ToolError(f"{shown(name)} is a binary file ({facts.st_size:,} bytes)")
         if not facts.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
             raise ToolError(f"{shown(name)} is read-only")
-        if self._files_read.is_forgotten(path):
-            raise ToolError(f"{shown(name)} was read before the conversation went back; read it again")
-        if not self._files_read.is_known(path):
-            raise ToolError(f"{shown(name)} was not read in this session; read it first")
-        if not self._files_read.is_current(path, raw):
+        if self._files_read.is_known(path) and not self._files_read.is_current(path, raw):
             raise ToolError(f"{shown(name)} has changed since it was read; read it again")
         return path, TextFile.of(raw, shown(name)), facts
+
+    def _why_unread(self, path: Path, name: str) -> str:
+        """Why the file counts as not read, with what to do; "" if it was read."""
+        if self._files_read.is_forgotten(path):
+            return f"{shown(name)} was read before the conversation went back; read it again"
+        return "" if self._files_read.is_known(path) else f"{shown(name)} was not read in this session; read it first"
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those left at their default: the call names all of them, the question about it only what was given."""
+    return {name: value for name, value in arguments.items() if value}
 
 
 class WriteFile(_ChangingTool):
@@ -189,6 +211,8 @@ class WriteFile(_ChangingTool):
     def _plan(self, path: str, content: str) -> Change:
         content = _checked(content, "content")
         file, before, facts = self._current(path)
+        if before is not None and (why := self._why_unread(file, path)):
+            raise ToolError(why)
         after = before.with_own_line_ends(content) if before else content
         name = self._workspace.relative(file)
         lines = len(after.removesuffix("\n").split("\n")) if after else 0
@@ -227,7 +251,7 @@ class EditFile(_ChangingTool):
         replace_all: Annotated[bool, "Everywhere."] = False,
         more_edits: Annotated[list[Edit] | None, "Made after it, all or none."] = None,
     ) -> ToolOutcome:
-        """Replace exact text in a file that was read."""
+        """Replace exact text; in an unread file, unique text."""
         edits = {"old_text": old_text, "new_text": new_text, "replace_all": replace_all, "more_edits": more_edits}
         return await asyncio.to_thread(self._carry_out, path=path, **edits)
 
@@ -262,7 +286,9 @@ class EditFile(_ChangingTool):
         file, before, facts = self._current(path)
         if before is None:
             raise ToolError(f"there is no file {shown(path)}; write_file creates one")
-        name = self._workspace.relative(file)
+        name, why_unread = self._workspace.relative(file), self._why_unread(file, path)
+        if why_unread and (old_text is None or replace_all or any(edit.replace_all for edit in more_edits or ())):
+            raise ToolError(why_unread)
         if old_text is None:
             after, said = _with_code(before, _checked(new_text, "new_text"), name)
             return Change(name, file, before, facts, after, f"[edited {name}: {'; '.join(said)}]")
@@ -272,7 +298,12 @@ class EditFile(_ChangingTool):
             old, new = clean_text(edit.old_text), _checked(edit.new_text, "new_text")
             try:
                 done = replaced(replace(before, text=after), old, new, name, everywhere=edit.replace_all)
+                if why_unread and done.is_forgiven:
+                    raise ToolError(why_unread)
             except ToolError as error:
+                if why_unread:
+                    # An excerpt would show what the person may not want read.
+                    raise ToolError(f"{why_unread}: old_text is not there exactly, once") from error
                 if len(edits) == 1:
                     raise
                 which = f"nothing is changed, because of edit {number} of {len(edits)}"

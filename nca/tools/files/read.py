@@ -183,10 +183,9 @@ def _answer(name: str, page: _Page, *, asked_last: int) -> ToolOutcome:
         notes.append("not UTF-8: what could not be decoded is shown as \ufffd")
     header = f"[{name}: {'; '.join(notes)}]\n" if notes else ""
     if page.last != page.total:
-        of = f" of {page.total:,}" if page.total is not None else ""
         text += "" if text.endswith("\n") else "\n"
-        why = ", as many as fit" if page.last < asked_last else ""
-        text += f"[lines {page.first}–{page.last}{of}{why}; continue with offset={page.last + 1}]"
+        why = "no more fit; " if page.last < asked_last else ""
+        text += f"[{why}continue with offset={page.last + 1}]"
     return ToolOutcome(header + text, summary=in_lines(lines))
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from string import ascii_letters, digits
 
 MOST_CHARS = 4_000
+MOST_COMMANDS = 20
+"""Of one list: each is checked by itself, and one of git takes 30 ms."""
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -22,7 +24,8 @@ _BARE = frozenset(ascii_letters + digits + "-_./:=@%+,^~")
 _IN_SINGLE = frozenset(chr(code) for code in range(0x20, 0x7F)) - {"'"}
 _IN_DOUBLE = _IN_SINGLE - frozenset('"$`\\!') | {"'"}
 """In double quotes a shell expands after these characters."""
-_STAGE = re.compile(r"""(?:'[^']*'|"[^"]*"|[^|'"])+""")
+_STAGE = re.compile(r"""((?: 2>&1|'[^']*'|"[^"]*"|[^|&;'"])+)(\|\||&&|[|;]|\Z)""")
+"""A command of a list, and the operator behind it."""
 _VERSION = re.compile(r"(?<=[a-z])-?\d+(?:\.\d+)*$")
 _ERRORS = re.compile(r"(?: 2>(?:&1|/dev/null))+ *\Z")
 
@@ -51,23 +54,41 @@ def plain_words(command: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A simple command of a pipeline. `errors` says where its errors go: "", ` 2>&1` or ` 2>/dev/null`."""
+    """A simple command of a list.
+
+    errors    where its errors go: "", ` 2>&1` or ` 2>/dev/null`
+    operator  what joins the next one to it: `|`, `&&`, `||` or `;`; "" for the last
+    """
 
     words: tuple[str, ...]
     errors: str
+    operator: str
 
 
-def pipeline(command: str) -> tuple[Stage, ...] | None:
-    """Simple commands joined by `|`; None for anything else."""
+def command_list(command: str) -> tuple[Stage, ...] | None:
+    """Simple commands joined by `|`, `&&`, `||` and `;`; None for anything else."""
+    if len(command) > MOST_CHARS:
+        return None
     stages: list[Stage] = []
-    texts = _STAGE.findall(command[: MOST_CHARS + 1])
-    for text in texts:
+    position = 0
+    while not stages or stages[-1].operator:
+        found = _STAGE.match(command, position)
+        if found is None or len(stages) == MOST_COMMANDS:
+            return None
+        text, operator = found.groups()
         errors = _ERRORS.search(text)
         words = plain_words(text[: errors.start()] if errors else text)
         if words is None:
             return None
-        stages.append(Stage(words, errors[0].rstrip() if errors else ""))
-    return tuple(stages) if stages and "|".join(texts) == command else None
+        stages.append(Stage(words, errors[0].rstrip() if errors else "", operator))
+        position = found.end()
+    return tuple(stages)
+
+
+def pipeline(command: str) -> tuple[Stage, ...] | None:
+    """Simple commands joined by `|`; None for anything else."""
+    stages = command_list(command) or ()
+    return stages if stages and all(stage.operator in ("|", "") for stage in stages) else None
 
 
 def versionless(program: str) -> str:

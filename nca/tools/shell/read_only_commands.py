@@ -1,8 +1,8 @@
 """Recognize commands that only read files of the project, which run without asking.
 
 All of it must be provable: the command is plain words (`command_words`), its program is listed below, so is every
-option, and no word leads outside the project. Such commands may be piped into each other. What runs is what was
-checked, without a shell, or with the words quoted for one. For everything else the person is asked.
+option, and no word leads outside the project. Such commands may be joined by `|`, `&&`, `||` and `;`. What runs is
+what was checked, without a shell, or with the words quoted for one. For everything else the person is asked.
 
 The check need not parse options as the program does: every word that begins with a dash must be listed, wherever it is,
 and every other word is treated as a path, too.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program, find_shell
-from nca.tools.shell.command_words import pipeline, word_set
+from nca.tools.shell.command_words import command_list, word_set
 from nca.tools.shell.read_only_git import git_words
 from nca.tools.tool import ToolError
 
@@ -60,6 +60,8 @@ class Options:
 _LONGEST_WORD_CHARS = 500
 _SED_LINES = re.compile(r"\d{1,9}(?:,(?:\d{1,9}|\$))?p")
 """A script of sed that prints lines by their numbers. Of sed's other scripts, some write files and run programs."""
+_TOUCH_NOTHING = frozenset({"echo", "true"})
+"""Whatever their words are. Models write them between and behind the commands of a list."""
 _COLOR = "--color=never --colour=never"
 _READERS = {
     "cat": Options("nbsAetTvE", words=word_set("--number --show-all")),
@@ -105,25 +107,36 @@ def read_only_argv(
 ) -> tuple[str, ...] | None:
     """The program and arguments to run if the command only reads inside the project; None if it may do more.
 
-    A pipe needs a shell. It gets exactly the words that were checked, quoted.
+    A list needs a shell. It gets exactly the words that were checked, quoted.
     """
     path = environment.get("PATH", "")
-    stages = pipeline(command) or ()
-    checked = [_checked(stage.words, workspace, directory, path) for stage in stages]
-    quoted = [shlex.join(words) + stage.errors for words, stage in zip(checked, stages, strict=True) if words]
-    if not quoted or len(quoted) < len(stages):
-        return None
+    stages = command_list(command) or ()
+    checked: list[tuple[str, ...]] = []
+    for stage in stages:
+        words = _checked(stage.words, workspace, directory, path)
+        if words is None:
+            return None
+        checked.append(words)
     if len(stages) == 1 and not stages[0].errors:
         return checked[0]
-    shell = find_shell(path, outside=workspace.root)
-    return (str(shell), "-c", " | ".join(quoted)) if shell is not None else None
+    shell = find_shell(path, outside=workspace.root) if stages else None
+    if shell is None:
+        return None
+    quoted = (
+        f"{shlex.join(words)}{stage.errors} {stage.operator}" for words, stage in zip(checked, stages, strict=True)
+    )
+    return str(shell), "-c", " ".join(quoted).rstrip()
 
 
 def _checked(words: tuple[str, ...], workspace: Workspace, directory: Path, path: str) -> tuple[str, ...] | None:
     """The words of a simple command, with the program's path, if it only reads."""
-    if max(map(len, words)) > _LONGEST_WORD_CHARS or not stays_inside(words[1:], workspace, directory):
+    if max(map(len, words)) > _LONGEST_WORD_CHARS:
         return None
-    if words[0] == "git":
+    if words[0] in _TOUCH_NOTHING:
+        rest: tuple[str, ...] | None = words[1:]
+    elif not stays_inside(words[1:], workspace, directory):
+        rest = None
+    elif words[0] == "git":
         rest = git_words(words[1:], root=workspace.root, directory=directory)
     elif words[0] == "sed":
         rest = words[1:] if _prints_lines(words[1:]) else None

@@ -12,7 +12,7 @@ from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
 from nca.tools.shell.command_rules import rule_names
 from nca.tools.shell.command_text import mentioned_names, remarks
-from nca.tools.shell.command_words import pipeline
+from nca.tools.shell.command_words import command_list
 from nca.tools.shell.jobs import Jobs
 from nca.tools.shell.output_capture import readable
 from nca.tools.shell.read_only_commands import read_only_argv
@@ -98,7 +98,7 @@ class Shell(TypedTool):
 
     def _note_shown(self, command: str, output: str) -> None:
         """Files that the command names and whose whole text is in its output were read."""
-        named = (word for one in pipeline(command) or () if one.words[0] in _SHOWING for word in one.words[1:])
+        named = (word for one in command_list(command) or () if one.words[0] in _SHOWING for word in one.words[1:])
         texts = output, _NUMBER.sub("", output)
         for name in named:
             try:

@@ -178,6 +178,13 @@ def test_a_long_call_comes_in_parts_that_say_how_much_is_left() -> None:
     assert ApprovalPanel(asked(command="x" * (3 * PIECE_CHARS + 1))).lines_left == 4
 
 
+def test_a_path_is_shown_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    inside, outside = str(tmp_path / "src" / "a.py"), f"{tmp_path}-other/a.py"
+    assert rows(asked(path=inside))[1] == "  src/a.py"
+    assert "".join(read_back(rows(asked(path=outside))[1:])).startswith(outside)
+
+
 def test_nothing_in_it_reaches_the_terminal_as_a_code() -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\u202egpj.exe\r"
     call = ApprovalAsked("c", evil, "write", evil, path=evil, command=evil, diff="+" + evil, warning=evil)

@@ -92,6 +92,13 @@ def test_what_was_not_shown_whole_needs_a_second_key() -> None:
     assert take(question, "y") == Answer("once")
 
 
+def test_the_keys_say_what_a_rule_covers() -> None:
+    question = ApprovalKeys(rule="edit_file src/a.py")
+    assert "s this session: edit_file src/a.py  a always here" in question.line().plain
+    take(question, "a")
+    assert "Enter always here: edit_file src/a.py" in question.line().plain
+
+
 def test_a_choice_is_taken_back_by_any_other_text() -> None:
     question = ApprovalKeys(rule="shell make")
     assert take(question, "a") is None
@@ -141,6 +148,7 @@ def test_yes_runs_it(start: Callable[..., Tty], tmp_path: Path) -> None:
     tty.line("write it")
     whole = tty.sees("Esc no, and stop")
     assert str(tmp_path / "project" / "a.txt") in whole.replace("\n", "")
+    assert "s this session: write_file" in whole
     assert "+one" in whole
     assert not (tmp_path / "project" / "a.txt").exists()
     tty.answer("y")

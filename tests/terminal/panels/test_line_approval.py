@@ -39,6 +39,10 @@ async def test_what_is_short(typed: str, given: Answer) -> None:
     assert (await answer(typed))[0] == given
 
 
+async def test_the_question_says_what_a_rule_covers() -> None:
+    assert "a always here (either allows shell make)" in (await answer("y\n"))[1]
+
+
 @pytest.mark.parametrize(
     ("typed", "given"),
     [

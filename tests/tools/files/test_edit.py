@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nca.messages import ToolCall
-from nca.tools.files.edit import MAX_OUTCOME_DIFF_LINES, EditFile, WriteFile
+from nca.tools.files.edit import MAX_OUTCOME_DIFF_LINES, Edit, EditFile, WriteFile
 from nca.tools.files.read import ReadFile
 from nca.tools.files.read_files import MAX_CHANGED_BYTES, FilesRead
 from nca.tools.files.workspace import Workspace
@@ -168,23 +168,59 @@ async def test_a_hard_link_outside_is_not_written_through(
     assert other.read_text() == "mine\n"
 
 
-async def test_what_was_read_before_the_conversation_went_back_is_read_again(tools: Tools) -> None:
+async def test_a_file_that_was_not_read_is_changed_where_the_old_text_is_there_exactly_once(tools: Tools) -> None:
+    path = tools.root / "f"
+    path.write_text("one\ntwo  \ntwo\nthree \n")
+    outcome = await tools.editor.call("f", "one", "1", more_edits=[Edit("three ", "3")])
+    assert outcome.text == "[edited f: line 1; line 4]"
+    assert path.read_text() == "1\ntwo  \ntwo\n3\n"
+    why = "f was not read in this session; read it first"
+    for old in ("two", "two\ntwo", "missing"):
+        with pytest.raises(ToolError, match=f"^{why}: old_text is not there exactly, once$") as raised:
+            await tools.edit("f", old, "x")
+        assert not raised.value.excerpt
+    with pytest.raises(ToolError, match=f"^{why}$"):
+        await tools.edit("f", "3", "4", everywhere=True)
+    with pytest.raises(ToolError, match=f"^{why}$"):
+        await tools.editor.call("f", "3", "4", more_edits=[Edit("1", "2", True)])
+    with pytest.raises(ToolError, match=f"^{why}$"):
+        await tools.writer.call("f", "all else is gone")
+    assert path.read_text() == "1\ntwo  \ntwo\n3\n"
+
+
+async def test_what_was_read_before_the_conversation_went_back_is_as_if_it_was_not(tools: Tools) -> None:
     (tools.root / "f").write_text("one\n")
     await tools.reader.call("f")
     tools.files_read.forget()
-    with pytest.raises(ToolError, match=r"^f was read before the conversation went back; read it again$"):
-        await tools.edit("f", "one", "two")
-    await tools.reader.call("f")
     await tools.edit("f", "one", "two")
     assert (tools.root / "f").read_text() == "two\n"
+    with pytest.raises(ToolError, match=r"^f was read before the conversation went back; read it again$"):
+        await tools.writer.call("f", "three")
 
 
-async def test_only_what_was_read_and_is_still_the_same(tools: Tools) -> None:
+async def test_what_the_person_saw_is_what_is_written(tools: Tools) -> None:
+    path = tools.root / "f"
+    path.write_text("one\ntwo\n")
+    arguments = {"path": "f", "old_text": "one", "new_text": "1"}
+    assert tools.editor.approval(arguments).diff.endswith("-one\n+1\n two")
+    path.write_text("one\nanother\n")
+    with pytest.raises(ToolError, match="f has changed just now; read it again"):
+        await tools.editor.run(arguments)
+    assert path.read_text() == "one\nanother\n"
+    assert not (await tools.editor.run(arguments)).is_error
+
+
+async def test_an_edit_that_the_person_refused_stands_in_the_way_of_no_other(tools: Tools) -> None:
+    path = tools.root / "f"
+    path.write_text("one\ntwo\n")
+    tools.editor.approval({"path": "f", "old_text": "one", "new_text": "refused"})
+    await tools.editor.run({"path": "f", "old_text": "two", "new_text": "2"})
+    assert path.read_text() == "one\n2\n"
+
+
+async def test_a_file_that_has_changed_since_it_was_read_is_read_again(tools: Tools) -> None:
     path = tools.root / "f"
     path.write_text("one\n")
-    for attempt in (tools.edit("f", "one", "two"), tools.writer.call("f", "two")):
-        with pytest.raises(ToolError, match="was not read in this session; read it first"):
-            await attempt
     await tools.reader.call("f", 1, 1)
     facts = path.stat()
     path.write_text("ONE\n")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nca.tools.shell.command_words import pipeline, plain_words, versionless
+from nca.tools.shell.command_words import MOST_COMMANDS, command_list, pipeline, plain_words, versionless
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,61 @@ def test_simple_commands_joined_by_pipes(command: str, words: tuple[tuple[str, .
 )
 def test_other_lines_are_no_pipeline(command: str) -> None:
     assert pipeline(command) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "read"),
+    [
+        ("a", "a"),
+        ("a; b", "a ; b"),
+        ("a&&b||c|d;e", "a && b || c | d ; e"),
+        ("a 'x;y' && b \"p||q\" ; c", "a 'x;y' && b 'p||q' ; c"),
+        ("a 2>&1&&b 2>/dev/null; c 2>&1", "a 2>&1 && b 2>/dev/null ; c 2>&1"),
+        ("a '2>&1' ; b", "a '2>&1' ; b"),
+    ],
+)
+def test_lists_of_simple_commands(command: str, read: str) -> None:
+    stages = command_list(command) or ()
+    assert " ".join(f"{shlex.join(one.words)}{one.errors} {one.operator}" for one in stages).strip() == read
+    assert pipeline(command) is None or set(read) & set("&;") <= {"&"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("a;", "a &&", "a ||", "; a", "&& a", "a ;; b", "a & b", "a & && b", "a &&& b", "a ||| b", "a |& b", "a; ; b"),
+        *("a\n; b", "a; b\n", "a;\nb", "a &&\nb", "a; (b)", "a; $(b)", "a; b > c", "a; X=1", "a; X=1 b", "a; 'b'", "&"),
+        *("a 'b; c", 'a "b; c', "a 'b' ; c'", "a; b &", "a 2>& 1; b", "a &1; b", "a 2>&1& b", "a; 2>&1", "a \\; b"),
+        *("a" + "; b" * MOST_COMMANDS, "a; " + "b" * 5_000),
+    ],
+)
+def test_other_lines_are_no_list(command: str) -> None:
+    assert command_list(command) is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["printf %s a", "printf '%s;' 'b c'", 'printf "%s" "d|e"', "grep -c x f", "false", "cat"]),
+            st.sampled_from(["", " 2>&1", " 2>/dev/null"]),
+            st.text(st.sampled_from(" ;&|\n\\'\""), min_size=1, max_size=4),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+@hypothesis_settings(max_examples=100, deadline=None)
+def test_a_real_shell_joins_the_same_commands(parts: list[tuple[str, str, str]]) -> None:
+    """Whatever stands between the commands: where it is taken for operators, the list written anew does the same."""
+    command = "".join(f"{one}{errors}{joint}" for one, errors, joint in parts) + "printf end"
+    stages = command_list(command)
+    if stages is not None:
+        anew = " ".join(f"{shlex.join(one.words)}{one.errors} {one.operator}" for one in stages)
+        runs = [
+            subprocess.run(["bash", "-c", line], capture_output=True, stdin=subprocess.DEVNULL, cwd="/")
+            for line in (command, anew)
+        ]
+        assert (runs[0].stdout, runs[0].returncode) == (runs[1].stdout, runs[1].returncode)
 
 
 @pytest.mark.parametrize(

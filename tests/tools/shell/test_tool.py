@@ -39,7 +39,8 @@ def shell(tmp_path: Path) -> Shell:
 def test_what_it_needs_is_judged_call_by_call(shell: Shell) -> None:
     assert shell.permission == "execute"
     assert shell.needs({"command": "cat notes.txt"}) == "read"
-    assert shell.needs({"command": "cat notes.txt; ls"}) == "execute"
+    assert shell.needs({"command": "cat notes.txt; ls"}) == "read"
+    assert shell.needs({"command": "cat notes.txt; ls > x"}) == "execute"
     for arguments in (
         {},
         {"command": None},
@@ -77,6 +78,7 @@ async def test_what_was_judged_is_what_runs(shell: Shell) -> None:
         "sed -n '1,$p' ./f",
         "cat f | head -20",
         "cat f 2>/dev/null",
+        "cat g; echo ---; cat f && ls",
     ],
 )
 async def test_a_file_that_a_command_shows_in_whole_was_read(tmp_path: Path, command: str) -> None:
@@ -89,7 +91,7 @@ async def test_a_file_that_a_command_shows_in_whole_was_read(tmp_path: Path, com
 
 
 @pytest.mark.parametrize(
-    "command", ["head -n 2 f", "sed -n 2,3p f", "cat f | tail -2", "wc f", "echo one; cat f", "ls f"]
+    "command", ["head -n 2 f", "sed -n 2,3p f", "cat f | tail -2", "wc f", "ls f; cat f > g", "ls f"]
 )
 async def test_a_file_of_which_a_command_shows_less_was_not_read(tmp_path: Path, command: str) -> None:
     files_read = FilesRead()
