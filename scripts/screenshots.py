@@ -106,7 +106,7 @@ def _walk(directory: Path, env: dict[str, str], columns: int, ground: str, rows:
     terminal.key("y", "The server runs")
     terminal.clear()
     terminal.key("Take your time.", "")
-    terminal.key("\r", "Ctrl-C stops", moves=True)
+    terminal.key("\r", "Esc stops", moves=True)
     yield shot("spinner")
     terminal.wait("Here it is.")
     for panel, line, awaited, keys in (

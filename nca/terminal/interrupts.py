@@ -100,6 +100,11 @@ class Interrupts:
             # Between a line that was read and its turn. The next prompt forgets it.
             self._is_next_stopped = True
 
+    def stop_once(self) -> None:
+        """Stop what runs now, unless it is stopping already. This never ends the program, as a second Ctrl-C does."""
+        if not self._is_lent and (self._work is None or not self._work.cancelling()):
+            self.stop_work()
+
     @contextmanager
     def lent(self) -> Iterator[None]:
         """While another program has the terminal, Ctrl-C is meant for that one."""

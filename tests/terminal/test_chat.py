@@ -89,7 +89,7 @@ def test_a_second_ctrl_c_leaves(start: Callable[..., Tty]) -> None:
     tty.line("SLOW question")
     tty.sees("The first piece.")
     tty.send(CTRL_C)
-    tty.sees("Ctrl-C again leaves")
+    tty.sees("Ctrl-C twice leaves")
     tty.send(CTRL_C)
     assert tty.ends() == 130
 

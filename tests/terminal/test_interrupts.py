@@ -22,6 +22,28 @@ async def test_between_a_line_and_its_turn_it_stops_the_turn() -> None:
         await interrupts.run(asyncio.sleep(3_600))
 
 
+async def test_escape_stops_work_once_and_never_the_program() -> None:
+    interrupts = Interrupts()
+    cleaned_up: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned_up.append("the answer so far")
+
+    asyncio.get_running_loop().call_later(0, interrupts.stop_once)
+    asyncio.get_running_loop().call_later(0.005, interrupts.stop_once)
+    with pytest.raises(Stopped):
+        await interrupts.run(work())
+    assert cleaned_up
+    assert interrupts.exit_code is None
+    with interrupts.lent():
+        interrupts.stop_once()
+    assert await interrupts.run(_line()) == "a line", "another program has the terminal then"
+
+
 async def test_the_next_prompt_forgets_it() -> None:
     interrupts, reader = Interrupts(), ScriptedReader()
     interrupts.interrupt()

@@ -7,7 +7,7 @@ TYPING = (
     ("@path", "Add a file or an image"),
     ("!command", "Run it, share its output"),
     ("Type on", "While it works: it joins"),
-    ("Ctrl-C", "Stop; twice: leave"),
+    ("Esc", "Stop; Ctrl-C twice: leave"),
     ("Paste", "Folded, and sent whole"),
 )
 """What a new person should find by themselves."""
@@ -48,7 +48,8 @@ KEYS = (
     ("Ctrl-V", "attach the image on the clipboard"),
     ("Paste", "a long one folds to [pasted N lines] and is sent in full"),
     ("Typing while it works", "Enter sends it at the next step; commands wait"),
-    ("Ctrl-C", "stop the answer and keep what arrived; at the prompt: clear the line, twice: leave"),
+    ("Esc, Ctrl-C", "stop the answer and keep what arrived"),
+    ("Ctrl-C", "at the prompt: clear the line; twice: leave"),
     ("Esc Esc", "at an empty prompt: /rewind, back to before one of your messages"),
     ("Ctrl-D", "leave; nca -c (--continue) continues"),
     ("Ctrl-Z", "to the shell; fg comes back"),

@@ -109,7 +109,7 @@ class Prompt:
         """What stood in a prompt that a signal ended."""
         self._editing: asyncio.Task[None] | None = None
         self._keyboard = Keyboard()
-        self.type_ahead = TypeAhead(self._keyboard, interrupts)
+        self.type_ahead = TypeAhead(self._keyboard, interrupts, lambda: self._settings.keys == "vi")
         self._session: PromptSession[str] = self._create_session()
 
     def apply(self, settings: TerminalSettings) -> None:

@@ -36,12 +36,17 @@ _SHOWN_KEYS = 2_000
 class TypeAhead:
     """Keeps the keys typed while there is no prompt, without echo, and passes them to the next prompt in order.
 
-    Ctrl-C and Ctrl-Z still arrive as signals. Lines that were typed to their Enter are sent one after the other.
+    Ctrl-C and Ctrl-Z still arrive as signals, and Escape stops the work. Lines that were typed to their Enter are sent
+    one after the other.
     """
 
-    def __init__(self, keyboard: Keyboard, interrupts: Interrupts) -> None:
+    def __init__(self, keyboard: Keyboard, interrupts: Interrupts, edits_with_escape: Callable[[], bool]) -> None:
+        """`edits_with_escape`: in a line that is being typed Escape is a key of the editor, as in vi."""
         self._keyboard = keyboard
         self._interrupts = interrupts
+        self._edits_with_escape = edits_with_escape
+        self._escape: asyncio.TimerHandle | None = None
+        """Runs while an Escape may still be the beginning of another key."""
         self._modes = TerminalModes(keyboard.fileno())
         self._keys: list[KeyPress] = []
         self._held: list[list[KeyPress]] = []
@@ -96,6 +101,7 @@ class TypeAhead:
             self._is_collecting = False
             loop.remove_reader(descriptor)
             mark_pastes(on=False)
+            self._parser.feed(self._take_escape())
             self._hand_over()
 
     @contextmanager
@@ -237,9 +243,34 @@ class TypeAhead:
             if question is not None:
                 # Who types something else takes back a choice that only waits for Enter.
                 self._answer(KeyPress(Keys.Ignore))
-            self._parser.feed(text)
-            self._parser.await_rest()
+            self._type(text)
         return True
+
+    def _type(self, text: str) -> None:
+        """Keep what was typed, and stop the work if it ends with an Escape that begins no other key."""
+        text = self._take_escape() + text
+        self._parser.feed(keys := text.rstrip("\x1b"))
+        if self._parser.is_pasting:
+            self._parser.feed(text[len(keys) :])
+        elif keys != text:
+            self._escape = asyncio.get_running_loop().call_later(ESCAPE_SECONDS, self._on_escape)
+        self._parser.await_rest()
+
+    def _take_escape(self) -> str:
+        """Remove and return the Escape that waits for the rest of a key; "" if there is none."""
+        waiting, self._escape = self._escape, None
+        if waiting is None:
+            return ""
+        waiting.cancel()
+        return "\x1b"
+
+    def _on_escape(self) -> None:
+        escape = self._take_escape()
+        if self._edits_with_escape() and self.typed().open:
+            self._parser.feed(escape)
+            self._parser.flush()
+        else:
+            self._interrupts.stop_once()
 
     def _is_answer(self, text: str, now: float) -> bool:
         """Whether the person who typed this saw the question: it is one expected key, and comes after a pause.

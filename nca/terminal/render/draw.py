@@ -146,7 +146,7 @@ class Draw:
         if line := event_lines.notice_line(event):
             # Where no answer came, the text stands in the prompt again, and Ctrl-C clears it first.
             leaves = isinstance(event, TurnFinished) and event.reason == "interrupted" and not event.is_empty
-            self._line(f"{line[0]} Ctrl-C again leaves." if leaves else line[0], line[1])
+            self._line(f"{line[0]} Ctrl-C twice leaves." if leaves else line[0], line[1])
 
     def send_codes(self, codes: str) -> bool:
         self.screen.send_codes(codes)
@@ -335,7 +335,8 @@ class Draw:
     def _status_line(self, now: float) -> Text:
         elapsed = now - self._status_since
         mark = _SPINNER[int(now / FRAME_SECONDS) % len(_SPINNER)]
-        waited = f" {elapsed:.0f} s · Ctrl-C stops" if elapsed >= 2 else ""
+        key = "Ctrl-C" if self._typed_ahead is None else "Esc"
+        waited = f" {elapsed:.0f} s · {key} stops" if elapsed >= 2 else ""
         return Text(f"{mark} {self._status}…{waited}", style="quiet", no_wrap=True, overflow="ellipsis")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nca.terminal.input.keyboard import ESCAPE_SECONDS
 from tests.terminal.tty import Tty, chat
 
-CTRL_A, CTRL_C, CTRL_D, CTRL_E, LEFT, UP = "\x01", "\x03", "\x04", "\x05", "\x1b[D", "\x1b[A"
+CTRL_A, CTRL_C, CTRL_D, CTRL_E, ESCAPE, LEFT, UP = "\x01", "\x03", "\x04", "\x05", "\x1b", "\x1b[D", "\x1b[A"
 LINES = "\n".join(f"line {number}" for number in range(60))
 
 
@@ -60,6 +62,49 @@ def test_a_paste_that_never_ends_keeps_no_key_while_it_works() -> None:
         tty.sees("› half a paste (Enter queues it)")
         tty.send(" typed\r")
         tty.sees("› half a paste typed ⏎ (queued)")
+
+
+def test_escape_stops_the_answer_and_keeps_what_was_typed() -> None:
+    with at_work() as tty:
+        tty.send("one\rtwo")
+        tty.sees("› one ⏎ two (queued)")
+        tty.send(LEFT + ESCAPE)
+        tty.sees("Interrupted. The answer so far is kept.")
+        tty.sees("› one\n  two")
+        tty.settle()
+        assert "never" not in tty.text()
+
+
+def test_a_key_that_begins_with_escape_stops_nothing_even_where_it_comes_in_two_parts() -> None:
+    with at_work() as tty:
+        tty.send("wod")
+        tty.sees("› wod")
+        for _ in range(3):
+            tty.send(ESCAPE)
+            time.sleep(ESCAPE_SECONDS / 5)
+            tty.send("[D")
+        tty.send("> ")
+        tty.sees("› > wod (Enter queues it)")
+        tty.send("\x1b[200~pasted ")
+        tty.sees("› > pasted wod")
+        tty.send(ESCAPE)
+        time.sleep(ESCAPE_SECONDS / 5)
+        tty.send("[201~!")
+        tty.sees("› > pasted !wod (Enter queues it)")
+        assert "Interrupted" not in tty.text()
+
+
+def test_with_vi_keys_escape_edits_a_line_that_is_typed_and_stops_the_answer_elsewhere() -> None:
+    with at_work(settings={"terminal.keys": "vi"}) as tty:
+        tty.send("a line")
+        tty.sees("› a line")
+        tty.send(ESCAPE)
+        time.sleep(2 * ESCAPE_SECONDS)
+        tty.send("0i> \r")
+        tty.sees("(queued)")
+        assert "Interrupted" not in tty.text()
+        tty.send(ESCAPE)
+        tty.sees("Interrupted")
 
 
 def test_a_narrow_window_shows_the_end_of_what_is_typed() -> None:

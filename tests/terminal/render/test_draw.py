@@ -215,7 +215,7 @@ def test_retries_notices_and_ends() -> None:
     assert Seen().lines(TextDelta("Half an"), finished("interrupted")) == [
         "Half an",
         "",
-        "Interrupted. The answer so far is kept. Ctrl-C again leaves.",
+        "Interrupted. The answer so far is kept. Ctrl-C twice leaves.",
     ]
     nothing = TurnFinished("interrupted", "", 1, 0.1, is_empty=True)
     assert Seen().lines(nothing) == ["Interrupted before an answer came."]
