@@ -1,9 +1,10 @@
 """Measure nca beside other programs.
 
-    python -m benchmarks [--quick] [--transcripts FOLDER] [--data DIR] [--model NAME] [--page]
+    python -m benchmarks [--quick] [--transcripts FOLDER] [--data DIR] [--model NAME] [--page] [--resume]
 
 Writes docs/benchmarks.json, docs/benchmarks.md with its pictures, and README's table. A quick run writes nothing of
 that: it shows the page's text under .bench/, and fails where a figure of nca's is worse than the page's by a tenth.
+A whole run takes half an hour; what it has measured when it breaks off is under .bench/, and `--resume` goes on there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
@@ -29,6 +30,7 @@ from benchmarks.commands import commands
 from benchmarks.environments import NCA, PEERS, ROOT, Environment, prepared
 from benchmarks.fallen import fallen
 from benchmarks.headline import WINDOWS_OF_REAL, replayed
+from benchmarks.imports import imports
 from benchmarks.in_the_loop import in_the_loop
 from benchmarks.material import coding_session
 from benchmarks.page import page, pictures
@@ -43,6 +45,7 @@ from benchmarks.replay import estimates, facts_at_compactions, prefix_cost, save
 from benchmarks.stated import OWN, Recorded, marked_in, sessions_in
 
 DOCS = FIGURES.parent
+UNFINISHED = ROOT / "unfinished.json"
 INSTALLED_AT_ONCE = 4
 QUICK_PEERS = (NCA.name, "neurolink", "langchain", "strands")
 """Those that are fast, and stand for a kind each."""
@@ -62,6 +65,7 @@ def main() -> None:
         print(f"{ROOT / 'quick.md'}, {time.perf_counter() - started:.0f} s")
         return
     saved(found)
+    UNFINISHED.unlink(missing_ok=True)
     print(f"{DOCS / 'benchmarks.md'}, {time.perf_counter() - started:.0f} s")
 
 
@@ -119,6 +123,7 @@ def measured(options: argparse.Namespace) -> Figures:
             "commands": lambda: _told("commands", commands(list(environments.values()))),
             "anchored": lambda: list(estimates(session)) if session else [],
             "engine": lambda: _engine(session, real) if is_whole else [],
+            "imports": lambda: {} if options.quick else imports(),
             "growth": lambda: {} if "growth" in options.skip else _growth(is_quick=options.quick),
             "loop": lambda: [] if options.quick or "loop" in options.skip else _told("in the loop", _loops(options)),
         }
@@ -138,7 +143,21 @@ def measured(options: argparse.Namespace) -> Figures:
             raise SystemExit(f"--only: there is no part {unknown[0]}; valid: {', '.join(parts)}.")
         if options.only:
             return {part: _timed(part, parts[part]) for part in options.only}
-        return head | {part: _timed(part, work) for part, work in parts.items()}
+        if options.quick:
+            return head | {part: _timed(part, work) for part, work in parts.items()}
+        if not options.resume:
+            UNFINISHED.unlink(missing_ok=True)
+        return head | one_by_one(parts, UNFINISHED)
+
+
+def one_by_one(parts: Mapping[str, Callable[[], Any]], file: Path) -> Figures:
+    """The figures of each part; what an earlier run has left in this file is not measured again."""
+    found: Figures = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file.parent.mkdir(exist_ok=True)
+    for part in [name for name in parts if name not in found]:
+        found[part] = _timed(part, parts[part])
+        file.write_text(_as_json(found), encoding="utf-8")
+    return found
 
 
 def _timed(part: str, work: Callable[[], Any]) -> Any:
@@ -173,6 +192,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="a few minutes: no model, no real session, fewer lengths")
     parser.add_argument("--page", action="store_true", help="only write page and table again, from the JSON")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that broke off")
     parser.add_argument("--date", default=date.today().isoformat())
     parser.add_argument("--skip", action="append", default=[], choices=("loop", "growth"), help="what takes longest")
     parser.add_argument("--only", action="append", default=[], help="measure this part alone, the rest stays as it is")

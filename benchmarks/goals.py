@@ -13,6 +13,7 @@ Goal = tuple[str, str, str, bool]
 SESSION, BESIDE = "nca, in a session", "NeuroLink, stages 1, 2, 4"
 MOST_CHECK_SECONDS = 50e-6
 SEARCHED, MOST_SEARCH_SECONDS = 1_000_000, 60e-3
+LEAST_IMPORTED_A_SECOND, MOST_FIRST_TURN_SECONDS = 30_000, 3.0
 LENGTHS = (10_000, 100_000)
 MOST_COMPACTION_SECONDS = dict(zip(LENGTHS, (3e-3, 70e-3), strict=True))
 """Absolute, by the number of messages: of stages 1, 2 and 4 in a session."""
@@ -22,7 +23,11 @@ MOST_OF_NEUROLINK, MOST_OF_NEUROLINK_FROM_DICTS = 1.0, 4.0
 
 def goals(figures: Figures) -> Iterator[str]:
     """Lines of Markdown; none if nothing with a goal was measured."""
-    found = [*_of_times(figures["times"]), *_of_growth(figures.get("growth") or {})]
+    found = [
+        *_of_times(figures["times"]),
+        *_of_imports(figures.get("imports") or {}),
+        *_of_growth(figures.get("growth") or {}),
+    ]
     if not found:
         return
     yield "## Goals"
@@ -68,6 +73,20 @@ def _of_times(times: list[dict[str, Any]]) -> Iterator[Goal]:
 def _beside(what: str, own: float, other: float, most: float) -> Goal:
     measured = f"{seconds(own)} against {seconds(other)}: {own / other:.2f} ×"
     return f"{what}, beside NeuroLink's three stages", f"{most:g} ×", measured, own / other <= most
+
+
+def _of_imports(found: Mapping[str, Any]) -> Iterator[Goal]:
+    if found:
+        length, size = f"{found['messages']:,}", f"{found['bytes'] / 1e6:,.0f} MB"
+        speed, turn = found["messages"] / found["seconds"], found["first_turn_seconds"]
+        yield (
+            f"import of a generated session of {length} messages in Claude Code's format, {size}",
+            f"{LEAST_IMPORTED_A_SECOND:,} messages a second",
+            f"{speed:,.0f}",
+            speed >= LEAST_IMPORTED_A_SECOND,
+        )
+        what = "the first turn after it, with opening it and its first compaction"
+        yield what, seconds(MOST_FIRST_TURN_SECONDS), seconds(turn), turn <= MOST_FIRST_TURN_SECONDS
 
 
 def _of_growth(growth: Mapping[str, Any]) -> Iterator[Goal]:

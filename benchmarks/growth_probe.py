@@ -52,7 +52,7 @@ async def _probed(path: Path, session: str, turns: int) -> dict[str, Any]:
     project.mkdir(exist_ok=True)
     warm = path.with_name("warm.db")
     with Store.open(warm) as store:  # what the first conversation of a process loads is not the session's
-        conversation = _open(store, None, project)
+        conversation = opened(store, None, project)
         await conversation.send("Hello.")
         await conversation.close()
     before = _resident_bytes()
@@ -60,13 +60,13 @@ async def _probed(path: Path, session: str, turns: int) -> dict[str, Any]:
     store = Store.open(path)
     found: dict[str, Any] = {"open_store": time.perf_counter() - started}
     openings, processor = [], []
-    conversation = _open(store, session, project)
+    conversation = opened(store, session, project)
     found["resident_bytes"] = _resident_bytes() - before
     for _ in range(OPENINGS):
         await conversation.close()
         model = scripted()
         started, started_cpu = time.perf_counter(), time.process_time()
-        conversation = _open(store, session, project, model)
+        conversation = opened(store, session, project, model)
         openings.append(time.perf_counter() - started)
         processor.append(time.process_time() - started_cpu)
     found["resume"], found["resume_cpu"] = statistics.median(openings), statistics.median(processor)
@@ -111,7 +111,8 @@ async def _turns(conversation: Conversation, count: int) -> dict[str, float]:
     }
 
 
-def _open(store: Store, session: str | None, project: Path, model: ScriptedModel | None = None) -> Conversation:
+def opened(store: Store, session: str | None, project: Path, model: ScriptedModel | None = None) -> Conversation:
+    """A conversation that continues the session, or a new one."""
     settings = defaults().with_value("agent.permission", "accept-edits", "the benchmark")
     return Conversation.open(settings, store=store, model=model or scripted(), directory=project, session=session)
 

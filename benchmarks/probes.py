@@ -124,11 +124,12 @@ def _has(answer: str, word: str) -> bool:
 def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     """The page's section; nothing where it was not measured."""
     found = figures.get("probes")
-    if not found:
+    asked_all = _asked_all(found) if found else []
+    if not asked_all:
         return
     yield "### What a small model answers from them"
     yield ""
-    names = list(found["rows"][0]["runs"][0])
+    names = list(asked_all[0]["runs"][0])
     yield (
         f"{found['model']}, the embedded model, is asked {found['questions']} questions about {len(names)} of the"
         " played sessions (`tests/data/sessions/*.probes.json`): half of them about what was said early. A question"
@@ -140,7 +141,7 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     )
     yield ""
     rows = []
-    for row in found["rows"]:
+    for row in asked_all:
         shares = _shares(row, found["questions"])
         by_name = (
             f"{statistics.mean(run[name][0] for run in row['runs']):g} of {row['runs'][0][name][2]}" for name in names
@@ -152,13 +153,28 @@ def probed(figures: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
+def joined(rows: Sequence[Row], row: Row) -> list[Row]:
+    """These rows with that program's new one; of sessions that were not asked about now, its earlier answers stay."""
+    labels = [one["label"] for one in rows]
+    if row["label"] not in labels:
+        return [*rows, row]
+    place = labels.index(row["label"])
+    runs = [{**before, **now} for before, now in zip(rows[place]["runs"], row["runs"], strict=True)]
+    return [*rows[:place], {**row, "runs": runs}, *rows[place + 1 :]]
+
+
 def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Where another program has more right answers than nca: what, nca's figure, the other's."""
     found = figures.get("probes") or {"rows": []}
-    shares = {row["label"]: statistics.mean(_shares(row, found["questions"])) for row in found["rows"]}
+    shares = {row["label"]: statistics.mean(_shares(row, found["questions"])) for row in _asked_all(found)}
     for label, share in shares.items():
         if share > shares.get("nca", 1):
             yield "questions answered by a small model", f"{100 * shares['nca']:.0f}%", f"{label} {100 * share:.0f}%"
+
+
+def _asked_all(found: Row) -> list[Row]:
+    """The programs that were asked every question: the others' shares would be of other questions."""
+    return [row for row in found["rows"] if sum(count for *_, count in row["runs"][0].values()) == found["questions"]]
 
 
 def _shares(row: Row, questions: int) -> list[float]:
@@ -213,29 +229,28 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     peers = [one.peer for one in ASKED]
     parser.add_argument("--peer", action="append", choices=peers, help="only this program; the others' figures stay")
-    parser.add_argument("--session", action="append", default=[], help="only this session; can be given again")
+    parser.add_argument("--session", action="append", default=[], help="only this one; the answers about others stay")
     parser.add_argument("--save", action="store_true", help="put the result into docs/benchmarks.json and on the page")
     options = parser.parse_args()
     chosen = [one for one in ASKED if one.peer in (options.peer or peers)]
     folders = [OWN, *([Path(more)] if (more := os.environ.get("NCA_TRANSCRIPTS")) else [])]
     played = [one for folder in folders for one in sessions_in(folder) if probes_of(one)]
     sessions = [one for one in played if one.name in options.session or not options.session]
-    questions = sum(len(probes_of(session)) for session in sessions)
+    from benchmarks.__main__ import FIGURES, saved  # which draws the page, and so imports this module
+
     found: Row = {
         "model": MODEL,
         "date": date.today().isoformat(),
         "runs": options.runs,
-        "questions": questions,
+        "questions": sum(len(probes_of(session)) for session in played),
         "rows": [],
     }
-    from benchmarks.__main__ import FIGURES, saved  # which draws the page, and so imports this module
-
-    earlier = json.loads(FIGURES.read_text(encoding="utf-8")).get("probes") or found
-    if all(earlier[name] == found[name] for name in ("model", "runs", "questions")):
-        found["rows"] += [row for row in earlier["rows"] if row["peer"] not in (options.peer or peers)]
+    earlier = json.loads(FIGURES.read_text(encoding="utf-8")).get("probes")
+    if earlier and all(earlier[name] == found[name] for name in ("model", "runs")):
+        found["rows"] = earlier["rows"]
     # After each program: what was measured is on the page when a later program fails or takes too long.
     for row in measured(chosen, sessions, options.runs):
-        found["rows"].append(row)
+        found["rows"] = joined(found["rows"], row)
         if options.save:
             saved({"probes": found})
     if not options.save:

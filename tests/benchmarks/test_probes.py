@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.probes import Probe, ahead, asked, probed, probes_of
+from benchmarks.probes import Probe, ahead, asked, joined, probed, probes_of
 from benchmarks.stated import OWN, sessions_in, shown
 
 SESSIONS = sessions_in(OWN)
@@ -71,3 +71,23 @@ def test_the_section_says_how_many_were_right() -> None:
     assert list(ahead({"probes": better})) == [("questions answered by a small model", "62%", "other 75%")]
     assert not list(ahead({}))
     assert not list(probed({}))
+
+
+def test_a_program_that_was_not_asked_everything_has_no_row() -> None:
+    rows = [{"label": name, "runs": [{"a": [2, 4, 4]}]} for name in ("nca", "other")]
+    figures = {"model": "small", "date": "2026-01-02", "runs": 1, "questions": 8, "rows": rows}
+    assert not list(probed({"probes": figures}))
+    figures["rows"] = joined(rows, {"label": "nca", "runs": [{"b": [3, 4, 4]}]})
+    text = "\n".join(probed({"probes": figures}))
+    assert "| nca | 62% | – | 100% | 2 of 4 | 3 of 4 |" in text
+    assert "other" not in text
+
+
+def test_a_program_that_is_asked_again_keeps_its_answers_about_other_sessions() -> None:
+    rows = [{"label": name, "runs": [{"a": [2, 4, 4], "b": [1, 3, 4]}]} for name in ("nca", "other")]
+    assert joined(rows, {"label": "nca", "runs": [{"b": [3, 4, 4]}]}) == [
+        {"label": "nca", "runs": [{"a": [2, 4, 4], "b": [3, 4, 4]}]},
+        rows[1],
+    ]
+    new = {"label": "new", "runs": [{"a": [0, 0, 4]}]}
+    assert joined(rows, new) == [*rows, new]
