@@ -43,6 +43,7 @@ def shown_in(chunk: Chunk) -> list[int]:
 @some
 @given(logs(40), st.integers(SMALLEST_CHUNK_TOKENS, 3_000), st.integers(SMALLEST_CHUNK_TOKENS, 3_000), st.booleans())
 @example(talk(300), 200, 200, False)
+@example([*talk(900), *agent_turn(90), *talk(2)], 400, 300, True)
 @example([user("🦀" * 9_000)] * 3, 160, 160, False)
 @example([calling(*(call(f"c{n}", "shell", command="make " * 90) for n in range(200)))] * 12, 160, 300, True)
 def test_every_message_is_in_one_chunk_or_said_to_be_left_out(

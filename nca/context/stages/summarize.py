@@ -128,6 +128,8 @@ def _put(draft: Draft, leaving: Sequence[Part], summary: Summary) -> bool:
 def _live(draft: Draft, gone: Sequence[Block], room_raw: int) -> list[Message]:
     """The request's own beginning up to the last covered message; empty where stubs stand in it or room is short."""
     last = gone[-1].last
+    if raw_of(gone) > room_raw:
+        return []
     covered_seqs = set(seqs(covered(gone)))
     messages: list[Message] = []
     for item in (*draft.history.view.items, Verbatim(draft.history.view.tail, draft.history.head)):
