@@ -40,7 +40,10 @@ CONFIG = """
 
 def git(root: Path, *arguments: str) -> None:
     who = ("-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "init.defaultBranch=main")
-    subprocess.run(("git", *who, *arguments), cwd=root, env=ENVIRONMENT, check=True, capture_output=True)
+    # Long ago, so that two runs of a command that tells how long say the same.
+    at = "2005-04-07T22:13:13 +0200"
+    environment = ENVIRONMENT | {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
+    subprocess.run(("git", *who, *arguments), cwd=root, env=environment, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
