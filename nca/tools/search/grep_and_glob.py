@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from nca.tools.files.workspace import Workspace, shown
 from nca.tools.search import ripgrep
+from nca.tools.search.shares import hidden_note, share_out
 from nca.tools.search.worker import SearchRequest
 from nca.tools.search.worker_process import DEADLINE_SECONDS, run_search
 from nca.tools.tool import Permission, ToolError, ToolOutcome, TypedTool
@@ -60,7 +61,7 @@ class Grep(_SearchTool):
         records = None
         if self._program is not None:
             records = await ripgrep.search_with(self._program, self._workspace, request)
-        return _matches(records or await run_search(request))
+        return _matches(records or _shared(await run_search(request), most))
 
 
 class Glob(_SearchTool):
@@ -92,13 +93,22 @@ def _stopped(last: dict[str, Any], *, has_results: bool) -> list[str]:
     return [f"[{_TOO_LONG}]"]
 
 
+def _shared(records: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """The matches to show, and how the search ended, with what is not shown."""
+    *found, last = records
+    chosen, hidden = share_out([record["path"] for record in found], most)
+    return [*(found[place] for place in chosen), last | {"hidden": hidden}]
+
+
 def _matches(records: list[dict[str, Any]]) -> ToolOutcome:
     *found, last = records
     lines = [f"{shown(record['path'])}:{record['line']}:{record['text']}" for record in found]
-    count = f"{len(lines):,} match{'es' if len(lines) != 1 else ''}"
+    hidden = last["hidden"]
+    some = f"{len(lines):,} of {len(lines) + sum(hidden.values()):,}" if hidden else f"{len(lines):,}"
+    count = f"{some} match{'es' if some != '1' else ''}"
     notes = _stopped(last, has_results=bool(found))
-    if last["end"] == "results":
-        notes.append(f"[only the first {len(lines):,} matches are shown; narrow the search or raise max_results]")
+    if hidden:
+        notes.append(hidden_note(hidden, is_all=last["end"] == "done"))
     if last.get("long_lines"):
         notes.append(f"[{last['long_lines']:,} long lines were searched only in their first 2,000 characters]")
     if not lines:

@@ -16,8 +16,9 @@ from typing import Any
 
 from nca.tools.child_process import started
 from nca.tools.files.workspace import Workspace
+from nca.tools.search.shares import share_out
 from nca.tools.search.walk import SKIPPED_FOLDERS
-from nca.tools.search.worker import MAX_LINE_CHARS, SHOWN_CHARS, SearchRequest, around
+from nca.tools.search.worker import EXTRA_SECONDS, LOOKED_AT, MAX_LINE_CHARS, SHOWN_CHARS, SearchRequest, around
 from nca.tools.tool import ToolError
 
 _Place = tuple[str, int, int, int]
@@ -41,13 +42,16 @@ async def search_with(program: Path, workspace: Workspace, request: SearchReques
     places: list[_Place] = []
     end = "done"
     try:
-        async with asyncio.timeout(request.deadline_seconds):
+        async with asyncio.timeout(request.deadline_seconds) as limit:
             async with started(command, cwd=request.root) as process:
                 assert process.stdout is not None
                 async for line in process.stdout:
                     if match := _LINE.match(line):
                         places.append((os.fsdecode(match[1]), int(match[2]), int(match[3]), int(match[4])))
-                    if len(places) > request.max_results:
+                    if len(places) == request.max_results and (when := limit.when()) is not None:
+                        limit.reschedule(min(when, asyncio.get_running_loop().time() + EXTRA_SECONDS))
+                    if len(places) > request.max_results * LOOKED_AT:
+                        places.pop()
                         end = "results"
                         break
                 else:
@@ -56,12 +60,13 @@ async def search_with(program: Path, workspace: Workspace, request: SearchReques
                     if not places and (is_failed or request.start != "."):
                         return None
     except TimeoutError:
-        end = "deadline"
+        end = "deadline" if len(places) < request.max_results else "results"
     except (ToolError, ValueError):
         # It is not a program, or not ripgrep.
         return None
-    shown = await asyncio.to_thread(lambda: list(_read(workspace, places[: request.max_results])))
-    return [*shown, {"end": end}]
+    chosen, hidden = share_out([place[0] for place in places], request.max_results)
+    shown = await asyncio.to_thread(lambda: list(_read(workspace, [places[place] for place in chosen])))
+    return [*shown, {"end": end, "hidden": hidden}]
 
 
 def _command(program: Path, request: SearchRequest) -> list[str] | None:

@@ -26,6 +26,10 @@ from nca.tools.search.walk import FoundFile, walk
 
 MAX_LINE_CHARS = 2_000
 SHOWN_CHARS = 300
+LOOKED_AT = 10
+"""So many times as many matches as may be shown are looked for."""
+EXTRA_SECONDS = 2.0
+"""How much longer that may take, once there are as many as may be shown."""
 _LAST_SECONDS = 10.0
 
 
@@ -46,7 +50,7 @@ class SearchRequest:
 
 
 def search(request: SearchRequest) -> Iterator[dict[str, Any]]:
-    """The matches, ordered by file name, then one record of how the search ended."""
+    """The matches, ordered by file name, up to LOOKED_AT times as many as may be shown; then how the search ended."""
     end = time.monotonic() + request.deadline_seconds
     try:
         pattern = re.compile(request.pattern)
@@ -59,22 +63,29 @@ def search(request: SearchRequest) -> Iterator[dict[str, Any]]:
         return
     fits = matcher(request.glob) if request.glob.strip() else None
     found = files = long_lines = 0
+    most = request.max_results * LOOKED_AT
     for file in walk(request.root, request.start):
         if fits is not None and not fits(file.name) and file.name != request.start:
             continue
         files += 1
         for number, line, is_long in _lines(file):
             if time.monotonic() > end:
-                yield {"end": "deadline", "files": files, "long_lines": long_lines}
+                yield {
+                    "end": "deadline" if found < request.max_results else "results",
+                    "files": files,
+                    "long_lines": long_lines,
+                }
                 return
             long_lines += is_long
             match = pattern.search(line)
             if match is None:
                 continue
-            if found == request.max_results:
+            if found == most:
                 yield {"end": "results", "files": files, "long_lines": long_lines}
                 return
             found += 1
+            if found == request.max_results:
+                end = min(end, time.monotonic() + EXTRA_SECONDS)
             yield {"path": file.name, "line": number, "text": around(line, match.start())}
     yield {"end": "done", "files": files, "long_lines": long_lines}
 

@@ -6,13 +6,17 @@ import asyncio
 import os
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program
 from nca.tools.search.grep_and_glob import MAX_FILES, Glob, Grep
+from nca.tools.search.shares import share_out
 from nca.tools.search.worker import SearchRequest, search
 from nca.tools.tool import ToolError
 
@@ -83,9 +87,10 @@ async def test_globs(root: Path, glob: str, names: list[str]) -> None:
 
 async def test_results_are_bounded_and_say_so(root: Path) -> None:
     text = await grep(root, "needle", max_results=2)
-    assert text.endswith("[only the first 2 matches are shown; narrow the search or raise max_results]")
+    hidden = "src/c.py 1, src/keep.log 1, src/deep/d.tsx 1"
+    assert text.endswith(f"\n[3 more matches not shown: {hidden}; search one file, or raise max_results]")
     assert len(text.splitlines()) == 3
-    assert "only the first" not in await grep(root, "needle", max_results=5)
+    assert "not shown" not in await grep(root, "needle", max_results=5)
     assert await grep(root, "nowhere at all") == "[no matches in 7 files]"
 
 
@@ -137,6 +142,43 @@ async def test_a_cancelled_search_leaves_no_process(root: Path) -> None:
 def children() -> set[str]:
     """The processes that this one has started, as far as the system tells."""
     return {pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
+
+
+async def test_a_file_with_many_matches_hides_no_other_file(root: Path) -> None:
+    (root / "big.py").write_text("needle\n" * 500)
+    (root / "src/some.py").write_text("needle\n" * 30)
+    (root / "src/.gitignore").write_text("!keep.log\n/local\n")
+    for program in {None, RIPGREP}:
+        outcome = await Grep(Workspace(root), Path(program) if program else None).call("needle")
+        *lines, note = outcome.text.splitlines()
+        assert sorted(set(found("\n".join(lines)))) == [
+            "a.py",
+            "b.ts",
+            "big.py",
+            "src/c.py",
+            "src/deep/d.tsx",
+            "src/keep.log",
+            "src/some.py",
+        ]
+        assert len(lines) == 100
+        assert note == "[435 more matches not shown: big.py 435; search one file, or raise max_results]"
+        assert "src/some.py:30:needle" in lines
+        assert outcome.summary == "100 of 535 matches"
+        text = (await Grep(Workspace(root), Path(program) if program else None).call("needle", max_results=20)).text
+        assert "[at least 180 more matches not shown: big.py" in text
+
+
+@given(st.lists(st.integers(1, 40), max_size=30), st.integers(1, 100))
+def test_no_file_shows_less_so_that_another_shows_more(counts: list[int], most: int) -> None:
+    files = [str(place) for place, count in enumerate(counts) for _ in range(count)]
+    chosen, hidden = share_out(files, most)
+    assert len(chosen) == min(most, len(files))
+    assert chosen == sorted(set(chosen))
+    shown = Counter(files[place] for place in chosen)
+    assert {file: shown[file] + hidden.get(file, 0) for file in set(files)} == Counter(files)
+    fullest = max(shown.values(), default=0)
+    assert all(shown[file] >= fullest - 1 for file in hidden)
+    assert all(files[place] != files[place - 1] or place - 1 in chosen for place in chosen if place)
 
 
 async def test_weird_files(root: Path) -> None:
@@ -275,7 +317,7 @@ async def test_ripgrep_is_bounded_and_a_long_line_is_shown_around_its_match(root
     assert len(first) < 320
     assert second == "long:2:NEEDLE"
     text = (await tool.call("needle", max_results=2)).text
-    assert text.splitlines()[-1] == "[only the first 2 matches are shown; narrow the search or raise max_results]"
+    assert text.splitlines()[-1].startswith("[5 more matches not shown: src/c.py 1, ")
     with pytest.raises(ToolError, match="invalid pattern"):
         await tool.call("(")
     with pytest.raises(ToolError, match="took too long"):

@@ -64,7 +64,7 @@ async def test_output_of_both_kinds_and_the_exit_code(runner: CommandRunner) -> 
     result = await runner.run("echo one; echo two >&2; exit 3")
     assert result.report() == "one\ntwo\n[exit code 3]"
     assert result.is_error
-    assert result.summary == "exit code 3 · 2 lines"
+    assert result.summary() == "exit code 3 · 2 lines"
     assert (await runner.run("true")).report() == "[no output]"
     assert (await runner.run("kill -9 $$")).report() == "[no output]\n[ended by SIGKILL]"
     assert "[exit code 127]" in (await runner.run("no-such-program")).report()
