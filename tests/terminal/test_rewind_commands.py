@@ -37,6 +37,9 @@ def files(directory: Path) -> dict[str, str]:
 
 
 async def test_turns_are_taken_back_and_forth_with_their_files(stage: Stage, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to take back") as empty:
+        await stage.command("/undo")
+    assert not empty.value.advice  # there is no other way to go in a new session
     await stage.conversation.send("First")
     await stage.conversation.send("Second")
     whole = files(tmp_path)

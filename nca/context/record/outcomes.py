@@ -76,6 +76,13 @@ _SMALL_STEP = re.compile(
 _HAS_SUBCOMMANDS = re.compile("git|gh|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
 _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
 _WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
+_LAUNCHER = re.compile("(?:uv|poetry|pipenv|hatch|pdm|rye|pipx) run|(?:bundle|npm|pnpm|yarn) exec|npx|bunx|uvx")
+"""What runs another program in a project's environment: of `uv run pytest` it is pytest that fails."""
+_WRAPPER_VALUES = frozenset({"-u"})
+_LAUNCHER_VALUES = frozenset({"-p", "--with", "--python", "--extra", "--group", "--package", "--directory", "--from"})
+"""Options behind which a value stands that is no program."""
+_SCRIPTS = re.compile("(?:npm|pnpm|yarn|bun) run")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _VERSION = re.compile(r"[\d.]+\Z")
 _HERE_DOCUMENT = re.compile(r"(?ms)<<-?\s*(['\"]?)(\w+)\1(.*?)\n.*?^\s*\2\s*$")
@@ -178,9 +185,7 @@ def says_little(kind: str) -> bool:
 
 
 def _kind_of_part(words: list[str]) -> str:
-    rest = list(words)
-    while rest and (_ASSIGNMENT.fullmatch(rest[0]) or _WRAPPER.fullmatch(rest[0]) or rest[0].isdigit()):
-        rest.pop(0)
+    rest = _unwrapped(words)
     if not rest:
         return ""
     program = _VERSION.sub("", basename(rest[0].strip("'\"()"))) or rest[0]
@@ -192,9 +197,36 @@ def _kind_of_part(words: list[str]) -> str:
         script = next((one for one in rest[1:] if not one.startswith("-")), "")
         return f"{program} {basename(script)}" if script and len(script) < 80 else program
     if _HAS_SUBCOMMANDS.fullmatch(program):
-        sub = next((one for one in rest[1:] if not one.startswith("-")), "")
-        return f"{program} {sub}".strip()
+        plain = [one for one in rest[1:] if not one.startswith("-")]
+        kind = " ".join([program, *plain[:1]])
+        if _SCRIPTS.fullmatch(kind) and len(plain) > 1:
+            # A script that passes says nothing about another one; the one named test has a short form.
+            return f"{program} test" if plain[1] == "test" else f"{kind} {plain[1]}"
+        return kind
     return program
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """The words from the program's name on, without assignments and without what only runs it."""
+    rest, values = list(words), frozenset[str]()
+    is_wrapped = False
+    while rest:
+        if launcher := _LAUNCHER.match(" ".join(rest[:2])):
+            named = len(launcher[0].split())
+            if rest[:named] != launcher[0].split():
+                break
+            del rest[:named]
+            is_wrapped, values = True, _LAUNCHER_VALUES
+        elif _WRAPPER.fullmatch(rest[0]):
+            del rest[0]
+            is_wrapped, values = True, _WRAPPER_VALUES
+        elif is_wrapped and rest[0].startswith("-"):
+            del rest[: 1 + (rest[0] in values)]
+        elif _ASSIGNMENT.fullmatch(rest[0]) or _SECONDS.fullmatch(rest[0]):
+            del rest[0]
+        else:
+            break
+    return rest
 
 
 def outcome_of(call: ToolCall | None, result: Message) -> Outcome:

@@ -21,7 +21,7 @@ from nca.context.view import Summary
 from nca.messages import Message
 
 WHAT_HOLDS = "A record of the earlier part of this conversation: what the user said holds; the newest wins."
-ANSWERED = " What they asked for before ({}) was answered."
+ANSWERED = " What they asked for before ({}) was answered, unless they put it off."
 HOW_TO_READ = " (N) is a message's number: recall expand=N shows it."
 UNKNOWN_NOTE = f"{UNKNOWN} marks a name that nothing in it says."
 _ANSWERED = re.escape(ANSWERED).replace(re.escape("{}"), r"\d+")

@@ -23,7 +23,9 @@ class UndoCommand(Command):
         rewinds = app.conversation.rewinds
         turn = rewinds.last_turn()
         if not turn:
-            raise UsageError("There is nothing to take back.", advice="/redo goes forward, /rewind to another branch.")
+            is_new = next(iter(rewinds.points()), None) is None
+            advice = "" if is_new else "/redo goes forward, /rewind to another branch."
+            raise UsageError("There is nothing to take back.", advice=advice)
         history = app.conversation.context.history
         compactions = len(in_effect(history()))
         outcome = await rewinds.go_back(turn[0], await rewinds.plan(turn[0]), "both")
