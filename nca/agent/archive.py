@@ -32,7 +32,7 @@ _ALONE = RankingWeights(around=0.0, turn=0.0)
 """A note says nothing about the notes beside it."""
 _MESSAGE = re.compile(r"(?:([0-9a-zA-Z]+):)?#?(\d{1,9})(?:-(\d{1,9}))?")
 _MAX_RANGE = 50
-ANSWER_RATIO = 0.05
+ANSWER_RATIO = 0.12
 """Share of the budget that the answers of one step take together."""
 _SPARE = 20
 """Results asked for beyond the limit, because some are in view."""

@@ -20,7 +20,7 @@ from nca.agent.hooks import Hooks
 from nca.agent.nested_instructions import NestedInstructions
 from nca.agent.repeats import NUDGE, Repeats
 from nca.agent.window import Window
-from nca.context.admission import LeftOut, admit_output
+from nca.context.admission import SAVED, LeftOut, admit_output
 from nca.events import Listener, ToolFinished, ToolProgress, ToolStarted
 from nca.messages import Message, Part, TextPart, ToolCall, clean_text
 from nca.redact import Redactor
@@ -157,7 +157,7 @@ class Calls:
         path = self._outputs / f"{self._window.history.head + 1}.txt"
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
-        return f"{self._pointing(admitted.text, admitted.left_out)}\n[The whole output is in {path}]"
+        return f"{self._pointing(admitted.text, admitted.left_out)}\n{SAVED}{path}]"
 
     def _pointing(self, text: str, left_out: LeftOut | None) -> str:
         """The text of the next message; where something is left out, it says how recall shows that.

@@ -20,6 +20,8 @@ PREVIEW_BYTES = 5_242_880
 PREVIEW_CHARS = 2_000
 """NeuroLink's FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE and FILE_PREVIEW_CHARS."""
 
+SAVED = "[The whole output is in "
+"""How the last line of a result begins that names the file with all of it: recall shows that file's lines."""
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
@@ -87,15 +89,22 @@ def admit_output(
     return Admitted(f"{kept}\n[Output truncated from {size} bytes to {kept_size} bytes]", True, size, left_out)
 
 
-def without_middle(text: str, max_tokens: int, seq: int) -> str:
+def is_whole(text: str, seq: int) -> bool:
+    """Whether a result's lines are those that recall shows for it: it was not cut when it came."""
+    return SAVED not in text and f"recall expand={seq} lines=" not in text
+
+
+def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = False) -> str:
     """At most `max_tokens` raw tokens: beginning and end, in whole lines where these are short, and what is missing.
 
-    seq  the message under which recall has the whole text
+    seq        the message under which recall has the whole text
+    has_lines  recall has it line by line as it is here
     """
     if text_tokens(text) <= max_tokens:
         return text
-    size = len(text.encode("utf-8", "replace"))
-    longest = LeftOut(1, text.count("\n") + 1, size).seam(seq, has_lines=False)
+    size, most_lines = len(text.encode("utf-8", "replace")), text.count("\n") + 1
+    has_lines &= most_lines > 1
+    longest = LeftOut(most_lines, 2 * most_lines, size).seam(seq, has_lines=has_lines)
     room = max_tokens - text_tokens(longest) - 2
     low, high = 0, len(text) // 2
     while low < high:
@@ -109,10 +118,12 @@ def without_middle(text: str, max_tokens: int, seq: int) -> str:
         head = head[:end]
     if -1 < (start := tail.find("\n")) <= low // 2:
         tail = tail[start + 1 :]
-    missing = text[len(head) : len(text) - len(tail)].strip("\n")
-    first = head.count("\n") + 1
+    missing = text[len(head) : len(text) - len(tail)]
+    first = text.count("\n", 0, len(text) - len(tail) - len(missing.lstrip("\n"))) + 1
+    missing = missing.strip("\n")
     left_out = LeftOut(first, first + missing.count("\n"), len(missing.encode("utf-8", "replace")))
-    return "\n".join(filter(None, (head.rstrip(), left_out.seam(seq, has_lines=False), tail.lstrip("\n"))))
+    has_lines &= left_out.last_line > left_out.first_line
+    return "\n".join(filter(None, (head.rstrip(), left_out.seam(seq, has_lines=has_lines), tail.lstrip("\n"))))
 
 
 def file_token_budget(

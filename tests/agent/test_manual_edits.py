@@ -37,7 +37,7 @@ async def read_twice(tmp_path: Path) -> Conversation:
         f"One. {TALK}",
         reading("b"),
         f"Two. {TALK}",
-        f"Three. {TALK}",
+        f"Three. {TALK} {TALK}",
         SUMMARY,
         SUMMARY,
     ]

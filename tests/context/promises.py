@@ -27,7 +27,7 @@ from nca.wire import content_text, content_to_wire
 
 PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
-CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+ …\]\n?")
+CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+(?: lines=\d+-\d+)? …\]\n?")
 """Stands in a cut message for its middle."""
 REPLACEABLE = ("### State of the work", "### Answers so far", "### Where things are")
 """Sections of a record that say what can be had again."""

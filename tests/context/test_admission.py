@@ -17,6 +17,7 @@ from nca.context.admission import (
     admit_output,
     file_token_budget,
     fit_files,
+    is_whole,
     without_middle,
 )
 from nca.context.tokens import RESULT_CHARS_PER_TOKEN, text_tokens
@@ -201,15 +202,23 @@ def test_a_huge_file_is_a_preview() -> None:
     assert text_tokens(one.text, RESULT_CHARS_PER_TOKEN) < 700
 
 
-@given(st.one_of(wide, st.lists(wide, max_size=60).map("\n".join)), st.integers(16, 400))
-def test_a_text_without_its_middle_is_within_its_tokens_and_says_what_is_missing(text: str, most: int) -> None:
-    cut = without_middle(text, most, 5)
+@given(st.one_of(wide, st.lists(wide, max_size=60).map("\n".join)), st.integers(16, 400), st.booleans())
+def test_a_text_without_its_middle_is_within_its_tokens_and_says_what_is_missing(
+    text: str, most: int, has_lines: bool
+) -> None:
+    cut = without_middle(text, most, 5, has_lines=has_lines)
     assert text_tokens(cut) <= most
     assert cut == text or is_cut_of(cut, text)
 
 
 def test_a_text_without_its_middle_keeps_whole_lines_where_they_are_short() -> None:
     text = "".join(f"line {number} of the output\n" for number in range(60)) + "Ran 81 tests\n\nOK"
-    head, tail = without_middle(text, 60, 63).split("[… 53 lines left out; recall expand=63 …]")
+    head, tail = without_middle(text, 60, 63, has_lines=True).split(
+        "[… 53 lines left out; recall expand=63 lines=5-57 …]\n"
+    )
+    assert [*head.splitlines(), *text.splitlines()[4:57], *tail.splitlines()] == text.splitlines()
     assert head.splitlines() == [f"line {number} of the output" for number in range(4)]
     assert tail.endswith("\nline 59 of the output\nRan 81 tests\n\nOK")
+    assert "recall expand=63 …]" in without_middle(text, 60, 63)
+    assert is_whole(text, 63)
+    assert not is_whole(f"{text}\n[The whole output is in /tmp/1.txt]", 63)  # recall counts the lines of that file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nca.config.schema import PruneSettings
-from nca.context.admission import admit_output
+from nca.context.admission import admit_output, is_whole
 from nca.context.draft import Block, Draft
 from nca.messages import Message
 
@@ -57,9 +57,8 @@ def shorten_earlier(draft: Draft, history_chars: int) -> None:
             cut = admit_output(message.text, max_bytes=history_chars, max_lines=len(message.text))
             text = cut.text
             if cut.left_out is not None:
-                # Of an output that was cut when it came, the lines of the whole are others.
-                is_whole = f"recall expand={seq} lines=" not in message.text
-                text = text.replace(cut.left_out.seam(), cut.left_out.seam(seq, has_lines=is_whole), 1)
+                seam = cut.left_out.seam(seq, has_lines=is_whole(message.text, seq))
+                text = text.replace(cut.left_out.seam(), seam, 1)
             if draft.saving(block, seq, text) > 0:
                 draft.put_stub(block, seq, text, SHORTENED)
 

@@ -8,7 +8,7 @@ from math import ceil
 import msgspec
 
 from nca.config.schema import TruncateSettings
-from nca.context.admission import without_middle
+from nca.context.admission import is_whole, without_middle
 from nca.context.draft import Block, Draft, Part, covered
 from nca.context.summary import cut_text
 from nca.context.tokens import PROSE_CHARS_PER_TOKEN, RESULT_CHARS_PER_TOKEN, message_tokens, text_tokens
@@ -134,7 +134,7 @@ def cut_message(draft: Draft, block: Block, seq: int, keep_tokens: int, stage: s
     if now.role == "tool" or now.attachments:
         # Denser than prose, as which the cut counts: else a file could be stubbed whole and seem to be smaller.
         keep_tokens = int(keep_tokens * RESULT_CHARS_PER_TOKEN / PROSE_CHARS_PER_TOKEN)
-    text = without_middle(whole, keep_tokens, seq)
+    text = without_middle(whole, keep_tokens, seq, has_lines=now.role == "tool" and is_whole(whole, seq))
     if draft.saving(block, seq, text) <= 0 or (text == whole and now.attachments):
         return False
     draft.put_stub(block, seq, text, stage)

@@ -12,7 +12,7 @@ from pathlib import Path
 from nca.config.paths import data_dir, user_config_file
 from nca.config.schema import AdmissionSettings
 from nca.config.tool_settings import ToolSettings
-from nca.context.admission import LeftOut
+from nca.context.admission import SAVED, LeftOut
 from nca.models.api_keys import known_secrets
 from nca.redact import Redactor
 from nca.tools.editor import EditorTerminal
@@ -78,7 +78,7 @@ class CommandResult:
         if self.output.saved_bytes < self.output.total_bytes:
             mebibytes = self.output.saved_bytes // 1_048_576
             return f"[The first {mebibytes} MiB of the output are in {self.output.saved}]"
-        return f"[The whole output is in {self.output.saved}]"
+        return f"{SAVED}{self.output.saved}]"
 
 
 def ending(ended: Ended, timeout_seconds: float) -> str:

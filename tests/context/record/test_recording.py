@@ -93,7 +93,7 @@ def test_results_that_the_model_has_just_asked_for_have_their_share_of_the_room(
     *_, shown, cut = (row["content"] for row in sent(history))
     assert shown == short
     assert len(cut) > 1_500
-    assert "left out; recall expand=28 …]" in cut
+    assert "left out; recall expand=28 lines=" in cut
 
 
 @pytest.mark.parametrize(("rows", "lines"), [(140, 800), (170, 600), (200, 420), (200, 800)])
