@@ -21,7 +21,7 @@ from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, piece
 from nca.context.record.statements import answer_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import UNKNOWN_NOTE, preface, read_again
-from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, unseen, unseen_share
+from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, raised_by, unseen, unseen_share
 from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, text_tokens
@@ -157,10 +157,15 @@ class Recording:
         excess = chosen.tokens_of(*PROTECTED) + state + self.frame - self.rooms.target
         most = self._budget_tokens if self._aims[1] > self._aims[0] else self._aims[1]
         left = (self._left_of(aim) + sum(sizes) for aim in (self._aims[1], most))
-        excess = min(excess, sum(sizes) - unseen_share(*left))
-        if excess > 0 and cut_unseen(self.draft, excess):
+        need, excess = excess, min(excess, sum(sizes) - unseen_share(*left))
+        if excess <= 0:
+            return
+        ratio, (target, ceiling) = self.draft.meter.calibration.ratio, self._aims
+        raised = raised_by(excess, int((ceiling - target) / ratio), missing=need - excess)
+        self._aims = target + int(raised * ratio), ceiling
+        if excess > raised and cut_unseen(self.draft, excess - raised):
             self._remember()
-            self.rooms = self._rooms()
+        self.rooms = self._rooms()
 
     def _begin(self, *, is_short: bool) -> None:
         """Read the blocks up to the last that is certain to go once: nearly all of a long session.

@@ -96,6 +96,18 @@ def test_results_that_the_model_has_just_asked_for_have_their_share_of_the_room(
     assert "left out; recall expand=28 lines=" in cut
 
 
+def test_a_result_that_was_just_asked_for_is_not_cut_while_there_is_room_below_the_ceiling() -> None:
+    said = [user(f"Always keep the promise of part {number}: {'it holds for callers, ' * 30}.") for number in range(6)]
+    talked = [message for one in said for message in (one, assistant("Noted. " + "So be it. " * 40))]
+    file = "a line of the file\n" * 190
+    history = history_of([*talked, user("And now?"), calling(call("b", "read_file", path="a.py")), result("b", file)])
+    meter = Meter(provider="openai")
+    compacted(history, 8_000, meter=meter)
+    assert sent(history)[-1]["content"] == file
+    assert all(f"promise of part {number}" in str(sent(history)) for number in range(6))
+    assert meter.used(history) < 0.8 * 8_000
+
+
 @pytest.mark.parametrize(("rows", "lines"), [(140, 800), (170, 600), (200, 420), (200, 800)])
 def test_a_short_result_stays_whole_where_what_may_not_be_cut_is_above_the_ceiling(rows: int, lines: int) -> None:
     """A pasted log and a large change leave no room below the ceiling, and there is room below the budget."""
