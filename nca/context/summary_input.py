@@ -199,8 +199,9 @@ def _within(
 ) -> tuple[list[int], list[_Piece]]:
     """Levels, and the pieces at them, that fit: shortened as far as it takes, and then without as little as possible.
 
-    most_tokens  of more than this no pieces fit; the middle of a long session need not be looked at then
     What matters least is shortened first and most; of messages that matter equally, those farthest from both ends.
+
+    most_tokens  of more than this no pieces fit: the middle of a long session need not be looked at then
     """
     count = len(showing.messages)
     shortest = [len(MESSAGE_CHARS) - 1] * count

@@ -73,7 +73,7 @@ _SMALL_STEP = re.compile(
     "|git (?:status|diff|log|show|add|mv|rm|restore|branch|blame|remote|fetch|rev-parse|ls-files|ls-remote)"
     "|gh (?:api|auth)"
 )
-_HAS_SUBCOMMANDS = re.compile("git|gh|npm|npx|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
+_HAS_SUBCOMMANDS = re.compile("git|gh|npm|yarn|pnpm|cargo|go|make|uv|pip|docker|kubectl|poetry|dotnet")
 _INTERPRETER = re.compile("python|node|ruby|perl|bash|sh")
 _WRAPPER = re.compile("sudo|env|time|timeout|nohup|nice|xvfb-run|command|exec")
 _LAUNCHER = re.compile("(?:uv|poetry|pipenv|hatch|pdm|rye|pipx) run|(?:bundle|npm|pnpm|yarn) exec|npx|bunx|uvx")

@@ -109,6 +109,8 @@ def _matches(records: list[dict[str, Any]]) -> ToolOutcome:
     notes = _stopped(last, has_results=bool(found))
     if hidden:
         notes.append(hidden_note(hidden, is_all=last["end"] == "done"))
+    elif last["end"] == "results":
+        notes.append("[there may be more matches; narrow the search or raise max_results]")
     if last.get("long_lines"):
         notes.append(f"[{last['long_lines']:,} long lines were searched only in their first 2,000 characters]")
     if not lines:

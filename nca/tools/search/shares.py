@@ -13,7 +13,7 @@ _NAMED = 5
 def share_out(files: Sequence[str], most: int) -> tuple[list[int], dict[str, int]]:
     """Which matches to show, by their places, and how many of each file are not shown.
 
-    files  the file of each match, those of one file behind each other
+    files  the file of each match
     most   how many may be shown: evenly many of each file, the first ones; with more files than that, one of some
     """
     counts, room = Counter(files), dict[str, int]()

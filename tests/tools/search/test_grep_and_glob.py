@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nca.tools.files.workspace import Workspace
 from nca.tools.programs import find_program
-from nca.tools.search.grep_and_glob import MAX_FILES, Glob, Grep
+from nca.tools.search.grep_and_glob import MAX_FILES, Glob, Grep, _matches
 from nca.tools.search.shares import share_out
 from nca.tools.search.worker import SearchRequest, search
 from nca.tools.tool import ToolError
@@ -166,6 +166,11 @@ async def test_a_file_with_many_matches_hides_no_other_file(root: Path) -> None:
         assert outcome.summary == "100 of 535 matches"
         text = (await Grep(Workspace(root), Path(program) if program else None).call("needle", max_results=20)).text
         assert "[at least 180 more matches not shown: big.py" in text
+
+
+def test_a_search_that_stops_with_as_many_as_may_be_shown_says_that_there_may_be_more() -> None:
+    outcome = _matches([{"path": "a.py", "line": 1, "text": "needle"}, {"end": "results", "hidden": {}}])
+    assert outcome.text == "a.py:1:needle\n[there may be more matches; narrow the search or raise max_results]"
 
 
 @given(st.lists(st.integers(1, 40), max_size=30), st.integers(1, 100))
