@@ -1,8 +1,9 @@
 """Process groups of the programs that nca has started, so that none outlives it.
 
-Code that starts a program in its own session calls `began` and, when the program has exited, `ended`. It usually ends
-the program itself; `end_all` is for an exit that cannot wait for that. If nca is killed, a small shell that reads the
-registrations from a pipe sees the pipe close, and kills what is still registered.
+`start` starts a program in its own session and registers its group; code that does so by other means calls `began`.
+When the program has exited, call `ended`. Whoever started it usually ends it; `end_all` is for an exit that cannot wait
+for that. If nca is killed, a small shell that reads the registrations from a pipe sees the pipe close, and kills what
+is still registered.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ import signal
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 _ENDED = ("Z", "X")
 _GUARD = """
@@ -25,6 +30,31 @@ done
 for one in $living; do kill -9 "-$one"; done
 """
 _living: set[int] = set()
+
+
+async def start(*argv: str, **options: Any) -> Process:
+    """Start a program in its own session, with the options of `asyncio.create_subprocess_exec`, and register its group.
+
+    If this is cancelled, nothing is left. asyncio would kill the program alone, and not what it has started by then.
+    Raises OSError or ValueError if the program cannot be started.
+    """
+    import asyncio
+
+    starting = asyncio.create_task(asyncio.create_subprocess_exec(*argv, start_new_session=True, **options))
+    cancelled: asyncio.CancelledError | None = None
+    while not starting.done():  # this takes milliseconds, so a cancellation can wait
+        try:
+            await asyncio.wait([starting])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if starting.exception() is None:
+            send(starting.result().pid, signal.SIGKILL)
+            await starting.result().wait()
+        raise cancelled
+    process = starting.result()
+    began(process.pid)
+    return process
 
 
 def began(group: int) -> None:

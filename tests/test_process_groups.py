@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -96,3 +97,40 @@ def test_a_program_does_not_outlive_one_that_is_killed() -> None:
     assert gone(left)
     assert process_groups.is_alive(over)
     process_groups.send(over, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("steps", range(8))
+@pytest.mark.parametrize("times", [1, 3])
+async def test_work_that_is_stopped_as_its_program_starts_leaves_nothing(
+    steps: int, times: int, tmp_path: Path
+) -> None:
+    """At each step of the event loop, and the program is fast: it has a child of its own by then."""
+    leader = tmp_path / "leader"
+    work = asyncio.create_task(
+        process_groups.start("/bin/sh", "-c", f"sleep 60 & echo $$ >'{leader}'; wait", stdin=subprocess.PIPE)
+    )
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    time.sleep(0.1)  # the loop is busy, and the program is not
+    for _ in range(times):
+        work.cancel()
+        await asyncio.sleep(0)
+    try:
+        process = await work
+    except asyncio.CancelledError:
+        pass
+    else:
+        process_groups.send(process.pid, signal.SIGKILL)
+        process_groups.ended(process.pid)
+        await process.communicate()
+    assert not leader.exists() or gone(int(leader.read_text()))
+
+
+async def test_one_that_cannot_be_started_does_not_hide_that_the_work_was_stopped() -> None:
+    work = asyncio.create_task(process_groups.start("/nowhere/program"))
+    await asyncio.sleep(0)
+    work.cancel("why")
+    with pytest.raises(asyncio.CancelledError, match="why"):
+        await work
+    with pytest.raises(FileNotFoundError):
+        await process_groups.start("/nowhere/program")

@@ -54,17 +54,15 @@ class ServerProcess:
         """Start the program and yield its message streams. Raises OSError or ValueError if it cannot be started."""
         import anyio
 
-        process = await asyncio.create_subprocess_exec(
+        process = await process_groups.start(
             *self._argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=self._directory,
             env=dict(self._environment),
-            start_new_session=True,
         )
         self.pid = process.pid
-        process_groups.began(process.pid)
         to_us, incoming = anyio.create_memory_object_stream[Any](0)
         outgoing, to_it = anyio.create_memory_object_stream[Any](0)
         tasks = [

@@ -116,17 +116,15 @@ async def run_process(
             error_output, error_writer = await _connected(stack, errors, None)
             outputs.append(error_output)
         wanted = start(note_writer.fileno())
-        process = await asyncio.create_subprocess_exec(
+        process = await process_groups.start(
             *wanted.argv,
             stdin=DEVNULL if sent is None else sent,
             stdout=writer,
             stderr=error_writer,
             cwd=wanted.directory,
             env=dict(wanted.environment),
-            start_new_session=True,
             pass_fds=(note_writer.fileno(),),
         )
-        process_groups.began(process.pid)
         stack.callback(process_groups.ended, process.pid)
         # Only the program holds these ends now; otherwise the output would never end.
         writer.close()
