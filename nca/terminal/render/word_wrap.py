@@ -40,7 +40,10 @@ def hung(line: Text, console: Console, columns: int, *, before: int = 0, further
     first, rest = line.divide([indent])
     room = max(1, columns - indent - further)
     for number, row in enumerate(rest.wrap(console, room, overflow="fold")):
-        yield Text(" " * (indent + further)).append_text(row) if number else first.append_text(row)
+        # Rich cuts a long word with the blank behind it, which may so come to stand in front of the next word.
+        blanks = len(row) - len(row.plain.lstrip(" ")) if number else 0
+        if blanks < len(row) or not number:
+            yield Text(" " * (indent + further)).append_text(row[blanks:]) if number else first.append_text(row)
 
 
 class WordWrap:

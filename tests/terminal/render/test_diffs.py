@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
@@ -64,6 +64,7 @@ def test_what_looks_like_something_else_has_a_mark() -> None:
     words=st.lists(st.text("abc", min_size=1, max_size=60), min_size=1),
     columns=st.integers(30, 90),
 )
+@example(indent=8, words=["a" * 38, "a"], columns=30)
 def test_a_line_that_is_wider_than_the_window_goes_on_below_its_beginning(
     indent: int, words: list[str], columns: int
 ) -> None:
