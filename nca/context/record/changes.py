@@ -52,6 +52,11 @@ class Change(NamedTuple):
     is_first: bool = False
 
     @property
+    def target(self) -> str:
+        """Where the file was moved; "" where it was not."""
+        return self.verb.removeprefix(MOVED_TO) if self.verb.startswith(MOVED_TO) else ""
+
+    @property
     def hint(self) -> str:
         """What the change was about: the last thing that the new text defines, else its first line."""
         if not self.new and not self.old:

@@ -1,39 +1,40 @@
 """Which files a shell command changes, where its text says so without doubt.
 
 Only plain commands are read: words and quotes, joined by `&&`, `;`, `|` and ends of lines, with redirections and
-here-documents. What comes out of a variable, a loop, a subshell or another program is not known, and nothing is said.
+here-documents, and Python scripts in these. What comes out of a subshell or another program is not known. A file that
+a loop or a condition may change is not named.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile
 from posixpath import basename, join, normpath
 
 from nca.context.record.changes import MOVED_TO, Change, changes_by_patch
+from nca.context.record.command_statements import ADDS, BEFORE_A_PROGRAM, HARMLESS, WRITES, Statement, statements_of
+from nca.context.record.python_changes import changes_by_python
 
-_TOKEN = re.compile(
-    r"""(?xs)(?:[ \t\r]|\\\n)+
-    | (?P<comment>(?<![^\s;&|])\#[^\n]*)
-    | (?P<operator>&>>?|>>|>&|>\||>|<<<|<<|<&|<|\|\||&&|\|&|[;&|\n])
-    | (?P<word>(?:[^\s\\'"();<>|&]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+)"""
-)
-_HERE_DOCUMENT = re.compile(r"(?ms)<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)^\s*\2\s*$")
 _MAY_CHANGE = re.compile(
     r"mv\s|cp\s|rm\s|tee\s|touch\s|patch\s|sed\s[^|;&]*?-\S*i\S*\s|perl\s[^|;&]*?-\S*i\S*\s|>(?!&|\s*/dev/|=)"
     r"|git\s[^|;&]*?(?:commit|mv|rm|checkout|restore|reset|stash|apply)\b"
 )
 """Without any of these a command changes nothing that is read here. Most commands end so."""
-_WRITES, _ADDS = (">", "&>", ">|"), (">>", "&>>")
+_SCRIPT_MAY_CHANGE = re.compile(r"\b(?:open|write_\w+|rename|replace|unlink|remove|move|rmtree|copy\w*|touch)\(")
 _SCRATCH = re.compile(r"/dev/.*|(?:/private)?(?:/var)?/tmp/[^/]+")
 """Devices, and files that a command leaves directly in a folder for what is not kept."""
-_BEFORE_A_PROGRAM = re.compile(r"[A-Za-z_]\w*=.*|sudo|env|command|time", re.DOTALL)
-_UNREADABLE = re.compile(r"for|while|until|if|case|select|function|\{|!|\[\[?|test|exit|return|eval|pushd|popd")
+_UNREADABLE = re.compile(r"case|select|function|\{|exit|return|break|continue|eval|pushd|popd|source|\.")
 """With these nobody can tell what runs, or in which folder."""
-_HARMLESS = re.compile(r"(?:cat|set|export|echo|printf|mkdir|:|true)?")
-"""What is expected to succeed."""
+_PLAIN_WORD = re.compile(r"[\w./:@%+,=-]+")
+_ASSIGNMENT = re.compile(r"(?s)([A-Za-z_]\w*)=(.*)")
+_DECLARING = ("export", "declare", "local", "readonly", "typeset")
+_NAMING = ("for", "read", "unset", "mapfile", "readarray", "getopts")
+"""They give variables values that nobody knows."""
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_PYTHON = re.compile(r"python[\d.]*")
+_PYTHON_VALUES = ("-X", "-W")
+"""Options of Python behind which a value stands."""
 _IN_PLACE = re.compile(r"-[a-zA-Z0]*i.*|--in-place.*")
 _QUOTED = re.compile(r"""(?s)'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""")
 _ESCAPED = re.compile(r"""\\(["\\$`])""")
@@ -41,31 +42,25 @@ _ESCAPED = re.compile(r"""\\(["\\$`])""")
 _COMPLAINT = re.compile(
     r"\n(?:/\S+/)?(?:mv|cp|rm|tee|touch|sed|perl|patch|cat|ls|find|grep|cd|mkdir|fatal|\(eval\)|(?:ba|z|da|k)?sh):"
     r"(?!.*command not found)(?: line \d+:|\d+:)? ?\S"
+    r"|\n  File \"(?:<stdin>|<string>|(?:/private)?(?:/var)?/tmp/[^/\"]+)\", line"
 )
+"""The last: a traceback of a Python script, as only one that is read here has it."""
 COMMIT = "git commit"
 UNDONE = "uncommitted changes undone"
 _FOUND_BY = "files found by "
 _SEARCH_CHARS = 80
 
 
-@dataclass(slots=True)
-class _Statement:
-    """A simple command: what joins it to the one before, its words, where its output goes, its here-document."""
-
-    before: str
-    words: list[str] = field(default_factory=list)
-    outputs: list[tuple[str, str]] = field(default_factory=list)
-    body: str = ""
-
-
 def changes_by_command(command: str) -> tuple[Change, ...]:
     """The files that a command line changes when it succeeds, each with the last thing that is done to it."""
-    if not _MAY_CHANGE.search(command):
+    if not _may_change(command):
         return ()
-    statements, found = _statements(command), _Found()
-    if any(one.before == "||" for one in statements) or not all(map(found.read, statements)):
-        return ()
-    return found.changes()
+    found = _Found()
+    return found.changes() if all(map(found.read, statements_of(command, _may_change))) else ()
+
+
+def _may_change(text: str) -> bool:
+    return bool(_MAY_CHANGE.search(text) or ("python" in text and _SCRIPT_MAY_CHANGE.search(text)))
 
 
 def complains(result: str) -> bool:
@@ -73,84 +68,114 @@ def complains(result: str) -> bool:
     return _COMPLAINT.search(f"\n{result}") is not None
 
 
-def _statements(command: str) -> list[_Statement]:
-    """The simple commands of a line; none where a part of it cannot be read."""
-    bodies: list[str] = []
-
-    def without_body(match: re.Match[str]) -> str:
-        bodies.append(match[4])
-        return f"<<{len(bodies) - 1}{match[3]}\n"
-
-    text = _HERE_DOCUMENT.sub(without_body, command)
-    found, redirection, word_end, end = [_Statement("")], "", -1, 0
-    while token := _TOKEN.match(text, end):
-        statement, end = found[-1], token.end()
-        word, operator = token["word"], token["operator"]
-        if word is not None:
-            word_end = end
-            if redirection in (*_WRITES, *_ADDS):
-                statement.outputs.append((redirection, word))
-            elif redirection == "<<":
-                statement.body = bodies[int(word)] if word.isdecimal() and int(word) < len(bodies) else ""
-            elif not redirection:
-                statement.words.append(word)
-            redirection = ""
-        elif operator and (">" in operator or "<" in operator):
-            if token.start() == word_end and statement.words and statement.words[-1].isdecimal():
-                # The number of the output that goes there.
-                statement.words.pop()
-            redirection = operator
-        elif operator:
-            found.append(_Statement(operator))
-    return found if end == len(text) else []
-
-
 class _Found:
     """What the statements of a command line change, read one by one."""
 
     def __init__(self) -> None:
         self._changes: dict[str, Change] = {}
+        self._in_doubt: set[str] = set()
+        """Files that may have been changed, or changed back."""
         self._folder = ""
         self._source: list[str] = []
         """The words at the beginning of a pipeline."""
         self._is_first, self._has_others = True, False
+        self._scripts: dict[str, str] = {}
+        """What the command itself writes to a file."""
+        self._values: dict[str, str] = {}
+        """Variables of the shell that stand for a plain word."""
 
     def changes(self) -> tuple[Change, ...]:
-        if self._has_others:
-            return tuple(self._changes.values())
-        return tuple(change._replace(is_first=False) for change in self._changes.values())
+        sure = [change for change in self._changes.values() if not {change.path, change.target} & self._in_doubt]
+        return tuple(sure if self._has_others else (change._replace(is_first=False) for change in sure))
 
-    def read(self, statement: _Statement) -> bool:
+    def read(self, statement: Statement) -> bool:
         """Note what a statement changes; False where nobody can tell what runs, or in which folder."""
-        words = list(dropwhile(_BEFORE_A_PROGRAM.fullmatch, statement.words)) or [""]
+        raw = [self._filled(word) for word in statement.words]
+        words = list(dropwhile(BEFORE_A_PROGRAM.fullmatch, raw)) or [""]
         program, arguments = basename(words[0]), words[1:]
         if program == "cd":
             self._folder = self._path(_plain(arguments[0])) if len(arguments) == 1 and arguments[0] != "-" else ""
-            return bool(self._folder)
+            return bool(self._folder) and not statement.is_in_doubt
         if _UNREADABLE.fullmatch(program):
             return False
+        self._assign(raw if words == [""] else arguments if program in _DECLARING else (), statement)
+        if program in _NAMING:
+            self._values |= dict.fromkeys(words, "")
         if statement.before not in ("|", "|&"):
             self._source = words
-        if program == "xargs" or (program == "find" and "-exec" in arguments):
-            own = list(_by_search(self._source, arguments))
-        else:
-            by_program = _BY_PROGRAM.get(program)
-            own = list(by_program(list(map(_plain, arguments)), statement.body)) if by_program else []
-        for change in own:
-            self._note(change)
+        own = list(self._by(program, arguments, statement))
+        is_other = not own and not HARMLESS.fullmatch(program)
         text = " ".join(map(_plain, arguments)) if program in ("echo", "printf") else statement.body
-        for operator, path in statement.outputs:
-            self._note(Change(_plain(path), "edited" if operator in _ADDS else "written", text))
-        if not own and not _HARMLESS.fullmatch(program):
+        for operator, target in statement.outputs:
+            path = _plain(self._filled(target))
+            own.append(Change(path, "edited" if operator in ADDS else "written", text))
+            if program == "cat" and operator in WRITES and statement.body:
+                self._scripts[self._path(path)] = statement.body
+        for change in own:
+            self._forget(change)
+            # Of a commit the result says whether it was made.
+            if statement.is_in_doubt and change.path != COMMIT:
+                self._in_doubt |= {change.path, self._path(change.path), self._path(change.target)} - {""}
+            else:
+                self._note(change)
+        if is_other:
             self._is_first, self._has_others = False, True
         return True
+
+    def _by(self, program: str, arguments: list[str], statement: Statement) -> Iterable[Change]:
+        """What a program changes by itself."""
+        if program == "xargs" or (program == "find" and "-exec" in arguments):
+            return _by_search(self._source, arguments)
+        plain = list(map(_plain, arguments))
+        if _PYTHON.fullmatch(program):
+            # A traceback is looked for in the result, so it must not go anywhere else.
+            is_shown = not statement.is_piped and not statement.outputs
+            return changes_by_python(self._script(plain, statement.body)) if is_shown else ()
+        by_program = _BY_PROGRAM.get(program)
+        return by_program(plain, statement.body) if by_program else ()
+
+    def _script(self, arguments: list[str], body: str) -> str:
+        """The Python script that is run: an argument, the here-document, or a scratch file that was written before."""
+        rest = iter(arguments)
+        for one in rest:
+            if one in _PYTHON_VALUES:
+                next(rest, "")
+            elif one == "-c":
+                return next(rest, "")
+            elif one == "-m":
+                return ""
+            elif one == "-" or not one.startswith("-"):
+                path = self._path(one)
+                return body if one == "-" else self._scripts.get(path, "") if _SCRATCH.fullmatch(path) else ""
+        return body
+
+    def _assign(self, words: Sequence[str], statement: Statement) -> None:
+        """Remember what variables of the shell stand for, where that is a plain word."""
+        for word in words:
+            if match := _ASSIGNMENT.fullmatch(word):
+                value = _plain(match[2])
+                is_known = _PLAIN_WORD.fullmatch(value) and not (statement.is_in_doubt or statement.is_piped)
+                self._values[match[1]] = value if is_known else ""
+
+    def _filled(self, word: str) -> str:
+        """A word with the values of variables that are known."""
+        if "$" not in word or "'" in word or "\\" in word:
+            return word
+        return _VARIABLE.sub(lambda match: self._values.get(match[1] or match[2], "") or match[0], word)
+
+    def _forget(self, change: Change) -> None:
+        """Where nobody knows which file is changed, it may be one whose change was noted, and is undone by this."""
+        if not self._path(change.path):
+            stays = ("deleted",) if change.verb == "deleted" else ("written", "edited")
+            kept = {path: one for path, one in self._changes.items() if one.verb in stays or path.startswith("git ")}
+            self._changes = kept
 
     def _note(self, change: Change) -> None:
         path, verb = self._path(change.path), change.verb
         if change.path.startswith(("git ", _FOUND_BY)):
             path = change.path
         elif verb.startswith(MOVED_TO):
-            target = self._path(verb.removeprefix(MOVED_TO))
+            target = self._path(change.target)
             verb = f"{MOVED_TO}{target}" if target not in ("", path) else ""
             self._changes.pop(target, None)
             if self._is_own(path):
@@ -195,8 +220,8 @@ def _by_move(arguments: list[str], _body: str) -> Iterator[Change]:
 
 
 def _by_copy(arguments: list[str], body: str) -> Iterator[Change]:
-    for source, verb, *_ in _by_move(arguments, body):
-        yield Change(verb.removeprefix(MOVED_TO), "written", f"copied from {source}")
+    for move in _by_move(arguments, body):
+        yield Change(move.target, "written", f"copied from {move.path}")
 
 
 def _by_remove(arguments: list[str], _body: str) -> Iterator[Change]:

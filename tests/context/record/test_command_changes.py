@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -58,6 +59,19 @@ def files(command: str, result: str = "", *, is_error: bool = False) -> list[tup
             "*** Add File: b.py\n+hello\n*** Delete File: c.py\n*** End Patch\nEND",
             [("a.py", "edited, g"), ("b.py", "written, hello"), ("c.py", "deleted")],
         ),
+        (
+            "f=src/a.py; sed -i 's/a b/c/' $f && touch \"${f}.new\"",
+            [("src/a.py", "edited, s/a b/c/"), ("src/a.py.new", "written")],
+        ),
+        ("for n in 1 2; do echo $n; done; diff <(ls a) <(ls b); touch c", [("c", "written")]),
+        ("if grep -q x a; then rm a; fi; touch b || true; touch c; echo $(date)", [("c", "written")]),
+        (
+            "cat > /tmp/move.py <<'END'\ntext = open('a.py').read()\nopen('lib/b.py', 'w').write(text[:9])\n"
+            "open('a.py', 'w').write(text.replace('x = 1', 'def f'))\nEND\npython3 /tmp/move.py && pytest",
+            [("lib/b.py", "written"), ("a.py", "edited, f")],
+        ),
+        ("python3 -X utf8 - <<'END' && ls\nopen('a', 'a').write('one line')\nEND", [("a", "edited, one line")]),
+        ("cd web && python -c \"import os; os.remove('a')\"", [("web/a", "deleted")]),
         ("git apply <<'END'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+new line\nEND", [("x.py", "edited, new line")]),
     ],
 )
@@ -85,6 +99,15 @@ def test_plain_commands_say_which_files_they_change(command: str, changed: list[
         "sed s/a/b/ x > x.new; diff x x.new; rm x.new",
         "git -C ../other mv a b",
         "rm 'a",
+        "for f in a b; do touch $f; done; rm $f",
+        "grep -q x a && touch b; ls",
+        "make && touch b; ls",
+        "touch a; if [ -f b ]; then mv c a; fi",
+        "f=a; f=$(ls); rm $f; echo '$f' > /dev/null",
+        "python3 - <<'END' 2> /dev/null\nopen('a', 'w')\nEND",
+        "python3 - <<'END' | tail -1\nopen('a', 'w')\nEND",
+        "python3 make.py; echo \"open('a', 'w')\"",
+        "echo $(rm a)",
         "cat <<'END'\nrm a > b\nEND",
     ],
 )
@@ -103,6 +126,13 @@ def test_nothing_is_said_where_it_is_not_certain(command: str) -> None:
         ("rm a", "[not run: the user refused]", True, []),
         ("rm a", "Exit code 1", True, []),
         ("echo x = 1 > a.py && python a.py", "ValueError: bad\n[exit code 1]", True, [("a.py", "written, x = 1")]),
+        (
+            "python3 - <<'E'\nopen('a', 'w')\n1/0\nE\nls",
+            'Traceback\n  File "<stdin>", line 2, in <module>\n',
+            False,
+            [],
+        ),
+        ("python3 -c \"open('a', 'w')\" && pytest", "1 failed\n[exit code 1]", True, [("a", "written")]),
         ("python make.py && rm a", "ValueError: bad\n[exit code 1]", True, []),
     ],
 )
@@ -115,6 +145,7 @@ def test_what_failed_changed_only_what_stands_before_the_failure(
 _NAMES = st.sampled_from(
     ["a.txt", "b.txt", "sub/c.txt", "'sub/d e.txt'", "new.txt", "sub/new.txt", "missing/x.txt", "sub"]
 )
+_PLAIN_NAMES = st.sampled_from(["a.txt", "sub/c.txt", "new.txt"])
 _STATEMENTS = st.one_of(
     st.builds("mv {} {}".format, _NAMES, _NAMES),
     st.builds("cp {} {}".format, _NAMES, _NAMES),
@@ -125,12 +156,17 @@ _STATEMENTS = st.one_of(
     st.builds("echo 'it is > {}' > {}".format, st.just("x"), _NAMES),
     st.builds("cat >> {} <<END\nrm a.txt\nEND".format, _NAMES),
     st.builds("grep '>' {} | tee {}".format, _NAMES, _NAMES),
+    st.builds("f={}; touch $f".format, _NAMES),
+    st.builds("python3 - <<'END'\nimport os\nos.rename({0!r}, 'c.txt')\nopen({0!r}, 'w')\nEND".format, _PLAIN_NAMES),
+    st.builds("if test -f {}; then rm -f {}; fi".format, _NAMES, _NAMES),
+    st.builds("for f in {} {}; do rm -f $f; done".format, _NAMES, _NAMES),
+    st.builds("grep -q b {}".format, _NAMES),
     st.sampled_from(["cd sub", "cd missing", "true", "false", "ls nothing", "# rm a.txt", "test -f b.txt"]),
 )
 _COMMANDS = st.lists(st.tuples(_STATEMENTS, st.sampled_from([" && ", "\n", "; ", " || "])), min_size=1, max_size=4)
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(_COMMANDS)
 def test_what_is_said_of_a_command_is_what_a_shell_does(parts: list[tuple[str, str]]) -> None:
     command = ""
@@ -142,11 +178,13 @@ def test_what_is_said_of_a_command_is_what_a_shell_does(parts: list[tuple[str, s
         (folder / "sub").mkdir()
         for name in ("a.txt", "b.txt", "sub/c.txt", "sub/d e.txt"):
             (folder / name).write_text("a\n")
+            os.utime(folder / name, (0, 0))
         ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
         changed = dict(files(command, ran.stdout + ran.stderr, is_error=ran.returncode != 0))
         for path, verb in changed.items():
             is_gone = verb == "deleted" or verb.startswith("moved to ")
             assert (folder / path).exists() is not is_gone, command
+            assert is_gone or (folder / path).stat().st_mtime, command
             target = verb.removeprefix("moved to ")
             assert target == verb or target in changed or (folder / target).exists(), command
     finally:
