@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 from posixpath import basename, join, normpath
 
 from nca.context.record.changes import MOVED_TO, Change, changes_by_patch
@@ -45,7 +45,7 @@ _COMPLAINT = re.compile(
     r"|\n  File \"(?:<stdin>|<string>|(?:/private)?(?:/var)?/tmp/[^/\"]+)\", line"
 )
 """The last: a traceback of a Python script, as only one that is read here has it."""
-COMMIT = "git commit"
+REPORTED = "reported by git"
 UNDONE = "uncommitted changes undone"
 _FOUND_BY = "files found by "
 _SEARCH_CHARS = 80
@@ -113,8 +113,8 @@ class _Found:
                 self._scripts[self._path(path)] = statement.body
         for change in own:
             self._forget(change)
-            # Of a commit the result says whether it was made.
-            if statement.is_in_doubt and change.path != COMMIT:
+            # Of a commit that is not quiet the result says whether it was made.
+            if statement.is_in_doubt and change.verb != REPORTED:
                 self._in_doubt |= {change.path, self._path(change.path), self._path(change.target)} - {""}
             else:
                 self._note(change)
@@ -313,8 +313,22 @@ def _by_stash(options: list[str]) -> str:
     return {"push": "uncommitted changes put away", "pop": "brought back", "apply": "brought back"}.get(name, "")
 
 
+def _by_commit(options: list[str]) -> str:
+    """What a commit is known by: what git says of it, or with -q the first line of its message."""
+    short = [one for one in options if one.startswith("-") and not one.startswith("--")]
+    if "--dry-run" in options:
+        return ""
+    if "--quiet" not in options and not any("q" in one.partition("m")[0] for one in short):
+        return REPORTED
+    named = pairwise(options)
+    texts = [text for one, text in named if one == "--message" or (one in short and one.endswith("m"))]
+    texts += [one.removeprefix("--message=") for one in options if one.startswith("--message=")]
+    subject = " ".join(texts[0].strip().partition("\n")[0].split()) if texts else ""
+    return "" if "$" in subject or "`" in subject else subject
+
+
 _GIT_FOR_ALL: dict[str, Callable[[list[str]], str]] = {
-    "commit": lambda options: "" if "--dry-run" in options else "done",
+    "commit": _by_commit,
     "reset": _by_reset,
     "stash": _by_stash,
 }

@@ -14,7 +14,7 @@ from functools import lru_cache
 from nca.context.file_reads import file_use
 from nca.context.record.call_facts import CHANGE, call_facts, changes_of
 from nca.context.record.changes import COUNTED, Change
-from nca.context.record.command_changes import COMMIT, complains
+from nca.context.record.command_changes import REPORTED, complains
 from nca.context.record.known import Known
 from nca.context.record.outcomes import (
     JOB,
@@ -332,7 +332,7 @@ def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
 
 def _verb(change: Change, result: Message, *, is_failure: bool, is_unsure: bool) -> str:
     """What the result shows to have been done; "" where it is not certain that anything was."""
-    if change.path == COMMIT:
+    if change.verb == REPORTED:
         return next((" ".join(one) for one in reversed(_COMMITTED.findall(result.text))), "")
     return "" if is_unsure or ((is_failure or result.is_error) and not change.is_first) else change.verb
 
