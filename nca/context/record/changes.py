@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -71,6 +71,36 @@ class Change(NamedTuple):
             # What the newest change took out must not be named as what an older one brought.
             return f"without {gone[-1]}"[:HINT_CHARS]
         return " ".join(line.split())[:HINT_CHARS]
+
+
+def undone_by(later: Change, changes: Iterable[Change]) -> list[Change]:
+    """Those of the changes that a later one may undo: of a file that nobody knows, or of a folder with their file.
+
+    later  without a verb where a file was moved, and nobody knows to which place
+    """
+    if not later.path:
+        stays = {"deleted": ("deleted",), "": ()}.get(later.verb, ("written", "edited"))
+        return [change for change in changes if change.verb not in stays]
+    if later.verb not in ("deleted", "") and not later.target:
+        return []
+    inside = f"{later.path.rstrip('/')}/"
+    return [
+        change
+        for change in changes
+        if change.path.startswith(inside)
+        or (not later.verb and (change.path == later.path or change.verb == "deleted"))
+    ]
+
+
+def is_named(change: Change, paths: Collection[str]) -> bool:
+    """Whether the file of a change, where it was moved, or a folder of these is among the paths."""
+    both = [path for path in (change.path, change.target) if path]
+    return any(one in paths for path in both for one in (path, *_folders(path)))
+
+
+def _folders(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def change_by_tool(use: FileUse, call: ToolCall) -> Change:

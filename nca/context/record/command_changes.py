@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from posixpath import basename, join, normpath
 
-from nca.context.record.changes import MOVED_TO, Change, changes_by_patch
+from nca.context.record.changes import MOVED_TO, Change, changes_by_patch, is_named, undone_by
 from nca.context.record.command_statements import ADDS, BEFORE_A_PROGRAM, HARMLESS, WRITES, Statement, statements_of
 from nca.context.record.python_changes import changes_by_python
 
@@ -85,7 +85,7 @@ class _Found:
         """Variables of the shell that stand for a plain word."""
 
     def changes(self) -> tuple[Change, ...]:
-        sure = [change for change in self._changes.values() if not {change.path, change.target} & self._in_doubt]
+        sure = [change for change in self._changes.values() if not is_named(change, self._in_doubt)]
         return tuple(sure if self._has_others else (change._replace(is_first=False) for change in sure))
 
     def read(self, statement: Statement) -> bool:
@@ -164,11 +164,12 @@ class _Found:
         return _VARIABLE.sub(lambda match: self._values.get(match[1] or match[2], "") or match[0], word)
 
     def _forget(self, change: Change) -> None:
-        """Where nobody knows which file is changed, it may be one whose change was noted, and is undone by this."""
-        if not self._path(change.path):
-            stays = ("deleted",) if change.verb == "deleted" else ("written", "edited")
-            kept = {path: one for path, one in self._changes.items() if one.verb in stays or path.startswith("git ")}
-            self._changes = kept
+        """Drop what this change may undo."""
+        is_lost = change.target and not self._path(change.target)
+        later = change._replace(path=self._path(change.path), verb="" if is_lost else change.verb)
+        for undone in undone_by(later, self._changes.values()):
+            if not undone.path.startswith("git "):
+                del self._changes[undone.path]
 
     def _note(self, change: Change) -> None:
         path, verb = self._path(change.path), change.verb

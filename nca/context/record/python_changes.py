@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from posixpath import join, normpath
 
-from nca.context.record.changes import MOVED_TO, Change
+from nca.context.record.changes import MOVED_TO, Change, is_named, undone_by
 
 MOST_CHARS = 100_000
 """A longer script is data rather than steps."""
@@ -75,7 +75,7 @@ class _Script:
     def read(self, statements: Sequence[ast.stmt]) -> Iterator[Change]:
         with contextlib.suppress(_End):
             self._run(statements)
-        return (change for change in self._changes if normpath(change.path) not in self._in_doubt)
+        return (change for change in self._changes if not is_named(change, self._in_doubt))
 
     def _run(self, statements: Sequence[ast.stmt]) -> None:
         for place, statement in enumerate(statements):
@@ -162,6 +162,8 @@ class _Script:
                 return self._value(value)
             case ast.Call(args=[*parts], keywords=[]) if parts and _called(node) in ("Path", "pathlib.Path"):
                 return self._joined(*parts)
+            case ast.Call(args=[value], keywords=[]) if _called(node) == "str":
+                return str(self._value(value))
             case ast.Call(args=[*parts], keywords=[]) if parts and _called(node) == "os.path.join":
                 return str(self._joined(*parts))
         return ""
@@ -193,11 +195,19 @@ class _Script:
             old, new = map(self._value, call.args[:2])
             self._replaced = ("" if name == "re.sub" else old), new
         made, method = list(self._changes_by(name, call)), name.rpartition(".")[2]
+        for change in made:
+            self._forget(change)
+        made = [change for change in made if change.path and change.verb]
         self._changes += made
         if method in ("open", *_WRITES):
             self._awaits_text = bool(made)
         if method in ("write", *_WRITES) and call.args:
             self._note_text(self._value(call.args[0]))
+
+    def _forget(self, change: Change) -> None:
+        """Drop what this change may undo."""
+        if undone := undone_by(change, self._changes):
+            self._changes = [one for one in self._changes if one not in undone]
 
     def _note_text(self, text: str) -> None:
         """What was written to the file that was opened last, or else the newest replacement in an edited one."""
@@ -241,25 +251,25 @@ class _Script:
             mode = next((self._value(one.value) for one in call.keywords if one.arg == "mode"), rest[0])
             yield from self._opened(path, mode)
         elif isinstance(owner, _Path) and method == "touch":
-            yield from _named(owner, "written")
+            yield Change(_normal(owner), "written")
         elif isinstance(owner, _Path) and method in _WRITES:
             yield from self._opened(owner, "w")
         elif isinstance(owner, _Path) and method in _READS:
-            self._is_read.add(normpath(owner))
+            self._is_read.add(_normal(owner))
         elif name in _DELETES or (isinstance(owner, _Path) and method == "unlink"):
-            yield from _named(texts[0] if name in _DELETES else owner, "deleted")
+            yield Change(_normal(texts[0] if name in _DELETES else owner), "deleted")
         elif name in _MOVES or (isinstance(owner, _Path) and method in ("rename", "replace")):
             source, target = texts[:2] if name in _MOVES else (owner, texts[0])
-            yield from _named(source, f"{MOVED_TO}{target}" if target else "")
+            yield Change(_normal(source), f"{MOVED_TO}{_normal(target)}" if target else "")
         elif name in _COPIES:
-            yield from _named(texts[1], "written", f"copied from {texts[0]}")
+            yield Change(_normal(texts[1]), "written", f"copied from {texts[0]}")
 
     def _opened(self, path: str, mode: str) -> Iterator[Change]:
-        is_known = normpath(path) in self._is_read
+        is_known = _normal(path) in self._is_read
         if set("wax+") & set(mode):
-            yield from _named(path, "edited" if is_known or set("a+") & set(mode) else "written")
+            yield Change(_normal(path), "edited" if is_known or set("a+") & set(mode) else "written")
         elif path:
-            self._is_read.add(normpath(path))
+            self._is_read.add(_normal(path))
 
     def _doubt(self, nodes: Iterable[ast.AST]) -> bool:
         """Files that may be changed there are in doubt, and names that may be given there; whether it may leave."""
@@ -270,7 +280,8 @@ class _Script:
                 name = _called(node)
                 may_leave = may_leave or name in _LEAVES
                 for change in self._changes_by(name, node):
-                    self._in_doubt |= {normpath(path) for path in (change.path, change.target) if path}
+                    self._forget(change)
+                    self._in_doubt |= {change.path, change.target} - {""}
                 if name in self._functions:
                     self._doubt_call(self._functions[name], node)
             elif isinstance(node, ast.Name):
@@ -285,12 +296,11 @@ class _Script:
         for node in [*ast.walk(call), *ast.walk(function)]:
             self._count()
             if isinstance(node, ast.expr) and (value := self._value(node)):
-                self._in_doubt.add(normpath(value))
+                self._in_doubt.add(_normal(value))
 
 
-def _named(path: str, verb: str, new: str = "", old: str = "") -> Iterator[Change]:
-    if path and verb:
-        yield Change(str(path), verb, new, old)
+def _normal(path: str) -> str:
+    return normpath(path) if path else ""
 
 
 def _dotted(node: ast.expr) -> str:

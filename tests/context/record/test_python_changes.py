@@ -166,8 +166,9 @@ def test_what_is_said_of_a_script_is_what_python_does(statements: list[str]) -> 
         command = [sys.executable, "-I", "-S", "-c", script]
         if subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=20).returncode:
             return
-        last = {change.path: change.verb for change in changes_by_python(script)}
-        moved = {verb.removeprefix(MOVED_TO) for verb in last.values()}
+        changes = list(changes_by_python(script))
+        last = {change.path: change.verb for change in changes}
+        moved = {change.target for change in changes}
         for path, verb in last.items():
             is_gone = verb == "deleted" or verb.startswith(MOVED_TO)
             if path not in moved:
