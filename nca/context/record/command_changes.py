@@ -26,6 +26,7 @@ _SCRATCH = re.compile(r"/dev/.*|(?:/private)?(?:/var)?/tmp/[^/]+")
 """Devices, and files that a command leaves directly in a folder for what is not kept."""
 _UNREADABLE = re.compile(r"case|select|function|\{|exit|return|break|continue|eval|pushd|popd|source|\.")
 """With these nobody can tell what runs, or in which folder."""
+_PLAIN_TEXT = re.compile(r"[^\"\\$`\n]*")
 _PLAIN_WORD = re.compile(r"[\w./:@%+,=-]+")
 _ASSIGNMENT = re.compile(r"(?s)([A-Za-z_]\w*)=(.*)")
 _DECLARING = ("export", "declare", "local", "readonly", "typeset")
@@ -46,6 +47,7 @@ _COMPLAINT = re.compile(
 )
 """The last: a traceback of a Python script, as only one that is read here has it."""
 REPORTED = "reported by git"
+"""Of a commit the result says which it is, or that there is none; of a quiet one `new` has the subject."""
 UNDONE = "uncommitted changes undone"
 _FOUND_BY = "files found by "
 _SEARCH_CHARS = 80
@@ -82,7 +84,7 @@ class _Found:
         self._scripts: dict[str, str] = {}
         """What the command itself writes to a file."""
         self._values: dict[str, str] = {}
-        """Variables of the shell that stand for a plain word."""
+        """Variables of the shell that stand for a plain text."""
 
     def changes(self) -> tuple[Change, ...]:
         sure = [change for change in self._changes.values() if not is_named(change, self._in_doubt)]
@@ -113,8 +115,7 @@ class _Found:
                 self._scripts[self._path(path)] = statement.body
         for change in own:
             self._forget(change)
-            # Of a commit that is not quiet the result says whether it was made.
-            if statement.is_in_doubt and change.verb != REPORTED:
+            if statement.is_in_doubt and (change.verb != REPORTED or change.new):
                 self._in_doubt |= {change.path, self._path(change.path), self._path(change.target)} - {""}
             else:
                 self._note(change)
@@ -150,18 +151,24 @@ class _Found:
         return body
 
     def _assign(self, words: Sequence[str], statement: Statement) -> None:
-        """Remember what variables of the shell stand for, where that is a plain word."""
+        """Remember what variables of the shell stand for, where that is a plain text."""
         for word in words:
             if match := _ASSIGNMENT.fullmatch(word):
-                value = _plain(match[2])
-                is_known = _PLAIN_WORD.fullmatch(value) and not (statement.is_in_doubt or statement.is_piped)
-                self._values[match[1]] = value if is_known else ""
+                value = "" if statement.is_in_doubt or statement.is_piped else _plain(match[2])
+                self._values[match[1]] = value if _PLAIN_TEXT.fullmatch(value) else ""
 
     def _filled(self, word: str) -> str:
         """A word with the values of variables that are known."""
         if "$" not in word or "'" in word or "\\" in word:
             return word
-        return _VARIABLE.sub(lambda match: self._values.get(match[1] or match[2], "") or match[0], word)
+        is_quoted = word[0] == word[-1] == '"'
+
+        def value(match: re.Match[str]) -> str:
+            known = self._values.get(match[1] or match[2], "")
+            # Without quotes the shell would part a text at its blanks.
+            return known if known and (is_quoted or _PLAIN_WORD.fullmatch(known)) else match[0]
+
+        return _VARIABLE.sub(value, word)
 
     def _forget(self, change: Change) -> None:
         """Drop what this change may undo."""
@@ -277,8 +284,7 @@ def _by_git(arguments: list[str], body: str) -> Iterable[Change]:
         del rest[: option in ("-C", "-c")]
     name, *options = rest or [""]
     if name in _GIT_FOR_ALL:
-        verb = _GIT_FOR_ALL[name](options)
-        return (Change(f"git {name}", verb),) if verb else ()
+        return _GIT_FOR_ALL[name](options)
     if is_elsewhere:
         return ()
     match name:
@@ -305,30 +311,35 @@ def _restored(name: str, arguments: list[str]) -> Iterator[Change]:
             yield Change(one, "restored")
 
 
-def _by_reset(options: list[str]) -> str:
-    return " ".join([UNDONE, *(f"back to {one}" for one in options if one != "--hard")]) if "--hard" in options else ""
+def _by_reset(options: list[str]) -> Iterator[Change]:
+    if "--hard" in options:
+        yield Change("git reset", " ".join([UNDONE, *(f"back to {one}" for one in options if one != "--hard")]))
 
 
-def _by_stash(options: list[str]) -> str:
+def _by_stash(options: list[str]) -> Iterator[Change]:
     name = next((one for one in options if not one.startswith("-")), "push")
-    return {"push": "uncommitted changes put away", "pop": "brought back", "apply": "brought back"}.get(name, "")
+    verb = {"push": "uncommitted changes put away", "pop": "brought back", "apply": "brought back"}.get(name)
+    if verb:
+        yield Change("git stash", verb)
 
 
-def _by_commit(options: list[str]) -> str:
-    """What a commit is known by: what git says of it, or with -q the first line of its message."""
+def _by_commit(options: list[str]) -> Iterator[Change]:
+    """A commit that git reports, or with -q one with the first line of its message."""
     short = [one for one in options if one.startswith("-") and not one.startswith("--")]
     if "--dry-run" in options:
-        return ""
+        return
     if "--quiet" not in options and not any("q" in one.partition("m")[0] for one in short):
-        return REPORTED
+        yield Change("git commit", REPORTED)
+        return
     named = pairwise(options)
     texts = [text for one, text in named if one == "--message" or (one in short and one.endswith("m"))]
     texts += [one.removeprefix("--message=") for one in options if one.startswith("--message=")]
     subject = " ".join(texts[0].strip().partition("\n")[0].split()) if texts else ""
-    return "" if "$" in subject or "`" in subject else subject
+    if subject and "$" not in subject and "`" not in subject:
+        yield Change("git commit", REPORTED, new=subject)
 
 
-_GIT_FOR_ALL: dict[str, Callable[[list[str]], str]] = {
+_GIT_FOR_ALL: dict[str, Callable[[list[str]], Iterator[Change]]] = {
     "commit": _by_commit,
     "reset": _by_reset,
     "stash": _by_stash,

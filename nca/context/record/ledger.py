@@ -152,9 +152,16 @@ class Reading:
         if outcome.was_run and (changes := changes_of(ended)):
             is_command = file_use(ended) is None
             is_unsure = is_command and complains(result.text)
+            has_failed = outcome.is_failure or result.is_error
             for change in changes:
-                if verb := _verb(change, result, is_failure=outcome.is_failure, is_unsure=is_unsure):
-                    self._note_change(seq, change if verb == change.verb else change._replace(verb=verb))
+                if change.verb == REPORTED and not change.new:
+                    for commit, subject in _COMMITTED.findall(result.text):
+                        self._note_change(seq, Change(f"{change.path} {commit}", subject))
+                elif change.verb == REPORTED:
+                    if not (is_unsure or has_failed):
+                        self._note_change(seq, _quiet_commit(change, result))
+                elif not is_unsure and (change.is_first or not has_failed):
+                    self._note_change(seq, change)
                     if is_command:
                         _fix(f"{CHANGE} {change.path}", self._lines)
         if OUTCOMES in self._only:
@@ -330,11 +337,11 @@ def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
     return f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
 
 
-def _verb(change: Change, result: Message, *, is_failure: bool, is_unsure: bool) -> str:
-    """What the result shows to have been done; "" where it is not certain that anything was."""
-    if change.verb == REPORTED:
-        return next((" ".join(one) for one in reversed(_COMMITTED.findall(result.text))), "")
-    return "" if is_unsure or ((is_failure or result.is_error) and not change.is_first) else change.verb
+def _quiet_commit(change: Change, result: Message) -> Change:
+    """A commit that git did not report; a `git log` behind it may have named it."""
+    subject = change.new[:COMMAND_CHARS]
+    logged = re.search(rf"(?m)^([0-9a-f]{{7,40}}) (?:\(.*?\) )?{re.escape(change.new)}$", result.text)
+    return Change(f"{change.path} {logged[1]}", subject) if logged else Change(f"{change.path} `{subject}`", "done")
 
 
 def _change_line(path: str, made: Sequence[tuple[int, Change]]) -> str:

@@ -76,6 +76,8 @@ SHORT_CHARS = 320
 ENDS_CHARS = 130
 ERROR_CHARS = 96
 """An error that was fixed has a shorter form: where it was and what it was."""
+COMMITS = 2
+"""As many commits have their lines."""
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
@@ -103,6 +105,7 @@ def pieces_of(
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
     known = Forms() if forms is None else forms
+    files = _without_old_commits(ledger.get(FILES, ()))
     state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
     answers = [line for line in ledger.get(ANSWERS, ()) if line != latest]
     narrative = {STEPS: ledger.get(STEPS, ()), ANSWERS: answers}
@@ -111,7 +114,7 @@ def pieces_of(
     return {
         Kind.RULE: _said(ledger, Kind.RULE, Section.RULES, known),
         Kind.LATEST: Queue(1, (newest,)) if latest else Queue(),
-        Kind.FILES: Queue(len(ledger.get(FILES, ())), _files(ledger)),
+        Kind.FILES: Queue(len(files), _files(files)),
         Kind.WORDS: _said(ledger, Kind.WORDS, Section.WORDS, known),
         Kind.DECISION: _said(ledger, Kind.DECISION, Section.DECISIONS, known),
         Kind.STATE: Queue(len(state), state),
@@ -174,7 +177,8 @@ def _state(ledger: Lines) -> Iterator[Piece]:
         full = "\n  ".join((first, *rows[1:]))
         yield Piece(Kind.STATE, Section.STATE, 20_000 + place, (first, full) if rows[1:] else (first,))
     # What git did to many files, as a commit, stands among the files.
-    kinds = {parted(line)[1].partition("\t")[0] for line in (*failing, *ledger.get(FILES, ()))}
+    done = (parted(line)[1].partition("\t")[0] for line in (*failing, *ledger.get(FILES, ())))
+    kinds = {" ".join(kind.split()[:2]) if kind.startswith("git ") else kind for kind in done}
     for place, _, line in _reversed(ledger.get(OUTCOMES, ())):
         kind, _, rest = line.partition("\t")
         command, _, outcome = rest.rpartition("\t")[0].rpartition(" → ")
@@ -182,9 +186,16 @@ def _state(ledger: Lines) -> Iterator[Piece]:
             yield Piece(Kind.STATE, Section.STATE, 10_000 + place, (f"- `{command}` → {outcome}",))
 
 
-def _files(ledger: Lines) -> Iterator[Piece]:
+def _without_old_commits(lines: Sequence[str]) -> Sequence[str]:
+    """git has all commits, so the newest are enough."""
+    commits = [line for line in lines if parted(line)[1].startswith("git commit ")]
+    old = set(commits[:-COMMITS])
+    return [line for line in lines if line not in old] if old else lines
+
+
+def _files(lines: Sequence[str]) -> Iterator[Piece]:
     """Changed files, the newest first."""
-    for place, _, line in _reversed(ledger.get(FILES, ())):
+    for place, _, line in _reversed(lines):
         path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
         short = f"- {path}: {verb or 'changed'}"
         if verb in COUNTED:

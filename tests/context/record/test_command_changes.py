@@ -47,8 +47,11 @@ def files(command: str, result: str = "", *, is_error: bool = False) -> list[tup
         ("git rm old.py; touch new.py", [("old.py", "deleted"), ("new.py", "written")]),
         ("git checkout -- a.py && git restore b.py", [("a.py", "restored"), ("b.py", "restored")]),
         ("git reset --hard HEAD~1", [("git reset", "uncommitted changes undone back to HEAD~1")]),
-        ("git add -A && git commit -qm 'web: two  words\n\nmore' && git log -1", [("git commit", "web: two words")]),
-        ("git commit --quiet --message=one", [("git commit", "one")]),
+        (
+            "git add -A && git commit -qm 'web: two  words\n\nmore' && git log -1",
+            [("git commit `web: two words`", "done")],
+        ),
+        ("git commit --quiet --message=one", [("git commit `one`", "done")]),
         ("git stash", [("git stash", "uncommitted changes put away")]),
         ("jq . a.json > a.tmp && mv a.tmp a.json", [("a.json", "written")]),
         ("grep -rl old . | xargs sed -i 's/old/new/'", [("files found by `grep -rl old .`", "edited, s/old/new/")]),
@@ -132,7 +135,13 @@ def test_nothing_is_said_where_it_is_not_certain(command: str) -> None:
         ("rm a", "[not run: the user refused]", True, []),
         ("rm a", "Exit code 1", True, []),
         ("git commit -qm one", "nothing to commit, working tree clean\n[exit code 1]", True, []),
-        ("git commit -m two; ls", "[main 3f2a9bc] two\n 1 file changed", False, [("git commit", "3f2a9bc two")]),
+        (
+            "s='a b'; git commit -qm \"$s\" && git log --oneline",
+            "3f2a9bc (HEAD) a b\n2e a b",
+            False,
+            [("git commit 3f2a9bc", "a b")],
+        ),
+        ("git commit -m two; ls", "[main 3f2a9bc] two\n 1 file changed", False, [("git commit 3f2a9bc", "two")]),
         ("echo x = 1 > a.py && python a.py", "ValueError: bad\n[exit code 1]", True, [("a.py", "written, x = 1")]),
         (
             "python3 - <<'E'\nopen('a', 'w')\n1/0\nE\nls",

@@ -353,11 +353,20 @@ def test_a_commit_stands_between_the_changes_before_it_and_those_after_it() -> N
     entries = log(*first, *edit, *second, *later, *failed)
     for ledger in (extract(entries), merge([extract(entries[:2]), extract(entries[2:])])):
         text = rendered(ledger)
-        lines = "- a.py: edited, last: x = 1\n- git commit: 89abcde A subject\n- b.py: moved to c.py"
+        lines = "- git commit 1234567: First\n- a.py: edited, last: x = 1\n- git commit 89abcde: A subject\n"
+        lines += "- b.py: moved to c.py"
         assert f"### Files changed\n{lines}\n\n" in text
-        assert text.count("git commit") == 2
+        assert text.count("git commit") == 3
         assert '- `git commit -m "…" && git push` → ok' in text
         assert rendered(read_again(text)[1]) == text
+
+
+def test_the_newest_commits_have_lines_and_older_ones_are_in_git() -> None:
+    commits = [did("shell", f"[main 123456{n}] Step {n}", command="git commit -am x") for n in range(5)]
+    text = rendered(extract(log(*(message for commit in commits for message in commit))))
+    assert "### Files changed\n- git commit 1234563: Step 3\n- git commit 1234564: Step 4" in text
+    assert "Left out" not in text
+    assert "`git commit" not in text
 
 
 def test_a_move_stands_behind_what_was_done_to_its_target_before() -> None:
