@@ -84,15 +84,16 @@ LISTED = 8
 Lines = Mapping[str, Sequence[str]]
 
 
-class Forms(dict[str, tuple[tuple[str, ...], tuple[int, ...]]]):
-    """By a line of what was said its forms and what each costs, made when they are first asked for.
+class Forms(dict[tuple[str, bool], tuple[tuple[str, ...], tuple[int, ...]]]):
+    """By a line of what was said, and whether its rules stand elsewhere, its forms and what each costs.
 
-    A record is laid out several times while its room is given out, of the same lines.
+    They are made when they are first asked for: a record is laid out several times while its room is given out.
     """
 
-    def __missing__(self, line: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        forms = _forms(*parted(line))
-        made = self[line] = forms, tuple(map(line_tokens, forms))
+    def __missing__(self, key: tuple[str, bool]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        line, has_rules_elsewhere = key
+        forms = _forms(*parted(line), has_rules_elsewhere=has_rules_elsewhere)
+        made = self[key] = forms, tuple(map(line_tokens, forms))
         return made
 
 
@@ -129,11 +130,17 @@ def pieces_of(
 
 def _said(ledger: Lines, kind: Kind, section: Section, known: Forms) -> Queue:
     lines = ledger.get(CATEGORIES[section], ())
-    places = from_both_ends(len(lines))
-    return Queue(len(lines), (Piece(kind, section, place, *known[lines[place]]) for place in places))
+    ruled = {parted(line)[0] for line in ledger.get(RULES, ())} if section is Section.WORDS else frozenset()
+
+    def pieces() -> Iterator[Piece]:
+        for place in from_both_ends(len(lines)):
+            line = lines[place]
+            yield Piece(kind, section, place, *known[line, parted(line)[0] in ruled])
+
+    return Queue(len(lines), pieces())
 
 
-def _forms(seq: int, text: str) -> tuple[str, ...]:
+def _forms(seq: int, text: str, *, has_rules_elsewhere: bool) -> tuple[str, ...]:
     """The text as it was said; where it is long, first its rules alone, a few more with each form, or its two ends."""
     where = f"- ({seq}) " if seq else "- "
     whole = text.replace("\n", "\n  ")
@@ -141,7 +148,7 @@ def _forms(seq: int, text: str) -> tuple[str, ...]:
         return (f"{where}{whole}",)
     rest = f"[… recall expand={seq} …]" if seq else "[… left out …]"
     rules = [" ".join(rule.split()) for rule in single_rules(text)]
-    if rules == [flat]:
+    if rules == [flat] or has_rules_elsewhere:
         shorter = [f"{flat[:ENDS_CHARS]} {rest} {flat[-ENDS_CHARS:]}"]
     else:
         shorter = [" ".join(f"{rule} {rest}" for rule in some) for some in _more_and_more(rules)]

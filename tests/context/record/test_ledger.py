@@ -254,6 +254,24 @@ def test_rules_among_pastes_are_kept_as_they_were_said() -> None:
     assert words.endswith("Thanks!")
 
 
+def test_what_was_said_keeps_its_order_where_a_message_stayed_longer_than_its_steps() -> None:
+    steps, asked = {WORDS: ["3\tno, read less", "5\twhy?"]}, {WORDS: ["2\tlook at a.py", "4\tgo on"]}
+    first = {WORDS: ["0\tfrom an import", "1\thello"]}
+    in_order = ["0\tfrom an import", "1\thello", "2\tlook at a.py", "3\tno, read less", "4\tgo on", "5\twhy?"]
+    assert merge([first, steps, asked])[WORDS] == in_order
+
+
+def test_of_long_words_the_ends_stay_where_their_rule_stands_already() -> None:
+    rule, story = "Never let idle_seconds go below 0.", "The log has many lines. " * 20
+    long = f"Petter sent me this. {story}{rule} {story}Plain asserts."
+    (elsewhere,) = pieces_of({RULES: [f"1\t{rule}"], WORDS: [f"1\t{long}"]})[Kind.WORDS].pieces
+    assert elsewhere.forms[0].startswith("- (1) Petter sent me this. ")
+    assert elsewhere.forms[0].endswith(" Plain asserts.")
+    assert rule not in elsewhere.forms[0]
+    (alone,) = pieces_of({RULES: [f"3\t{rule}"], WORDS: [f"1\t{long}"]})[Kind.WORDS].pieces
+    assert rule in alone.forms[0]
+
+
 def test_what_a_message_quotes_is_no_rule_of_the_person() -> None:
     quotes = ("```sh\n# never run this twice\n```", "> You must always ask.", "ValueError: x must be positive")
     asked = [f"Why does it say this?\n{quote}\nLook at it." for quote in quotes]
