@@ -202,8 +202,8 @@ class _Found:
         return _SCRATCH.fullmatch(path) is not None or (before is not None and before.verb == "written")
 
     def _path(self, text: str) -> str:
-        """A path as seen from where the command begins; "" where the shell makes it."""
-        if not text or "$" in text or "`" in text:
+        """A path as seen from where the command begins; "" where the shell makes it, or where it is no line."""
+        if not text or any(one in text for one in "$`\n"):
             return ""
         return normpath(text if text.startswith("~") else join(self._folder, text))
 

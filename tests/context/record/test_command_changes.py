@@ -117,6 +117,7 @@ def test_plain_commands_say_which_files_they_change(command: str, changed: list[
         "python3 - <<'END' | tail -1\nopen('a', 'w')\nEND",
         "python3 make.py; echo \"open('a', 'w')\"",
         "echo $(rm a)",
+        "touch 'a\nb'; python3 -c \"open('c\\nd', 'w')\"",
         "cat <<'END'\nrm a > b\nEND",
     ],
 )
