@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from nca.context.history import History
-from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, WORDS, Ledger, extract, merge, parted
+from nca.context.record.ledger import (
+    DECISIONS,
+    FAILING,
+    FILES,
+    RULES,
+    WORDS,
+    Ledger,
+    extract,
+    known_by,
+    merge,
+    parted,
+    without_old_commits,
+)
 from nca.context.record.statements import single_rules
 from nca.context.request import resolve
 from nca.context.view import Summary, View, without_ranges
@@ -91,10 +103,11 @@ class KeptFacts:
 
 def _facts(ledger: Ledger, category: str) -> Iterator[str]:
     """What must be readable of each line: of state the file or command, of what was said the text itself."""
-    for line in ledger.get(category, ()):
+    lines = ledger.get(category, ())
+    for line in without_old_commits(lines) if category == FILES else lines:
         _, text = parted(line)
         if category == FILES:
-            yield text.partition("\t")[0]
+            yield known_by(text.partition("\t")[0])
         elif category == FAILING:
             yield text.split("\t")[1] if "\t" in text else text
         elif category == RULES:

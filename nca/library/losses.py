@@ -16,7 +16,16 @@ from pathlib import PurePath
 
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
-from nca.context.record.ledger import DECISIONS, FAILING, FILES, RULES, extract, parted
+from nca.context.record.ledger import (
+    DECISIONS,
+    FAILING,
+    FILES,
+    RULES,
+    extract,
+    known_by,
+    parted,
+    without_old_commits,
+)
 from nca.context.record.statements import single_rules
 from nca.context.request import resolve
 from nca.context.tokens import text_tokens
@@ -199,7 +208,8 @@ class _Beside:
                     yield self._seqs[entry.seq - 1], text, " ".join(text.split())
             return
         category = {"rules": RULES, "decisions": DECISIONS, "files": FILES, "errors": FAILING}[kind]
-        for line in extract(self._log.entries, self._log.facts).get(category, ()):
+        lines = extract(self._log.entries, self._log.facts).get(category, ())
+        for line in without_old_commits(lines) if kind == "files" else lines:
             seq, text = parted(line)
             if kind == "rules":
                 # "What do we do always?" asks for no rule.
@@ -209,7 +219,8 @@ class _Beside:
             needle = text
             if kind == "files":
                 text = text.partition("\t")[0]
-                needle = PurePath(text).name or text
+                known = known_by(text)
+                needle = PurePath(text).name or text if known == text else known
             elif kind == "errors":
                 text = text.rpartition("\t")[2].partition("\n")[0]
                 needle = " ".join(text.split())[:ERROR_CHARS]

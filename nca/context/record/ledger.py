@@ -58,6 +58,10 @@ SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once (`_say`)."""
 MAX_FACT_CHARS = 160
 COMMAND_CHARS = 100
+COMMIT = "git commit "
+"""Begins the line of a commit, which stands between those of the files."""
+COMMITS = 2
+"""As many commits have lines in a record."""
 _OLD_CATEGORIES = {
     "Rules the user stated": RULES,
     "User": WORDS,
@@ -298,6 +302,18 @@ def parted(line: str) -> tuple[int, str]:
 def _text_of(line: str) -> str:
     seq, tab, text = line.partition("\t")
     return text if tab and seq.isdecimal() else line
+
+
+def without_old_commits(lines: Sequence[str]) -> Sequence[str]:
+    """Lines on files with those of the newest commits alone: git has the others."""
+    commits = [line for line in lines if parted(line)[1].startswith(COMMIT)]
+    old = set(commits[:-COMMITS])
+    return [line for line in lines if line not in old] if old else lines
+
+
+def known_by(path: str) -> str:
+    """What tells that a text speaks of a changed file, or of a commit: its hash or its subject."""
+    return path.removeprefix(COMMIT).strip("`") if path.startswith(COMMIT) else path
 
 
 def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[int, str]]:

@@ -22,6 +22,7 @@ from nca.context.record.ledger import (
     URLS,
     WORDS,
     parted,
+    without_old_commits,
 )
 from nca.context.record.statements import single_rules
 from nca.context.tokens import text_tokens
@@ -76,8 +77,6 @@ SHORT_CHARS = 320
 ENDS_CHARS = 130
 ERROR_CHARS = 96
 """An error that was fixed has a shorter form: where it was and what it was."""
-COMMITS = 2
-"""As many commits have their lines."""
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
@@ -106,7 +105,7 @@ def pieces_of(
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
     known = Forms() if forms is None else forms
-    files = _without_old_commits(ledger.get(FILES, ()))
+    files = without_old_commits(ledger.get(FILES, ()))
     state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
     answers = [line for line in ledger.get(ANSWERS, ()) if line != latest]
     narrative = {STEPS: ledger.get(STEPS, ()), ANSWERS: answers}
@@ -191,13 +190,6 @@ def _state(ledger: Lines) -> Iterator[Piece]:
         command, _, outcome = rest.rpartition("\t")[0].rpartition(" → ")
         if kind not in kinds:
             yield Piece(Kind.STATE, Section.STATE, 10_000 + place, (f"- `{command}` → {outcome}",))
-
-
-def _without_old_commits(lines: Sequence[str]) -> Sequence[str]:
-    """git has all commits, so the newest are enough."""
-    commits = [line for line in lines if parted(line)[1].startswith("git commit ")]
-    old = set(commits[:-COMMITS])
-    return [line for line in lines if line not in old] if old else lines
 
 
 def _files(lines: Sequence[str]) -> Iterator[Piece]:
