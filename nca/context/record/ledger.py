@@ -218,7 +218,6 @@ def extract(entries: Iterable[Entry], known: Known | None = None) -> Ledger:
 def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
     """Earlier ledgers first. What was said is a union; of state the later line holds; a success ends what failed."""
     merged: dict[str, dict[str, str]] = {category: {} for category in CATEGORIES}
-    unordered = set[str]()
     for ledger in ledgers:
         current = {_OLD_CATEGORIES.get(name, name): lines for name, lines in ledger.items()}
         is_old = any(name in _OLD_CATEGORIES for name in ledger)
@@ -232,13 +231,7 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
             _fix(key, merged)
         for category in CATEGORIES:
             if found := current.get(category):
-                if category in SAID and merged[category]:
-                    newest = next(reversed(merged[category].values()))
-                    unordered |= {category} if 0 < parted(found[0])[0] < parted(newest)[0] else set()
                 _merge_lines(category, [f"0\t{line}" for line in found] if is_old else found, merged[category])
-    for category in unordered:
-        # A message that stayed longer than the steps behind it, as the newest of the person does.
-        merged[category] = dict(sorted(merged[category].items(), key=lambda line: parted(line[1])[0]))
     for path in merged[FILES]:
         merged[READ].pop(path, None)
     return {category: list(lines.values()) for category, lines in merged.items() if lines}

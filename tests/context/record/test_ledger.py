@@ -254,11 +254,10 @@ def test_rules_among_pastes_are_kept_as_they_were_said() -> None:
     assert words.endswith("Thanks!")
 
 
-def test_what_was_said_keeps_its_order_where_a_message_stayed_longer_than_its_steps() -> None:
-    steps, asked = {WORDS: ["3\tno, read less", "5\twhy?"]}, {WORDS: ["2\tlook at a.py", "4\tgo on"]}
-    first = {WORDS: ["0\tfrom an import", "1\thello"]}
-    in_order = ["0\tfrom an import", "1\thello", "2\tlook at a.py", "3\tno, read less", "4\tgo on", "5\twhy?"]
-    assert merge([first, steps, asked])[WORDS] == in_order
+def test_a_record_from_elsewhere_stays_before_what_was_said_since_whatever_its_numbers() -> None:
+    _, before = read_again(f"{HEADER}\n\n### Rules and corrections\n- (200) Never push.")
+    since = extract(log(said("You may push from now on, always ask first.")))
+    assert texts(merge([before, since]), RULES) == ["Never push.", "You may push from now on, always ask first."]
 
 
 def test_of_long_words_the_ends_stay_where_their_rule_stands_already() -> None:
