@@ -16,7 +16,6 @@ from nca.context.record.ledger import (
     known_by,
     merge,
     parted,
-    without_old_commits,
 )
 from nca.context.record.statements import single_rules
 from nca.context.request import resolve
@@ -103,8 +102,7 @@ class KeptFacts:
 
 def _facts(ledger: Ledger, category: str) -> Iterator[str]:
     """What must be readable of each line: of state the file or command, of what was said the text itself."""
-    lines = ledger.get(category, ())
-    for line in without_old_commits(lines) if category == FILES else lines:
+    for line in ledger.get(category, ()):
         _, text = parted(line)
         if category == FILES:
             yield known_by(text.partition("\t")[0])

@@ -24,7 +24,6 @@ from nca.context.record.ledger import (
     extract,
     known_by,
     parted,
-    without_old_commits,
 )
 from nca.context.record.statements import single_rules
 from nca.context.request import resolve
@@ -208,8 +207,7 @@ class _Beside:
                     yield self._seqs[entry.seq - 1], text, " ".join(text.split())
             return
         category = {"rules": RULES, "decisions": DECISIONS, "files": FILES, "errors": FAILING}[kind]
-        lines = extract(self._log.entries, self._log.facts).get(category, ())
-        for line in without_old_commits(lines) if kind == "files" else lines:
+        for line in extract(self._log.entries, self._log.facts).get(category, ()):
             seq, text = parted(line)
             if kind == "rules":
                 # "What do we do always?" asks for no rule.
@@ -220,7 +218,7 @@ class _Beside:
             if kind == "files":
                 text = text.partition("\t")[0]
                 known = known_by(text)
-                needle = PurePath(text).name or text if known == text else known
+                needle = known if known != text else PurePath(text).name or text
             elif kind == "errors":
                 text = text.rpartition("\t")[2].partition("\n")[0]
                 needle = " ".join(text.split())[:ERROR_CHARS]

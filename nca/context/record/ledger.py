@@ -61,7 +61,7 @@ COMMAND_CHARS = 100
 COMMIT = "git commit "
 """Begins the line of a commit, which stands between those of the files."""
 COMMITS = 2
-"""As many commits have lines in a record."""
+"""As many commits keep their lines."""
 _OLD_CATEGORIES = {
     "Rules the user stated": RULES,
     "User": WORDS,
@@ -134,6 +134,7 @@ class Reading:
         names = {name: line for name, line in self._lines[NAMES].items() if self._named[name] > 1}
         outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
         files = {path: _change_line(path, made) for path, made in self._changes.items()}
+        _drop_old_commits(files)
         found = self._lines | {NAMES: names, OUTCOMES: outcomes, FILES: files}
         return {category: list(found[category].values()) for category in self._only if found[category]}
 
@@ -232,6 +233,7 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
         for category in CATEGORIES:
             if found := current.get(category):
                 _merge_lines(category, [f"0\t{line}" for line in found] if is_old else found, merged[category])
+    _drop_old_commits(merged[FILES])
     for path in merged[FILES]:
         merged[READ].pop(path, None)
     return {category: list(lines.values()) for category, lines in merged.items() if lines}
@@ -297,11 +299,10 @@ def _text_of(line: str) -> str:
     return text if tab and seq.isdecimal() else line
 
 
-def without_old_commits(lines: Sequence[str]) -> Sequence[str]:
-    """Lines on files with those of the newest commits alone: git has the others."""
-    commits = [line for line in lines if parted(line)[1].startswith(COMMIT)]
-    old = set(commits[:-COMMITS])
-    return [line for line in lines if line not in old] if old else lines
+def _drop_old_commits(files: dict[str, str]) -> None:
+    """Of commits only the newest keep their lines: git has the others."""
+    for path in [path for path in files if path.startswith(COMMIT)][:-COMMITS]:
+        del files[path]
 
 
 def known_by(path: str) -> str:

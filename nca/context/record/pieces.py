@@ -22,7 +22,6 @@ from nca.context.record.ledger import (
     URLS,
     WORDS,
     parted,
-    without_old_commits,
 )
 from nca.context.record.statements import single_rules
 from nca.context.tokens import text_tokens
@@ -105,7 +104,7 @@ def pieces_of(
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
     known = Forms() if forms is None else forms
-    files = without_old_commits(ledger.get(FILES, ()))
+    files = ledger.get(FILES, ())
     state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
     answers = [line for line in ledger.get(ANSWERS, ()) if line != latest]
     narrative = {STEPS: ledger.get(STEPS, ()), ANSWERS: answers}
