@@ -29,7 +29,7 @@ _FAILURE = re.compile(
     r"""(?mx)\n(?:
     Traceback\ \(most\ recent\ call\ last\)
     | (?:\S+:\ )?(?:fatal|panic|error|ERROR|Error)(?:\[\w+\])?:
-    | (?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?::|$)
+    | (?P<raised>(?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?::|$))
     | FAILED\b | FAIL:?\s | npm\ ERR! | Segmentation\ fault | .*:\ command\ not\ found$
     | make(?:\[\d+\])?:\ \*\*\*
     | [^\s:]+:\d+(?::\d+)?:\ (?:fatal\ )?error\b    # file.c:3:5: error
@@ -39,11 +39,23 @@ _FAILURE = re.compile(
     )"""
 )
 """How programs report a failure, at the beginning of a line: searched for behind the end of the line before."""
+_SCRIPT = re.compile("(?:python|node)(?: .*)?")
+"""A kind of command that runs what somebody wrote, which may print an error that it has caught."""
+_STACK = re.compile(r'(?m)^ *(?:File ".*", line \d|at \S.*:\d+:\d+\)?$)')
+"""Where an error was raised that nobody caught."""
 _ERROR_LINE = re.compile(
     r"error\b|exception\b|fatal\b|panic\b|failed(?<!\wfailed)\b|: command not found|cannot |undefined |unexpected "
 )
 _ERROR_WORDS = re.compile(rf"e  |{_ERROR_LINE.pattern}")
 """In every line that reports an error, and now and then in another."""
+_REPORT = re.compile(
+    r"e  |(?:\S+: )?(?:fatal|panic|error)\b|[\w.]*(?:error|exception)(?::|\Z)|fail(?:ed)?\b"
+    r"|=* ?[1-9]\d* (?:failed|errors?)\b|npm err!|make(?:\[\d+\])?: \*\*\*|.*: command not found\Z"
+    r"|\S+:\d+(?::\d+)?: (?:fatal )?error\b|\S+\(\d+,\d+\): error\b"
+)
+"""How a line begins that is there for the error; a line of code that names an exception only speaks of it."""
+_FAILED_TEST = re.compile(r"failed \S+::")
+"""How pytest ends with each failed test and what was wrong."""
 _NOT_RUN = "[not run"
 """How a result begins of a call that nca did not make."""
 _STILL_RUNS = re.compile(r"(?:\A|\n)\[job \d+ is running\b[^\n]*\]")
@@ -257,11 +269,11 @@ def _is_failure(call: ToolCall | None, command: str, result: Message, text: str)
         # A file may speak of errors; only a result that begins with one is one.
         seems_failed = result.is_error or says_failed(text)
     elif command and is_looking:
-        seems_failed = result.is_error and _reports_failure(text)
+        seems_failed = result.is_error and _reports_failure(text, "")
     elif statuses := _statuses(text[-400:]) or _statuses(text[:200]):
         seems_failed = statuses[-1] != "0"
     else:
-        seems_failed = result.is_error or _reports_failure(text)
+        seems_failed = result.is_error or _reports_failure(text, kind_of_command(command))
     return seems_failed and not (_REFUSED.match(text) or (is_looking and _NOT_THERE.match(text)))
 
 
@@ -270,8 +282,10 @@ def _looks(kind: str) -> bool:
     return bool(_LOOKS.fullmatch(kind.split(" ")[0]))
 
 
-def _reports_failure(text: str) -> bool:
-    return _FAILURE.search(f"\n{text}") is not None
+def _reports_failure(text: str, kind: str) -> bool:
+    """Whether the output of this kind of command reports a failure. A script may print an error that it expected."""
+    is_printed = _SCRIPT.fullmatch(kind) is not None and _STACK.search(text) is None
+    return any(not (is_printed and match["raised"]) for match in _FAILURE.finditer(f"\n{text}"))
 
 
 def _statuses(text: str) -> list[str]:
@@ -286,6 +300,9 @@ def error_lines(text: str) -> tuple[str, ...]:
     if not found:
         first = next((stripped for line in scanned.splitlines() if (stripped := line.strip())), "")
         return (first[:MAX_LINE_CHARS],) if first else ()
+    found = [line for line in found if _REPORT.match(line.lower())] or found
+    if tests := [line for line in found if _FAILED_TEST.match(line.lower())]:
+        found = [*tests, *found[-1:]]
     # The last lines of a traceback or a test run say most; the very first says what it was.
     unique = list(dict.fromkeys(found))
     return tuple(unique if len(unique) <= MOST_ERROR_LINES else [*unique[: MOST_ERROR_LINES - 1], unique[-1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,8 @@ TRACEBACK = "Traceback (most recent call last):\n  File 'a.py', line 3\nValueErr
     ("command", "text"),
     [
         ("python a.py", TRACEBACK),
+        ("python a.py", '  File "a.py", line 3\n    if\nSyntaxError: invalid syntax'),
+        ("node a.js", "TypeError: x is not a function\n    at Object.<anonymous> (/tmp/a.js:1:7)"),
         ("npm run build", "src/a.ts(12,5): error TS2304: Cannot find name 'x'."),
         ("make", "cc -c a.c\na.c:3:5: error: expected ';'\nmake: *** [a.o] Error 1"),
         ("pytest", "....F\nFAILED tests/test_a.py::test_one - assert 1 == 2\n1 failed, 4 passed in 0.1s"),
@@ -46,6 +49,8 @@ def test_a_failure_without_a_mark_is_known_by_its_text(command: str, text: str) 
     ("call", "text"),
     [
         (shell("pytest"), "582 passed in 14.3s"),
+        (shell("mkdir -p tries; PYTHONPATH=src python tries/a.py"), "ParseError: line 3 cannot be parsed"),
+        (shell("node a.js"), "TypeError: as expected"),
         (shell("grep -rn error: src"), "src/a.py:3:    error: str"),
         (shell("grep nothing ."), "[exit code 1]"),
         (shell("cat missing"), "cat: missing: No such file or directory"),
@@ -130,6 +135,28 @@ def test_error_lines_are_few_and_none_twice() -> None:
     assert lines[0] == "ValueError: a"
 
 
+def test_a_line_of_code_that_names_an_exception_is_no_report() -> None:
+    lines = error_lines(PYTEST)
+    assert lines == (
+        "FAILED tests/test_a.py::test_key - Failed: DID NOT RAISE <class 'Exception'>",
+        "FAILED tests/test_a.py::test_file - Failed: DID NOT RAISE <class 'PermissionError'>",
+        "2 failed, 147 passed in 1.20s",
+    )
+    assert error_lines("raise ValueError(1)\nTypeError: no number") == ("TypeError: no number",)
+    assert error_lines("the build failed in the end") == ("the build failed in the end",)
+
+
+PYTEST = """\
+=================================== FAILURES ===================================
+_______________________________ test_key_error ________________________________
+    def test_key_error(dotenv_path):
+>       with pytest.raises(Exception):
+E       Failed: DID NOT RAISE <class 'Exception'>
+=========================== short test summary info ============================
+FAILED tests/test_a.py::test_key - Failed: DID NOT RAISE <class 'Exception'>
+FAILED tests/test_a.py::test_file - Failed: DID NOT RAISE <class 'PermissionError'>
+2 failed, 147 passed in 1.20s
+"""
 PIECES = [
     "error: x",
     "  E   assert 1",
@@ -149,9 +176,10 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_error_lines_are_those_that_report_an_error_by_themselves(text: str) -> None:
-    """The text is searched as a whole; each line alone says the same."""
+    """The text is searched as a whole; each line alone says the same. Lines that are there for the error come first."""
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     alone = [line[:160] for line in lines if len(line) <= 400 and error_lines(f"nothing\n{line}") != ("nothing",)]
+    alone = [line for line in alone if re.match(r"e  |failed\b|[\w.]*error:", line.lower())] or alone
     unique = list(dict.fromkeys(alone))
     kept = unique if len(unique) <= 4 else [*unique[:3], unique[-1]]
     assert error_lines(text) == tuple(kept or [line[:160] for line in lines[:1]])
