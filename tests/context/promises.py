@@ -29,8 +29,8 @@ PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
 CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+(?: lines=\d+-\d+)? …\]\n?")
 """Stands in a cut message for its middle."""
-REPLACEABLE = ("### State of the work", "### Answers so far", "### Where things are")
-"""Sections of a record that say what can be had again."""
+REPLACEABLE = ("\n- `", "### Answers so far", "### Where things are")
+"""In a record what can be had again: how a command ended that does not fail, and two sections."""
 THRESHOLD = 0.8
 """The share of the budget at which the next compaction is due, by default."""
 Rows = list[dict[str, Any]]

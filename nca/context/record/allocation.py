@@ -26,6 +26,8 @@ class Kind(IntEnum):
 
     LATEST  the answer that the newest message answers: without it "yes, the second" says nothing
     FILES   which files were changed: of the state it costs least and is missed most, so it comes early, within bounds
+    STEPS   what the turn in progress has done: what the model is working from, within bounds
+    FAILING what still fails, and STATE how the other commands ended
     """
 
     RULE = 1
@@ -33,13 +35,15 @@ class Kind(IntEnum):
     FILES = 3
     WORDS = 4
     DECISION = 5
-    STATE = 6
-    ERRORS = 7
-    NARRATIVE = 8
-    CONTENTS = 9
+    STEPS = 6
+    FAILING = 7
+    STATE = 8
+    ERRORS = 9
+    NARRATIVE = 10
+    CONTENTS = 11
 
 
-LAST_PROTECTED = Kind.DECISION
+LAST_PROTECTED = Kind.FAILING
 """Pieces up to this kind may take a record above the target, up to the ceiling."""
 
 RULES_SHARE = 0.9

@@ -6,15 +6,15 @@ import re
 from collections import Counter
 
 from nca.context.record.allocation import Chosen, Kind
-from nca.context.record.ledger import Ledger, texts
-from nca.context.record.pieces import CATEGORIES, HEADINGS, Section
+from nca.context.record.ledger import OUTCOMES, Ledger, parted, texts
+from nca.context.record.pieces import CATEGORIES, HEADINGS, OUTCOME_PLACE, Section, outcomes
 from nca.context.view import how_to_recall
 
 _SCOPES = {
     Kind.RULE: ("of the rules", "rules"),
     Kind.FILES: ("of the changed files", "files"),
     Kind.DECISION: ("of the decisions", "decisions"),
-    Kind.STATE: ("of the state of the work", "errors"),
+    Kind.FAILING: ("of what still fails", "errors"),
 }
 _BY_NUMBER = {Section.WORDS: "of what the user said", Section.STEPS: "of the steps of this turn"}
 _NUMBERED = re.compile(r"- \((\d+)\) ")
@@ -27,13 +27,26 @@ def left_out(ledger: Ledger, chosen: Chosen) -> str:
         for kind, (what, scope) in _SCOPES.items()
         if kind in chosen.left_out
     ]
+    lines += _outcomes(ledger, chosen)
     for section, what in _BY_NUMBER.items():
         said = [_NUMBERED.match(text) for piece, text in chosen.lines if piece.section is section]
-        # One message may make several calls, each with a line of its own.
+        # One message may say several things, each with a line of its own.
         told = Counter(seq for seq, _ in texts(ledger, CATEGORIES[section]) if seq)
         missing = told - Counter(int(match[1]) for match in said if match)
         if missing:
-            # Behind a message that makes calls stands a result for each of them.
-            ends = [(seq, seq + told[seq] * (section is Section.STEPS)) for seq in missing]
-            lines.append(f"- {missing.total()} {what}: {how_to_recall(ends)}")
+            lines.append(f"- {missing.total()} {what}: {how_to_recall((seq, seq) for seq in missing)}")
     return "\n".join([HEADINGS[Section.LEFT_OUT], *lines]) if lines else ""
+
+
+def _outcomes(ledger: Ledger, chosen: Chosen) -> list[str]:
+    """Of how many commands the record does not say how they ended, with the newest; what still fails comes first."""
+    if Kind.STATE not in chosen.left_out or Kind.FAILING in chosen.left_out:
+        return []
+    shown = {piece.place for piece, _ in chosen.lines if piece.kind is Kind.STATE}
+    missing = [piece.place - OUTCOME_PLACE for piece in outcomes(ledger) if piece.place not in shown]
+    if not missing:
+        return ["- how the commands ended"]
+    seq, text = parted(ledger[OUTCOMES][missing[0]])
+    kind = text.partition("\t")[0]
+    count = f"{len(missing)} commands ended, the newest" if missing[1:] else "a command ended,"
+    return [f"- how {count} {kind}: {how_to_recall([(seq, seq)])}"]

@@ -76,6 +76,10 @@ SHORT_CHARS = 320
 ENDS_CHARS = 130
 ERROR_CHARS = 96
 """An error that was fixed has a shorter form: where it was and what it was."""
+STEP_CHARS = 40
+"""The short form of a step."""
+OUTCOME_PLACE = 10_000
+"""How commands ended stands in front of what still fails; the outcome of each has its line's place behind this."""
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
@@ -105,9 +109,10 @@ def pieces_of(
     """
     known = Forms() if forms is None else forms
     files = ledger.get(FILES, ())
-    state, errors = list(_state(ledger)), _errors(ledger.get(FIXED, ()), error_tokens)
+    failing, state = list(_failing(ledger.get(FAILING, ()))), list(outcomes(ledger))
+    errors = _errors(ledger.get(FIXED, ()), error_tokens)
+    steps = ledger.get(STEPS, ())
     answers = [line for line in ledger.get(ANSWERS, ()) if line != latest]
-    narrative = {STEPS: ledger.get(STEPS, ()), ANSWERS: answers}
     text = _numbered(*parted(latest))
     newest = Piece(Kind.LATEST, Section.LATEST, 0, (text,), (line_tokens(text) + LATEST_TOKENS,))
     return {
@@ -116,12 +121,11 @@ def pieces_of(
         Kind.FILES: Queue(len(files), _files(files)),
         Kind.WORDS: _said(ledger, Kind.WORDS, Section.WORDS, known),
         Kind.DECISION: _said(ledger, Kind.DECISION, Section.DECISIONS, known),
+        Kind.STEPS: Queue(len(steps), _steps(steps)),
+        Kind.FAILING: Queue(len(failing), failing),
         Kind.STATE: Queue(len(state), state),
         Kind.ERRORS: Queue(len(errors), errors),
-        Kind.NARRATIVE: Queue(
-            sum(map(len, narrative.values())),
-            chain.from_iterable(_newest_first(narrative, section) for section in (Section.STEPS, Section.ANSWERS)),
-        ),
+        Kind.NARRATIVE: Queue(len(answers), _answers(answers)),
         Kind.CONTENTS: _contents(ledger, len(errors)),
     }
 
@@ -163,32 +167,45 @@ def _more_and_more(rules: Sequence[str]) -> Iterator[Sequence[str]]:
             chars = 0
 
 
-def _newest_first(ledger: Lines, section: Section) -> Iterator[Piece]:
-    for place, seq, text in _reversed(ledger.get(CATEGORIES[section], ())):
-        yield Piece(Kind.NARRATIVE, section, place, (_numbered(seq, text),))
+def _answers(lines: Sequence[str]) -> Iterator[Piece]:
+    """Answers, the newest first."""
+    for place, seq, text in _reversed(lines):
+        yield Piece(Kind.NARRATIVE, Section.ANSWERS, place, (_numbered(seq, text),))
+
+
+def _steps(lines: Sequence[str]) -> Iterator[Piece]:
+    """Steps, the newest first; a short form says what was called."""
+    for place, seq, text in _reversed(lines):
+        full = _numbered(seq, text)
+        short = f"{_numbered(seq, text[:STEP_CHARS])} …"
+        yield Piece(Kind.STEPS, Section.STEPS, place, (short, full) if len(text) > STEP_CHARS + 20 else (full,))
 
 
 def _numbered(seq: int, text: str) -> str:
     return f"- ({seq}) {text}" if seq else f"- {text}"
 
 
-def _state(ledger: Lines) -> Iterator[Piece]:
-    """What still fails, then the last outcome of each kind of command; each the newest first."""
-    failing = ledger.get(FAILING, ())
-    for place, _, line in _reversed(failing):
+def _failing(lines: Sequence[str]) -> Iterator[Piece]:
+    """What still fails, the newest first."""
+    for place, _, line in _reversed(lines):
         _, what, errors = (*line.split("\t", 2), "", "")[:3]
         rows = [row for row in errors.split("\n") if row]
         first = f"- {FAILS}`{what}`" + (f": {rows[0]}" if rows else "")
         full = "\n  ".join((first, *rows[1:]))
-        yield Piece(Kind.STATE, Section.STATE, 20_000 + place, (first, full) if rows[1:] else (first,))
+        yield Piece(Kind.FAILING, Section.STATE, 20_000 + place, (first, full) if rows[1:] else (first,))
+
+
+def outcomes(ledger: Lines) -> Iterator[Piece]:
+    """The last outcome of each kind of command that does not fail, the newest first."""
     # What git did to many files, as a commit, stands among the files.
-    done = (parted(line)[1].partition("\t")[0] for line in (*failing, *ledger.get(FILES, ())))
+    told = (*ledger.get(FAILING, ()), *ledger.get(FILES, ()))
+    done = (parted(line)[1].partition("\t")[0] for line in told)
     kinds = {" ".join(kind.split()[:2]) if kind.startswith("git ") else kind for kind in done}
     for place, _, line in _reversed(ledger.get(OUTCOMES, ())):
         kind, _, rest = line.partition("\t")
         command, _, outcome = rest.rpartition("\t")[0].rpartition(" → ")
         if kind not in kinds:
-            yield Piece(Kind.STATE, Section.STATE, 10_000 + place, (f"- `{command}` → {outcome}",))
+            yield Piece(Kind.STATE, Section.STATE, OUTCOME_PLACE + place, (f"- `{command}` → {outcome}",))
 
 
 def _files(lines: Sequence[str]) -> Iterator[Piece]:

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
 from nca.context.record import ledger as facts
-from nca.context.record.allocation import LAST_PROTECTED, Chosen, Kind, allocate
+from nca.context.record.allocation import Chosen, Kind, allocate
 from nca.context.record.call_facts import call_facts
 from nca.context.record.ledger import Ledger, Reading
 from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, pieces_of
@@ -32,11 +32,12 @@ from nca.wire import content_text
 PRUNE = "prune"
 SMALLEST_CUT_TOKENS = 200
 """Room that is smaller than this is not worth showing a part of another step."""
-FILES_PART = 3
-"""The changed files take at most a third of the room, however many they are."""
+FILES_PART, STEPS_PART = 3, 6
+"""The changed files take at most a third of the room, however many they are; the steps of the turn a sixth."""
 STATE_PART = 8
 """New results are cut for the state of the work too, as far as it takes an eighth of the target."""
-PROTECTED = tuple(kind for kind in Kind if kind <= LAST_PROTECTED)
+PROTECTED = tuple(kind for kind in Kind if kind <= Kind.DECISION)
+STATE = (Kind.FAILING, Kind.STATE)
 NARRATIVE_PART, SMALL_NARRATIVE_PART, SMALL_NARRATIVE_TOKENS = 5, 3, 700
 """Answers, lists and fixed errors take a fifth of the room before the newest steps, of a small room up to a third, and
 what is left after them."""
@@ -118,7 +119,8 @@ class Recording:
         own = settings.summarize
         self.caps = {
             Kind.WORDS: min(own.user_turns_tokens, job.budget_tokens // WORDS_CAP_PART),
-            Kind.STATE: min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART),
+            Kind.FAILING: (state := min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART)),
+            Kind.STATE: state,
         }
         self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
         self.absorbed_raw = sum(map(draft.part_raw, self.absorbed))
@@ -153,7 +155,7 @@ class Recording:
             return
         room = max(self.rooms.ceiling, sum(max(0, size - LEAST_UNSEEN_TOKENS) for size in sizes))
         chosen = self.record_of(self.movable, room, room).chosen
-        state = min(chosen.tokens_of(Kind.STATE), self._aims[0] // STATE_PART)
+        state = min(chosen.tokens_of(*STATE), self._aims[0] // STATE_PART)
         excess = chosen.tokens_of(*PROTECTED) + state + self.frame - self.rooms.target
         most = self._budget_tokens if self._aims[1] > self._aims[0] else self._aims[1]
         left = (self._left_of(aim) + sum(sizes) for aim in (self._aims[1], most))
@@ -198,7 +200,7 @@ class Recording:
         seqs = (seq for block in reversed(self.movable) for seq in reversed(block.seqs))
         calls = (call_facts(call) for seq in seqs for call in self.draft.history.message(seq).tool_calls)
         has_state = any(one.command and not one.says_little for one in calls)
-        return dict.fromkeys((Kind.DECISION, Kind.STATE) if has_state else (Kind.DECISION,))
+        return dict.fromkeys((Kind.DECISION, *STATE) if has_state else (Kind.DECISION,))
 
     def _remember(self) -> None:
         self._blocks_before = [(block, dict(block.stubs), block.raw) for block in self.movable]
@@ -220,8 +222,8 @@ class Recording:
             record = self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept), is_first=True)
             chosen = record.chosen
             most = self._ceiling(()) - chosen.tokens
-            if chosen.tokens_of(Kind.STATE) or Kind.STATE in chosen.left_out:
-                most = min(most, room - chosen.tokens_of(*PROTECTED, Kind.STATE))
+            if chosen.tokens_of(*STATE) or not chosen.left_out.keys().isdisjoint(STATE):
+                most = min(most, room - chosen.tokens_of(*PROTECTED, *STATE))
             more = self._newest(room - chosen.tokens, most)
             if len(more) <= len(kept):
                 break
@@ -258,7 +260,9 @@ class Recording:
         latest = self._latest_answer(gone)
         narrative = min(room // SMALL_NARRATIVE_PART, max(room // NARRATIVE_PART, SMALL_NARRATIVE_TOKENS))
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
-        caps = {**self.caps, Kind.FILES: self.caps[Kind.STATE] or max(1, room, ceiling) // FILES_PART + 1}
+        most = max(1, room, ceiling)
+        files = self.caps[Kind.STATE] or most // FILES_PART + 1
+        caps = {**self.caps, Kind.FILES: files, Kind.STEPS: most // STEPS_PART + 1}
 
         def give(ledger: Ledger, room: int = room, ceiling: int = ceiling) -> Chosen:
             pieces = pieces_of(ledger, latest=latest, error_tokens=error_tokens, forms=self._forms)

@@ -4,30 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nca.context.file_reads import main_argument
+from nca.context.file_reads import arguments_of, file_use, main_argument
 from nca.context.record.outcomes import command_of, outcome_of
-from nca.messages import Entry, ToolCall
+from nca.messages import Entry, Message, ToolCall
 
 MAX_ARGUMENT_CHARS = 100
 BEGINNING_CHARS = 80
+RECALL = "recall"
+"""The tool that shows what was said before: what it showed again is no step of the work."""
 
 
 def step_lines(gone: Iterable[Entry], newest_user: int) -> list[str]:
-    """Lines of a ledger, oldest first; the same call with the same outcome stands once, where it was last."""
-    calls: dict[str, tuple[int, ToolCall]] = {}
+    """Lines of a ledger, oldest first, each with the message of its result.
+
+    The same call with the same outcome stands once, where it was last.
+    """
+    calls: dict[str, ToolCall] = {}
     lines: dict[str, int] = {}
     for entry in gone:
         if entry.seq <= newest_user:
             continue
-        for call in entry.message.tool_calls:
-            calls[call.id] = (entry.seq, call)
-        if entry.message.role == "tool" and entry.message.tool_call_id in calls:
-            seq, call = calls.pop(entry.message.tool_call_id)
-            what = " ".join((command_of(call) or main_argument(call)).split())[:MAX_ARGUMENT_CHARS]
-            text = f"{call.name} {what} → {outcome_of(call, entry.message).text}"
+        calls |= {call.id: call for call in entry.message.tool_calls if not _shows_again(call)}
+        if entry.message.role == "tool" and (call := calls.pop(entry.message.tool_call_id, None)) is not None:
+            text = f"{call.name} {_object_of(call)} → {_came_to(call, entry.message)}"
             lines.pop(text, None)
-            lines[text] = seq
+            lines[text] = entry.seq
     return [f"{seq}\t{text}" for text, seq in lines.items()]
+
+
+def _shows_again(call: ToolCall) -> bool:
+    return call.name == RECALL and "expand" in arguments_of(call)
+
+
+def _object_of(call: ToolCall) -> str:
+    """What a call is about; of a file that was read in part, which lines."""
+    what = " ".join((command_of(call) or main_argument(call)).split())[:MAX_ARGUMENT_CHARS]
+    use = file_use(call)
+    if use is None or use.is_write or (use.first_line == 1 and use.last_line is None):
+        return what
+    return f"{what} {use.first_line}-{use.last_line or ''}"
+
+
+def _came_to(call: ToolCall, result: Message) -> str:
+    """How it ended; of what was only looked at, how much there was."""
+    outcome = outcome_of(call, result)
+    lines = result.text.strip().count("\n") + 1
+    is_looked_at = outcome.was_run and not (outcome.is_failure or outcome.is_command) and lines > 1
+    return f"{lines:,} lines" if is_looked_at else outcome.text
 
 
 def one_line_each(staying: Sequence[Entry]) -> list[str]:

@@ -585,18 +585,20 @@ def test_the_state_is_that_of_now_without_what_later_messages_show() -> None:
 
 def test_what_had_no_room_is_counted_with_the_call_that_lists_it_and_is_not_read_back() -> None:
     ledger = extract(log(said("Never touch lock.py."), *did("edit_file", "[edited a.py]", path="a.py", new_text="x")))
-    ledger |= {STEPS: ["57\tread_file a.py → ok", "57\tread_file b.py → ok", "61\tshell ls → ok"], WORDS: ["9\tHello."]}
+    ledger |= {STEPS: ["58\tread_file a.py → ok", "59\tread_file b.py → ok", "62\tshell ls → ok"], WORDS: ["9\tHello."]}
     assert left_out(ledger, allocate(pieces_of(ledger), ROOM, ROOM)) == ""
     whole = allocate(pieces_of(ledger), ROOM, ROOM)
     partly = dataclasses.replace(whole, lines=tuple(line for line in whole.lines if "b.py" not in line[1]))
-    assert "- 1 of the steps of this turn: recall expand=57-59" in left_out(ledger, partly), "beside one that is shown"
+    assert "- 1 of the steps of this turn: recall expand=59" in left_out(ledger, partly), "beside one that is shown"
+    ledger[OUTCOMES] = ["60\tpytest\tpytest -q → 9 passed\tok", "63\truff\truff . → ok\tok"]
     nothing = allocate(pieces_of(ledger), 0, 0)
     missing = left_out(ledger, nothing)
     assert missing.splitlines()[1:] == [
         "- 1 of the rules: recall scope=rules",
         "- 1 of the changed files: recall scope=files",
+        "- how 2 commands ended, the newest ruff: recall expand=63",
         "- 1 of what the user said: recall expand=9",
-        "- 3 of the steps of this turn: recall expand=57-62",
+        "- 3 of the steps of this turn: recall expand=58-62",
     ]
     for answered in (0, 41):
         assert read_again(f"{laid_out(HEADER, 'Prose.', nothing.lines, answered)}\n\n{missing}") == ("Prose.", {})
