@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -291,9 +292,14 @@ class Planning:
             staying = draft.meter.total(draft.raw - movable - results)
             most = self.ceiling if self.is_exact else self.limit
             # New results keep their share even where what stays is larger than the ceiling.
-            movable += max(0, results - unseen_share(self.ceiling - staying, most - staying))
+            cut = results - unseen_share(self.ceiling - staying, most - staying)
+            if has_record:
+                above = draft.meter.total(draft.raw - movable) - self.ceiling
+                cut = min(cut, ceil(above / draft.meter.calibration.ratio))
+            movable += max(0, cut)
         is_worth_it = movable > MARKER_TOKENS
-        self.floor = min(draft.meter.total(draft.raw - movable) if is_worth_it else draft.tokens, self.limit)
+        least = draft.meter.total(draft.raw - movable + MARKER_TOKENS) if is_worth_it else draft.tokens
+        self.floor = min(least, self.limit)
 
     def _summarize_only(self, first: int, last: int) -> Asking[None]:
         """A block is summarized if its last message is in the range, so a call stays with its results."""

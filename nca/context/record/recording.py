@@ -21,17 +21,23 @@ from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, piece
 from nca.context.record.statements import answer_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import UNKNOWN_NOTE, preface, read_again
-from nca.context.record.unseen import LEAST_UNSEEN_TOKENS, cut_unseen, raised_by, unseen, unseen_share
-from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
+from nca.context.record.unseen import (
+    LEAST_UNSEEN_TOKENS,
+    SMALLEST_CUT_TOKENS,
+    cut_step,
+    cut_unseen,
+    raised_by,
+    unseen,
+    unseen_share,
+)
+from nca.context.stages.truncate import TRUNCATED, cut_message
 from nca.context.summary import is_summary
 from nca.context.tokens import MESSAGE_TOKENS, text_tokens
-from nca.context.view import Summary
+from nca.context.view import Marker, Summary, seqs
 from nca.messages import Entry
 from nca.wire import content_text
 
 PRUNE = "prune"
-SMALLEST_CUT_TOKENS = 200
-"""Room that is smaller than this is not worth showing a part of another step."""
 FILES_PART, STEPS_PART = 3, 6
 """The changed files take at most a third of the room, however many they are; the steps of the turn a sixth."""
 STATE_PART = 8
@@ -123,6 +129,7 @@ class Recording:
             Kind.STATE: state,
         }
         self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
+        self._hidden = [part for part in draft.parts if isinstance(part, Marker) and part.text.startswith(TRUNCATED)]
         self.absorbed_raw = sum(map(draft.part_raw, self.absorbed))
         self.movable = [block for block in draft.blocks() if not block.is_locked]
         self._aims = target_tokens, ceiling_tokens
@@ -221,7 +228,8 @@ class Recording:
             going = self.movable[: len(self.movable) - len(kept)]
             record = self.record_of(going, max(0, room - raw_of(kept)), self._ceiling(kept), is_first=True)
             chosen = record.chosen
-            most = self._ceiling(()) - chosen.tokens
+            # Above the ceiling a record may take room that the steps behind it do not: they would be hidden again.
+            most = min(self.rooms.ceiling, self._left_of(self._aims[1])) - self.frame - prose_raw - chosen.tokens
             if chosen.tokens_of(*STATE) or not chosen.left_out.keys().isdisjoint(STATE):
                 most = min(most, room - chosen.tokens_of(*PROTECTED, *STATE))
             more = self._newest(room - chosen.tokens, most)
@@ -305,6 +313,7 @@ class Recording:
         read = self._read(gone[count:], _Read(read.own.copy(), [*read.foreign]))
         newest = self.draft.history.newest_user or 0
         parts = [*(part.ledger for part in self.absorbed), *(ledger for _, ledger in read.foreign)]
+        parts += [self._nothing_read().own.read(self._behind_markers(gone)).ledger()] if self._hidden else []
         in_progress = self._entries(block for block in gone if block.last > newest)
         parts += [read.own.ledger(), {facts.STEPS: step_lines(in_progress, newest)}]
         ledger = facts.without_old_steps(facts.merge(parts), newest)
@@ -313,14 +322,21 @@ class Recording:
             self._held[len(gone)] = held
         return held
 
+    def markers(self, gone: Sequence[Block]) -> list[Marker]:
+        """The markers among these blocks: the record stands for what they hide too, which an earlier one did not."""
+        return [one for one in self._hidden if gone and one.ranges[-1][1] < gone[-1].last]
+
+    def _behind_markers(self, gone: Sequence[Block]) -> list[Entry]:
+        return [self.draft.history.entries[seq - 1] for one in self.markers(gone) for seq in seqs(one.ranges)]
+
     def _read(self, blocks: Sequence[Block], before: _Read) -> _Read:
         """Read on in these blocks."""
         entries = list(self._entries(blocks))
         records = [entry for entry in entries if entry.message.role in ("user", "system") and is_summary(entry.message)]
         if records:
-            seqs = {entry.seq for entry in records}
+            given = {entry.seq for entry in records}
             before.foreign.extend(read_again(entry.message.text) for entry in records)
-            entries = [entry for entry in entries if entry.seq not in seqs]
+            entries = [entry for entry in entries if entry.seq not in given]
         before.own.read(entries)
         return before
 
@@ -359,7 +375,7 @@ class Recording:
                 return self._whole_turns(kept)
             left = room if block.turn > preserved else min(room, older)
             allowed = left if kept else max(left, min(most, SMALLEST_CUT_TOKENS))
-            if block.raw > allowed and not self._cut(block, allowed):
+            if block.raw > allowed and not cut_step(self.draft, block, allowed):
                 break
             kept.append(block)
             room, older = room - block.raw, older - block.raw
@@ -369,26 +385,6 @@ class Recording:
         """Where a bound of the settings ended it, and not the room: the turns that are kept whole, oldest first."""
         starts = [place for place, block in enumerate(kept) if self.draft.history.message(block.first).role == "user"]
         return list(kept[: starts[-1] + 1] if starts else kept)[::-1]
-
-    def _cut(self, block: Block, room: int) -> bool:
-        """Cut the block's results to fit; False, and nothing changed, where that is not possible or not worth it."""
-        history = self.draft.history
-        if room < SMALLEST_CUT_TOKENS:
-            return False
-        roles = ("tool",) if len(block.seqs) > 1 else ("tool", "assistant")
-        results = [seq for seq in block.seqs if history.message(seq).role in roles and seq not in block.stubs]
-        fixed = block.raw - sum(history.run_tokens(seq, seq) for seq in results)
-        if not results or fixed + len(results) * SMALLEST_CONTENT_TOKENS > room:
-            return False
-        before = dict(block.stubs), block.raw, self.draft.raw
-        each = (room - fixed) // len(results)
-        for seq in results:
-            if history.run_tokens(seq, seq) > each:
-                cut_message(self.draft, block, seq, max(SMALLEST_CONTENT_TOKENS, each - 8), "shorten")
-        if block.raw <= room:
-            return True
-        block.stubs, block.raw, self.draft.raw = before
-        return False
 
 
 def raw_of(blocks: Sequence[Block]) -> int:

@@ -1,14 +1,19 @@
-"""Results that the model has not read yet: which there are, and how they are cut where nothing else gives way."""
+"""Results that the model has not read yet: which there are, and how they are cut where nothing else gives way.
+
+And the results of a step that stays in part.
+"""
 
 from __future__ import annotations
 
 from nca.context.draft import Block, Draft
-from nca.context.stages.truncate import cut_message
+from nca.context.stages.truncate import SMALLEST_CONTENT_TOKENS, cut_message
 from nca.context.tokens import MESSAGE_TOKENS
 
 LEAST_UNSEEN_TOKENS = 160
 """A result that the model has not read yet keeps at least so much: to ask for it again costs more than it saves."""
 
+SMALLEST_CUT_TOKENS = 200
+"""Room that is smaller than this is not worth showing a part of a step."""
 UNSEEN_SHARE = 0.33
 """New results keep this share of the room that there can be: the model has just asked for them."""
 UNSEEN_RAISE = 0.5
@@ -73,3 +78,27 @@ def unseen_results_raw(draft: Draft) -> int:
     steps = [block for block in draft.blocks() if block.is_unseen]
     calls = sum(tokens(seq, seq) for block in steps for seq in block.seqs if message(seq).role != "tool")
     return sum(block.raw for block in steps) - calls
+
+
+def cut_step(draft: Draft, block: Block, room: int) -> bool:
+    """Cut a step's results to fit into `room` raw tokens.
+
+    False, and nothing changed, where that is not possible or not worth it.
+    """
+    history = draft.history
+    if room < SMALLEST_CUT_TOKENS:
+        return False
+    roles = ("tool",) if len(block.seqs) > 1 else ("tool", "assistant")
+    results = [seq for seq in block.seqs if history.message(seq).role in roles and seq not in block.stubs]
+    fixed = block.raw - sum(history.run_tokens(seq, seq) for seq in results)
+    if not results or fixed + len(results) * SMALLEST_CONTENT_TOKENS > room:
+        return False
+    before = dict(block.stubs), block.raw, draft.raw
+    each = (room - fixed) // len(results)
+    for seq in results:
+        if history.run_tokens(seq, seq) > each:
+            cut_message(draft, block, seq, max(SMALLEST_CONTENT_TOKENS, each - 8), "shorten")
+    if block.raw <= room:
+        return True
+    block.stubs, block.raw, draft.raw = before
+    return False

@@ -80,7 +80,8 @@ def summarize(
         # The prose is shorter or longer than what was set aside: lines and the newest steps get what is left.
         record = _first_worth_it(recording, written_raw, reserved_raw, held_raw)
     record = record.with_named(named)
-    leaving: list[Part] = [*(recording.absorbed if is_whole else ()), *record.gone]
+    before: list[Part] = [*recording.absorbed, *recording.markers(record.gone)] if is_whole else []
+    leaving = [*before, *record.gone]
     own = settings.summarize
     role = cast('Literal["user", "system"]', own.role)
     rank = 1 + max((part.rank for part in recording.absorbed), default=-1)

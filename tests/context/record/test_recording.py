@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from nca.config.layers import defaults
 from nca.context.meter import Meter
 from nca.context.request import resolve
-from nca.context.view import Summary, View
+from nca.context.stages.truncate import TRUNCATED
+from nca.context.view import Summary, View, check_partition
 from nca.library.replay import replay
 from nca.messages import Entry, Message, ToolCall
 from nca.tools.toolbox import default_toolbox
@@ -191,3 +192,18 @@ def test_a_last_record_looks_for_nothing_that_it_has_no_room_for_and_says_the_sa
         assert ("decisions" in record.ledger) != is_short
         assert not is_short or "of what the user said: recall" in record.text
     assert not (turns == 120 and words == 40) or "all of the decisions" in str(records)
+
+
+def test_what_a_marker_hides_goes_into_the_next_record_and_the_marker_goes() -> None:
+    said = [user("Hello."), assistant("Hi."), user("Never touch lock.py."), assistant("I will not.")]
+    history = history_of([*said, *talk(30), user("And now?"), *step("a", "a line of the file\n" * 40)])
+    compacted(history, 2_000, stages=("truncate",))
+    assert TRUNCATED in str(sent(history))
+    assert "lock.py" not in str(sent(history))
+    for message in (*talk(30), user("Go on.")):
+        history.append(Entry(history.head + 1, message))
+    compacted(history, 2_000)
+    texts = str(sent(history))
+    assert TRUNCATED not in texts
+    assert "Never touch lock.py." in texts
+    check_partition(history.view)
