@@ -22,6 +22,9 @@ PREVIEW_CHARS = 2_000
 
 SAVED = "[The whole output is in "
 """How the last line of a result begins that names the file with all of it: recall shows that file's lines."""
+PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
+"""How a result of read_file begins that shows a part of a file."""
+_PAGE_END = re.compile(r"\[(?:no more fit; )?continue with offset=\d+\]\Z")
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
@@ -97,6 +100,8 @@ def is_whole(text: str, seq: int) -> bool:
 def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = False) -> str:
     """At most `max_tokens` raw tokens: beginning and end, in whole lines where these are short, and what is missing.
 
+    A page of a file keeps as many of its first lines as fit.
+
     seq        the message under which recall has the whole text
     has_lines  recall has it line by line as it is here
     """
@@ -106,17 +111,21 @@ def without_middle(text: str, max_tokens: int, seq: int, *, has_lines: bool = Fa
     has_lines &= most_lines > 1
     longest = LeftOut(most_lines, 2 * most_lines, size).seam(seq, has_lines=has_lines)
     room = max_tokens - text_tokens(longest) - 2
-    low, high = 0, len(text) // 2
+    # Of a page of a file, lines were asked for from its first one on: its end is only where to go on.
+    is_page = has_lines and PAGE.match(text) is not None
+    note = _PAGE_END.search(text) if is_page else None
+    ending = note[0] if note else ""
+    low, high = 0, len(text) - len(ending) if is_page else len(text) // 2
     while low < high:
         middle = (low + high + 1) // 2
-        if text_tokens(text[:middle]) + text_tokens(text[-middle:]) <= room:
+        if text_tokens(text[:middle]) + text_tokens(ending if is_page else text[-middle:]) <= room:
             low = middle
         else:
             high = middle - 1
-    head, tail = text[:low], text[len(text) - low :]
+    head, tail = text[:low], ending if is_page else text[len(text) - low :]
     if (end := head.rfind("\n")) >= low // 2 > 0:
         head = head[:end]
-    if -1 < (start := tail.find("\n")) <= low // 2:
+    if not is_page and -1 < (start := tail.find("\n")) <= low // 2:
         tail = tail[start + 1 :]
     missing = text[len(head) : len(text) - len(tail)]
     first = text.count("\n", 0, len(text) - len(tail) - len(missing.lstrip("\n"))) + 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from nca.context.admission import PAGE
 from nca.messages import Entry, ToolCall
 
 CALLS_REMEMBERED = 4_096
@@ -23,7 +24,6 @@ PATH_KEYS = (
 )
 _READS = re.compile(r"(?i)(^|[_\-.])(read|view|open|cat|show)|^read|readfile|openfile|viewfile")
 _WRITES = re.compile(r"(?i)write|edit|create|replace|patch|insert|append|delete|remove|rename|move|save")
-_PAGE = re.compile(r"\[[^\n]*?: lines (\d+)-(\d+)")
 _CUT = re.compile(r"(?m)^\[(?:Output|File) truncated from |\A\[[^\n]* is longer than shown")
 _FAILURE = re.compile(r"(?i)\A\W*(?:error|exception|failed|cannot|could not|enoent|eacces|no such file)\b")
 MOST_FAILURE_LINES = 12
@@ -131,7 +131,7 @@ def says_failed(text: str) -> bool:
 def _as_shown(use: FileUse, seq: int, text: str) -> FileUse:
     """A tool may show less than was asked for, and say so: a page in the first line, or a cut."""
     first, last = use.first_line, use.last_line
-    page = _PAGE.match(text)
+    page = PAGE.match(text)
     if page:
         first, last = int(page[1]), int(page[2])
     may_be_cut = " truncated from " in text or text.startswith("[")

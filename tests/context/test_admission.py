@@ -222,3 +222,17 @@ def test_a_text_without_its_middle_keeps_whole_lines_where_they_are_short() -> N
     assert "recall expand=63 …]" in without_middle(text, 60, 63)
     assert is_whole(text, 63)
     assert not is_whole(f"{text}\n[The whole output is in /tmp/1.txt]", 63)  # recall counts the lines of that file
+
+
+@pytest.mark.parametrize("note", ["", "[no more fit; continue with offset=136]", "[continue with offset=136]"])
+def test_a_page_of_a_file_keeps_its_first_lines_and_where_to_go_on(note: str) -> None:
+    lines = ["[src/a.py: lines 36-135 of 392]", *(f"    value_{number} = {number}" for number in range(100))]
+    text = "\n".join([*lines, note] if note else lines)
+    cut = without_middle(text, 300, 7, has_lines=True)
+    assert text_tokens(cut) <= 300
+    shown, _, rest = cut.partition("\n[… ")
+    count = shown.count("\n") + 1
+    assert shown.split("\n") == lines[:count]
+    assert count > 20
+    left_out = f"{101 - count} lines left out; recall expand=7 lines={count + 1}-101 …]"
+    assert rest == (f"{left_out}\n{note}" if note else left_out)

@@ -41,6 +41,7 @@ _FAILURE = re.compile(
 """How programs report a failure, at the beginning of a line: searched for behind the end of the line before."""
 _SCRIPT = re.compile("(?:python|node)(?: .*)?")
 """A kind of command that runs what somebody wrote, which may print an error that it has caught."""
+_PIPE = re.compile(r"[^|]\|[^|]")
 _STACK = re.compile(r'(?m)^ *(?:File ".*", line \d|at \S.*:\d+:\d+\)?$)')
 """Where an error was raised that nobody caught."""
 _ERROR_LINE = re.compile(
@@ -273,7 +274,9 @@ def _is_failure(call: ToolCall | None, command: str, result: Message, text: str)
     elif statuses := _statuses(text[-400:]) or _statuses(text[:200]):
         seems_failed = statuses[-1] != "0"
     else:
-        seems_failed = result.is_error or _reports_failure(text, kind_of_command(command))
+        # Behind a pipe the beginning of what was raised may be cut away.
+        kind = "" if _PIPE.search(command) else kind_of_command(command)
+        seems_failed = result.is_error or _reports_failure(text, kind)
     return seems_failed and not (_REFUSED.match(text) or (is_looking and _NOT_THERE.match(text)))
 
 

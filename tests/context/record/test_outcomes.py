@@ -28,6 +28,7 @@ TRACEBACK = "Traceback (most recent call last):\n  File 'a.py', line 3\nValueErr
     ("command", "text"),
     [
         ("python a.py", TRACEBACK),
+        ("python a.py 2>&1 | tail -1", "ValueError: bad token"),
         ("python a.py", '  File "a.py", line 3\n    if\nSyntaxError: invalid syntax'),
         ("node a.js", "TypeError: x is not a function\n    at Object.<anonymous> (/tmp/a.js:1:7)"),
         ("npm run build", "src/a.ts(12,5): error TS2304: Cannot find name 'x'."),
