@@ -167,6 +167,7 @@ def _steps(queues: Mapping[Kind, Queue], closed: Set[Kind]) -> Iterator[Step]:
     yield from longer(Kind.FILES)
     ordered = merge(_paced(longer(Kind.RULE, FULL), RULES_SHARE), _paced(shortest(Kind.WORDS), 1 - RULES_SHARE))
     yield from (step for *_, step in ordered)
+    yield from longer(Kind.LATEST)
     yield from longer(Kind.WORDS)
     for kind in [kind for kind in Kind if kind > Kind.WORDS]:
         yield from shortest(kind)

@@ -100,11 +100,11 @@ class Forms(dict[tuple[str, bool], tuple[tuple[str, ...], tuple[int, ...]]]):
 
 
 def pieces_of(
-    ledger: Lines, *, latest: str = "", error_tokens: int = 0, forms: Forms | None = None
+    ledger: Lines, *, latest: Sequence[str] = (), error_tokens: int = 0, forms: Forms | None = None
 ) -> dict[Kind, Queue]:
     """Of each kind the most worth first: the newest and the oldest of what was said, the newest of everything else.
 
-    latest        the line of the answer that the newest message answers, where it is not shown
+    latest        the line of the answer that the newest message answers, where it is not shown, and longer forms of it
     error_tokens  raw tokens of errors that were fixed and yet come before narrative
     """
     known = Forms() if forms is None else forms
@@ -112,9 +112,9 @@ def pieces_of(
     failing, state = list(_failing(ledger.get(FAILING, ()))), list(outcomes(ledger))
     errors = _errors(ledger.get(FIXED, ()), error_tokens)
     steps = ledger.get(STEPS, ())
-    answers = [line for line in ledger.get(ANSWERS, ()) if line != latest]
-    text = _numbered(*parted(latest))
-    newest = Piece(Kind.LATEST, Section.LATEST, 0, (text,), (line_tokens(text) + LATEST_TOKENS,))
+    answers = [line for line in ledger.get(ANSWERS, ()) if line not in latest[:1]]
+    told = tuple(_numbered(*parted(line)) for line in latest)
+    newest = Piece(Kind.LATEST, Section.LATEST, 0, told, tuple(line_tokens(text) + LATEST_TOKENS for text in told))
     return {
         Kind.RULE: _said(ledger, Kind.RULE, Section.RULES, known),
         Kind.LATEST: Queue(1, (newest,)) if latest else Queue(),

@@ -14,11 +14,11 @@ from itertools import accumulate, chain
 from nca.config.schema import ContextSettings
 from nca.context.draft import Block, Draft
 from nca.context.record import ledger as facts
-from nca.context.record.allocation import Chosen, Kind, allocate
+from nca.context.record.allocation import Chosen, Kind, allocate, line_tokens
 from nca.context.record.call_facts import call_facts
+from nca.context.record.latest import latest_answer
 from nca.context.record.ledger import Ledger, Reading
-from nca.context.record.pieces import HEADINGS_TOKENS, SHORT_CHARS, Forms, pieces_of
-from nca.context.record.statements import answer_of
+from nca.context.record.pieces import HEADINGS_TOKENS, LATEST_TOKENS, SHORT_CHARS, Forms, pieces_of
 from nca.context.record.steps import step_lines
 from nca.context.record.text import UNKNOWN_NOTE, preface, read_again
 from nca.context.record.unseen import (
@@ -38,8 +38,9 @@ from nca.messages import Entry
 from nca.wire import content_text
 
 PRUNE = "prune"
-FILES_PART, STEPS_PART = 3, 6
-"""The changed files take at most a third of the room, however many they are; the steps of the turn a sixth."""
+FILES_PART, STEPS_PART, LATEST_PART = 3, 6, 6
+"""The changed files take at most a third of the room, however many they are; the steps of the turn a sixth, as does the
+answer that the newest message answers."""
 STATE_PART = 8
 """New results are cut for the state of the work too, as far as it takes an eighth of the target."""
 PROTECTED = tuple(kind for kind in Kind if kind <= Kind.DECISION)
@@ -265,12 +266,15 @@ class Recording:
         """
         ledger, foreign = self._holding(gone)
         ledger = facts.as_of_now(ledger, *self._behind(gone))
-        latest = self._latest_answer(gone)
+        latest = latest_answer(self.draft.history, self.movable, self.absorbed, gone)
         narrative = min(room // SMALL_NARRATIVE_PART, max(room // NARRATIVE_PART, SMALL_NARRATIVE_TOKENS))
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
         most = max(1, room, ceiling)
         files = self.caps[Kind.STATE] or most // FILES_PART + 1
         caps = {**self.caps, Kind.FILES: files, Kind.STEPS: most // STEPS_PART + 1}
+        if latest:
+            least = line_tokens(latest[0]) + LATEST_TOKENS
+            caps[Kind.LATEST] = max(least, most // LATEST_PART)
 
         def give(ledger: Ledger, room: int = room, ceiling: int = ceiling) -> Chosen:
             pieces = pieces_of(ledger, latest=latest, error_tokens=error_tokens, forms=self._forms)
@@ -283,16 +287,6 @@ class Recording:
             most = min(room, int((1 - NEWEST_STEPS_SHARE) * (self.rooms.target - self.frame - self._prose_raw)))
             chosen = give(ledger, most, most)
         return Record(gone, ledger, chosen, give, foreign)
-
-    def _latest_answer(self, gone: Sequence[Block]) -> str:
-        """The line of the answer that the newest message of the person answers; "" where that is shown."""
-        newest = self.draft.history.newest_user or 0
-        for entry in chain.from_iterable(reversed([*self._entries([block])]) for block in reversed(self.movable)):
-            is_before = entry.seq < newest and entry.message.role == "assistant"
-            if is_before and (answer := answer_of(entry.message)):
-                return f"{entry.seq}\t{answer}" if gone and entry.seq <= gone[-1].last else ""
-        lines = (line for part in reversed(self.absorbed) for line in reversed(part.ledger.get(facts.ANSWERS, ())))
-        return next((line for line in lines if facts.parted(line)[0] < newest), "")
 
     def _behind(self, gone: Sequence[Block]) -> tuple[Ledger, set[int]]:
         """What the messages behind these blocks leave of the work, and which of them are shown as they are."""

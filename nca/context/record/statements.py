@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -22,7 +22,11 @@ LEAST_DECISION_WORDS = 5
 ANSWER_CHARS = 240
 LEAST_ANSWER_CHARS = 60
 """Whole sentences that are shorter together say less than the beginning of the next one."""
-READ_OF_ANSWER_CHARS = 4 * ANSWER_CHARS
+LONGER_ANSWER_CHARS = (480, 960, 1_920)
+"""Of the answer that the newest message answers, where there is room: a plan has its steps after its first sentences.
+"""
+READ_PART = 4
+"""An answer is read up to so many times the length that is wanted of it."""
 LEAST_REMARK_CHARS = 80
 """What a model says beside its calls is often all that it says of a finding; "Let me look." is shorter."""
 BULK_CHARS = 1_600
@@ -122,6 +126,14 @@ def answer_of(message: Message) -> str:
     text = message.text
     said = _remark(text) if message.tool_calls else text
     return _beginning(said) if said.strip() else ""
+
+
+def longer_answers(message: Message) -> Iterator[str]:
+    """The same with more and more sentences, up to all of it."""
+    for chars in LONGER_ANSWER_CHARS:
+        yield _beginning(message.text, chars)
+        if len(message.text) <= chars:
+            return
 
 
 def said_in_refusal(result: Message) -> Stated:
@@ -248,21 +260,25 @@ def _remark(text: str) -> str:
     return text if len(text) >= LEAST_REMARK_CHARS else ""
 
 
-def _beginning(text: str) -> str:
-    """How an answer begins: its first sentences as far as they fit whole, without headings, tables and labels."""
+def _beginning(text: str, chars: int = ANSWER_CHARS) -> str:
+    """How an answer begins: its first sentences as far as they fit whole, without headings, tables and labels.
+
+    It ends with "…" where it is not all.
+    """
     text = text.strip()
-    if len(text) <= ANSWER_CHARS:
+    if len(text) <= chars:
         return " ".join(text.split())
-    told = sentences(text[:READ_OF_ANSWER_CHARS])
+    read = READ_PART * chars
+    told = sentences(text[:read])
     found = " ".join(told[0].split())
-    for one in filter(_is_prose, told[1:-1] if len(text) > READ_OF_ANSWER_CHARS else told[1:]):
-        if len(found) + len(one) >= ANSWER_CHARS:
+    for one in filter(_is_prose, told[1:-1] if len(text) > read else told[1:]):
+        if len(found) + len(one) >= chars:
             break
         found = f"{found} {' '.join(one.split())}"
-    if LEAST_ANSWER_CHARS <= len(found) <= ANSWER_CHARS:
-        return found
-    line = " ".join(text[:READ_OF_ANSWER_CHARS].split())
-    return line if len(line) <= ANSWER_CHARS else f"{line[:ANSWER_CHARS].rpartition(' ')[0]} …"
+    if LEAST_ANSWER_CHARS <= len(found) <= chars:
+        return f"{found} …"
+    line = " ".join(text[:read].split())
+    return line if len(line) <= chars else f"{line[:chars].rpartition(' ')[0]} …"
 
 
 def names_of(text: str) -> Names:

@@ -198,7 +198,7 @@ def test_an_answer_is_told_by_its_first_whole_sentences_without_headings_and_lab
         "So the old name stays in the list of all pages.",
     )
     answer = f"{first}\n\n## Findings\n\n**Cause:**\n| a | b |\n{second}\n" + "And there is more to say of it " * 20
-    assert texts(extract(log(Message("assistant", answer))), ANSWERS) == [f"{first} {second}"]
+    assert texts(extract(log(Message("assistant", answer))), ANSWERS) == [f"{first} {second} …"]
     (line,) = texts(extract(log(Message("assistant", f"{' ' * 2_000}Done. {'word ' * 100}"))), ANSWERS)
     assert line.startswith("Done. word")
     assert line.endswith("word …")

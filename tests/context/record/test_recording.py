@@ -207,3 +207,18 @@ def test_what_a_marker_hides_goes_into_the_next_record_and_the_marker_goes() -> 
     assert TRUNCATED not in texts
     assert "Never touch lock.py." in texts
     check_partition(history.view)
+
+
+def test_a_plan_that_the_newest_message_answers_keeps_its_steps_where_there_is_room() -> None:
+    steps = [
+        f"{number}. Change part {number} of main.py, and add a test for what it refuses." for number in range(1, 9)
+    ]
+    plan = "The encoding is an argument of each function.\n\nThe plan:\n" + "\n".join(steps)
+    done = [one for number in range(12) for one in step(f"s{number}", "a line of the file\n" * 60)]
+    for turns, window, count in ((40, 16_000, 8), (20, 12_000, 8), (30, 5_000, 3)):
+        history = history_of([*talk(turns), user("Make a plan."), assistant(plan), user("Implement it."), *done])
+        compacted(history, window)
+        (record,) = [item for item in history.view.items if isinstance(item, Summary)]
+        latest = record.text.partition("### The latest answer")[2]
+        assert all(one in latest for one in steps[:count])
+        assert (" …" in latest) == (count < len(steps))
