@@ -65,12 +65,16 @@ class Change(NamedTuple):
         before = set(old.splitlines())
         new = "\n".join(line for line in new.splitlines() if line not in before)
         if defined := _DEFINED.findall(new):
-            return str(defined[-1] if len(defined) == 1 else ", ".join(dict.fromkeys(defined[-3:])))[:HINT_CHARS]
+            return _cut(str(defined[-1] if len(defined) == 1 else ", ".join(dict.fromkeys(defined[-3:]))))
         line = next((line.strip() for line in new.splitlines() if len(line.strip()) > 3), "")
         if not line and (gone := _DEFINED.findall(old)):
             # What the newest change took out must not be named as what an older one brought.
-            return f"without {gone[-1]}"[:HINT_CHARS]
-        return " ".join(line.split())[:HINT_CHARS]
+            return _cut(f"without {gone[-1]}")
+        return _cut(" ".join(line.split()))
+
+
+def _cut(hint: str) -> str:
+    return hint if len(hint) <= HINT_CHARS else f"{hint[: HINT_CHARS - 2].rstrip()} …"
 
 
 def undone_by(later: Change, changes: Iterable[Change]) -> list[Change]:

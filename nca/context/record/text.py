@@ -21,11 +21,10 @@ from nca.context.view import Summary
 from nca.messages import Message
 
 WHAT_HOLDS = "A record of the earlier part of this conversation: what the user said holds; the newest wins."
-ANSWERED = " What they asked for before ({}) was answered, unless they put it off."
+ANSWERED = " All that they asked for up to ({}) has been answered, unless they put it off."
 HOW_TO_READ = " (N) is a message's number: recall expand=N shows it."
 UNKNOWN_NOTE = f"{UNKNOWN} marks a name that nothing in it says."
-_ANSWERED = re.escape(ANSWERED).replace(re.escape("{}"), r"\d+")
-_PREFACE = re.compile(f"{re.escape(WHAT_HOLDS)}(?:{_ANSWERED})?{re.escape(HOW_TO_READ)}")
+_PREFACE = re.compile(rf"{re.escape(WHAT_HOLDS)}[^\n]*?{re.escape(HOW_TO_READ)}")
 _NUMBERED = re.compile(r"\((\d+)\) ")
 _FILE = re.compile(r"(?P<path>.+?): (?P<verb>[a-z]+|.+)(?: (?P<count>\d+)×)?(?:, last: (?P<hint>.*))?")
 

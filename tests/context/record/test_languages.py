@@ -130,6 +130,10 @@ ORDERS = (
     "No, actually it is 8431.",
     "Remember to run ruff.",
     "Try to avoid globals.",
+    "All throw-away scripts go to /tmp/tries, nothing of that kind in the repository.",
+    "No, scratch/ is not the place for that.",
+    "Alle Skripte kommen nach /tmp/tries.",
+    "Don't do that again.",
 )
 PLAIN = "The table below lists ports and hosts of the staging machines."
 
@@ -169,6 +173,11 @@ def test_only_a_sentence_that_orders_or_corrects_something_does(language: str) -
 def test_an_order_is_one_however_it_is_said(sentence: str) -> None:
     assert orders(sentence)
     assert orders(sentence.upper())
+
+
+@pytest.mark.parametrize("sentence", ["What would a release need? Do not do it.", "Don't do that yet!"])
+def test_what_a_task_leaves_out_is_no_standing_order(sentence: str) -> None:
+    assert not any(map(orders, sentences(sentence)))
 
 
 def test_a_plain_sentence_is_none_of_them() -> None:
