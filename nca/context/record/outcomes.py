@@ -185,10 +185,13 @@ def kinds_of_command(command: str) -> tuple[str, ...]:
 
 def essence_of(command: str) -> str:
     """The line of a command that it is about, in one line, without the change of folder before it."""
-    command = _CONTINUED.sub(" ", _MESSAGE.sub('"…"', command))
-    lines = [line.strip() for line in _HERE_DOCUMENT.sub(r"\3", command).splitlines()]
+    command = _HERE_DOCUMENT.sub(r"\3", _CONTINUED.sub(" ", _MESSAGE.sub('"…"', command)))
+    command = _QUOTED.sub(lambda quoted: '"…"' if "\n" in quoted[0] else quoted[0], command)
+    lines = [line.strip() for line in command.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")] or [command.strip()]
-    line = next((line for line in lines if not says_little(kind_of_command(line))), lines[0])
+    telling = [line for line in lines if not says_little(kind_of_command(line))] or lines[:1]
+    kind = kind_of_command(command)
+    line = next((line for line in telling if kind_of_command(line) == kind), telling[0])
     return " ".join(_CHANGE_FOLDER.sub("", line).split())
 
 

@@ -69,6 +69,7 @@ _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+[^\W\d_]\w*(?: \S+){2}.*[;,]\s
 _WRITTEN = re.compile(r"(?:(?:[-*•]|\d{1,2}[.)]) )?[^\W\d_]")
 """How a line begins that a person wrote: not indented, with no number of a line of code."""
 _FENCE = ("```", "~~~")
+_FENCED = re.compile(r"(?ms)^ *```[^\n]*\n.*?(?:^ *```[^\n]*$|\Z)")
 _QUOTED = re.compile(r"(?ms)^[ ]*(```|~~~).*?(?:^[ ]*\1|\Z)|^[ ]*(?:>|[\w.]+(?:Error|Exception): |error: )[^\n]*")
 """In a message of the person what others said: code between fences, quoted lines, errors of a program."""
 _NO_PROSE = ("#", "|", "//", "/*", "<", '"', "{", "`" * 3)
@@ -268,6 +269,8 @@ def _beginning(text: str, chars: int = ANSWER_CHARS) -> str:
     text = text.strip()
     if len(text) <= chars:
         return " ".join(text.split())
+    if "```" in text:
+        text = _FENCED.sub(_lines_of_code, text).strip()
     read = READ_PART * chars
     told = sentences(text[:read])
     found = " ".join(told[0].split())
@@ -279,6 +282,10 @@ def _beginning(text: str, chars: int = ANSWER_CHARS) -> str:
         return f"{found} …"
     line = " ".join(text[:read].split())
     return line if len(line) <= chars else f"{line[:chars].rpartition(' ')[0]} …"
+
+
+def _lines_of_code(fenced: re.Match[str]) -> str:
+    return f"[{fenced[0].count(chr(10)) - 1} lines of code]"
 
 
 def names_of(text: str) -> Names:

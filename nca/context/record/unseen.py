@@ -12,6 +12,8 @@ from nca.context.tokens import MESSAGE_TOKENS
 LEAST_UNSEEN_TOKENS = 160
 """A result that the model has not read yet keeps at least so much: to ask for it again costs more than it saves."""
 
+LITTLE_MORE = 1.5
+"""A result up to so many times as large as what it may keep stays whole, where larger ones can give its part."""
 SMALLEST_CUT_TOKENS = 200
 """Room that is smaller than this is not worth showing a part of a step."""
 UNSEEN_SHARE = 0.33
@@ -56,8 +58,13 @@ def cut_unseen(draft: Draft, excess_raw: int) -> bool:
             break
         saved, level = saved + step, lower
     level = max(level, LEAST_UNSEEN_TOKENS)
-    larger = [(block, seq) for size, block, seq in sized if size > level]
-    cut = [cut_message(draft, block, seq, level - MESSAGE_TOKENS, "shorten") for block, seq in larger]
+    larger = [row for row in sized if row[0] > level]
+    much = [row for row in larger if row[0] > LITTLE_MORE * level]
+    lower = level - sum(size - level for size, *_ in larger[len(much) :]) // max(1, len(much))
+    if much and lower >= LEAST_UNSEEN_TOKENS:
+        # The largest give what the others would have lost.
+        larger, level = much, lower
+    cut = [cut_message(draft, block, seq, level - MESSAGE_TOKENS, "shorten") for _, block, seq in larger]
     return any(cut)
 
 

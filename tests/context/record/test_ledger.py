@@ -192,6 +192,13 @@ def test_a_long_answer_ends_at_a_sentence_and_not_at_the_number_of_a_list() -> N
     assert not line.endswith(" 2.")
 
 
+def test_of_an_answer_with_code_only_the_prose_is_told() -> None:
+    code = "```diff\n" + "+    if strict: raise ParseError(line)\n" * 12 + "```"
+    answer = f"This is the change of the parser.\n\n{code}\n\nNothing else is changed, and all tests pass."
+    (told,) = texts(extract(log(Message("assistant", answer))), ANSWERS)
+    assert told == "This is the change of the parser. [12 lines of code] Nothing else is changed, and all tests pass. …"
+
+
 def test_an_answer_is_told_by_its_first_whole_sentences_without_headings_and_labels() -> None:
     first, second = (
         "The cache is stale until the next start of the program.",

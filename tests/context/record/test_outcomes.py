@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nca.context.record.outcomes import command_of, error_lines, kind_of_command, outcome_of
+from nca.context.record.outcomes import command_of, error_lines, essence_of, kind_of_command, outcome_of
 from nca.messages import Message, ToolCall
 
 
@@ -97,6 +97,22 @@ def test_a_failed_read_is_known_by_its_beginning() -> None:
 )
 def test_kinds_of_commands(command: str, kind: str) -> None:
     assert kind_of_command(command) == kind
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (
+            'PYTHONPATH=src python -c "\nimport a\nprint(a)\n" && python -m pytest -q',
+            'PYTHONPATH=src python -c "…" && python -m pytest -q',
+        ),
+        ("python make.py\ncd tests && pytest -q", "pytest -q"),
+        ("cd src && ls\n# all\ncat a.txt", "ls"),
+        ("cat > a.py <<'EOF'\nprint(1)\nEOF\npython a.py", "python a.py"),
+    ],
+)
+def test_a_command_is_told_by_the_line_that_it_is_about(command: str, line: str) -> None:
+    assert essence_of(command) == line
 
 
 @pytest.mark.parametrize(

@@ -222,3 +222,21 @@ def test_a_plan_that_the_newest_message_answers_keeps_its_steps_where_there_is_r
         latest = record.text.partition("### The latest answer")[2]
         assert all(one in latest for one in steps[:count])
         assert (" …" in latest) == (count < len(steps))
+
+
+def test_a_result_that_is_little_larger_than_its_part_stays_whole_where_a_larger_one_gives_it() -> None:
+    said = [user(f"Always keep the promise of part {number}: {'it holds for callers, ' * 30}.") for number in range(12)]
+    talked = [message for one in said for message in (one, assistant("Noted."))]
+    sizes = range(30, 300, 4)
+    cuts = []
+    for lines in sizes:
+        little, large = "a line of the file\n" * lines, "a line of the book\n" * 300
+        asked = calling(call("a", "read_file", path="a.py"), call("b", "read_file", path="b.py"))
+        history = history_of([*talked, user("And now?"), asked, result("a", little), result("b", large)])
+        compacted(history, 8_000, meter=Meter(provider="openai"))
+        shown = sent(history)[-2]["content"]
+        assert "left out" in sent(history)[-1]["content"]
+        cuts.append((len(little) - len(shown)) / len(little))
+    assert 0 in cuts
+    assert max(cuts) > 0.3
+    assert not any(0 < one < 0.2 for one in cuts), "it stays whole or loses much"
