@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from nca.context.history import History
+from nca.context.record.commits import known_by
 from nca.context.record.ledger import (
     DECISIONS,
     FAILING,
@@ -13,7 +14,6 @@ from nca.context.record.ledger import (
     WORDS,
     Ledger,
     extract,
-    known_by,
     merge,
     parted,
 )

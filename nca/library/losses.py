@@ -16,13 +16,13 @@ from pathlib import PurePath
 
 from nca.config.loaded import LoadedSettings
 from nca.context.history import History
+from nca.context.record.commits import known_by
 from nca.context.record.ledger import (
     DECISIONS,
     FAILING,
     FILES,
     RULES,
     extract,
-    known_by,
     parted,
 )
 from nca.context.record.statements import single_rules

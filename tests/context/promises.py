@@ -29,8 +29,8 @@ PROVIDERS = ("", *CHECKS)
 """No provider in particular, then each whose rules are known."""
 CUT = re.compile(r"\n?\[… [\d,]+ (?:lines|bytes) left out; recall expand=\d+(?: lines=\d+-\d+)? …\]\n?")
 """Stands in a cut message for its middle."""
-REPLACEABLE = ("\n- `", "### Answers so far", "### Where things are")
-"""In a record what can be had again: how a command ended that does not fail, and two sections."""
+REPLACEABLE = ("\n- `", "### Where things are")
+"""In a record what can be had again: how a command ended that does not fail, and where things are."""
 THRESHOLD = 0.8
 """The share of the budget at which the next compaction is due, by default."""
 Rows = list[dict[str, Any]]

@@ -28,6 +28,7 @@ class Kind(IntEnum):
     FILES   which files were changed: of the state it costs least and is missed most, so it comes early, within bounds
     STEPS   what the turn in progress has done: what the model is working from, within bounds
     FAILING what still fails, and STATE how the other commands ended
+    ANSWERS the newest answers, within bounds: a question without its answer is asked again; older ones are NARRATIVE
     """
 
     RULE = 1
@@ -37,13 +38,14 @@ class Kind(IntEnum):
     DECISION = 5
     STEPS = 6
     FAILING = 7
-    STATE = 8
-    ERRORS = 9
-    NARRATIVE = 10
-    CONTENTS = 11
+    ANSWERS = 8
+    STATE = 9
+    ERRORS = 10
+    NARRATIVE = 11
+    CONTENTS = 12
 
 
-LAST_PROTECTED = Kind.FAILING
+LAST_PROTECTED = Kind.ANSWERS
 """Pieces up to this kind may take a record above the target, up to the ceiling."""
 
 RULES_SHARE = 0.9

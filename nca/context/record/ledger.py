@@ -7,7 +7,6 @@ kind of command, of which the latest holds. Lists are sets.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -15,10 +14,12 @@ from nca.context.file_reads import file_use
 from nca.context.record.call_facts import CHANGE, call_facts, changes_of
 from nca.context.record.changes import COUNTED, Change
 from nca.context.record.command_changes import REPORTED, complains
+from nca.context.record.commits import drop_old_commits, logged_commits, quiet_commit, reported_commits
 from nca.context.record.known import Known
 from nca.context.record.outcomes import (
     JOB,
     Outcome,
+    command_of,
     ended_call,
     essence_of,
     kind_of_command,
@@ -58,10 +59,6 @@ SAID = (RULES, WORDS, DECISIONS, ANSWERS, STEPS, FIXED)
 """Kept in the order of the log, each text once (`_say`)."""
 MAX_FACT_CHARS = 160
 COMMAND_CHARS = 100
-COMMIT = "git commit "
-"""Begins the line of a commit, which stands between those of the files."""
-COMMITS = 2
-"""As many commits keep their lines."""
 _OLD_CATEGORIES = {
     "Rules the user stated": RULES,
     "User": WORDS,
@@ -73,8 +70,6 @@ _OLD_CATEGORIES = {
     "Identifiers": NAMES,
 }
 """Categories of ledgers that were stored by nca 0.1; what they held of errors and commands was no state."""
-_COMMITTED = re.compile(r"(?m)^\[[^\]\n]+ ([0-9a-f]{7,40})\] (.*)$")
-"""How git reports a commit: `[main 3f2a9bc] Subject`. Its line is that of a file, so it stands between the changes."""
 
 
 class Reading:
@@ -126,7 +121,7 @@ class Reading:
             if has_answers and content:
                 self._note_names(entry.seq, known.names(message))
             for call in message.tool_calls:
-                if has_state or call.name == JOB or changes_of(call):
+                if has_state or call.name == JOB or "commit" in call.arguments or changes_of(call):
                     calls[call.id] = (entry.seq, call)
         return self
 
@@ -134,7 +129,7 @@ class Reading:
         names = {name: line for name, line in self._lines[NAMES].items() if self._named[name] > 1}
         outcomes = {kind: _outcome_line(kind, *noted) for kind, noted in self._outcomes.items()}
         files = {path: _change_line(path, made) for path, made in self._changes.items()}
-        _drop_old_commits(files)
+        drop_old_commits(files)
         found = self._lines | {NAMES: names, OUTCOMES: outcomes, FILES: files}
         return {category: list(found[category].values()) for category in self._only if found[category]}
 
@@ -154,21 +149,25 @@ class Reading:
     def _note_call(self, seq: int, call: ToolCall, result: Message) -> None:
         outcome = self._known.outcome(call, result)
         ended = ended_call(call, result.text)
-        if outcome.was_run and (changes := changes_of(ended)):
+        changes = changes_of(ended)
+        logged = logged_commits(command_of(ended), result.text)
+        if outcome.was_run and (changes or logged):
             is_command = file_use(ended) is None
             is_unsure = is_command and complains(result.text)
             has_failed = outcome.is_failure or result.is_error
             for change in changes:
                 if change.verb == REPORTED and not change.new:
-                    for commit, subject in _COMMITTED.findall(result.text):
-                        self._note_change(seq, Change(f"{change.path} {commit}", subject))
+                    for commit in reported_commits(result.text):
+                        self._note_change(seq, commit)
                 elif change.verb == REPORTED:
                     if not (is_unsure or has_failed):
-                        self._note_change(seq, _quiet_commit(change, result))
+                        self._note_change(seq, quiet_commit(change, result.text))
                 elif not is_unsure and (change.is_first or not has_failed):
                     self._note_change(seq, change)
                     if is_command:
                         _fix(f"{CHANGE} {change.path}", self._lines)
+            for commit in logged:
+                self._note_change(seq, commit)
         if OUTCOMES in self._only:
             self._note_state(seq, ended, outcome, result)
 
@@ -233,7 +232,7 @@ def merge(ledgers: Iterable[Mapping[str, Sequence[str]]]) -> Ledger:
         for category in CATEGORIES:
             if found := current.get(category):
                 _merge_lines(category, [f"0\t{line}" for line in found] if is_old else found, merged[category])
-    _drop_old_commits(merged[FILES])
+    drop_old_commits(merged[FILES])
     for path in merged[FILES]:
         merged[READ].pop(path, None)
     return {category: list(lines.values()) for category, lines in merged.items() if lines}
@@ -299,17 +298,6 @@ def _text_of(line: str) -> str:
     return text if tab and seq.isdecimal() else line
 
 
-def _drop_old_commits(files: dict[str, str]) -> None:
-    """Of commits only the newest keep their lines: git has the others."""
-    for path in [path for path in files if path.startswith(COMMIT)][:-COMMITS]:
-        del files[path]
-
-
-def known_by(path: str) -> str:
-    """What tells that a text speaks of a changed file, or of a commit: its hash or its subject."""
-    return path.removeprefix(COMMIT).strip("`") if path.startswith(COMMIT) else path
-
-
 def texts(ledger: Mapping[str, Sequence[str]], category: str) -> Iterator[tuple[int, str]]:
     return (parted(line) for line in ledger.get(category, ()))
 
@@ -352,13 +340,6 @@ def _note_failure(key: str, what: str, seq: int, outcome: Outcome, ledger: dict[
 def _outcome_line(kind: str, seq: int, command: str, outcome: Outcome) -> str:
     verdict = "failed" if outcome.is_failure else "ok"
     return f"{seq}\t{kind}\t{essence_of(command)[:COMMAND_CHARS]} → {outcome.text}\t{verdict}"
-
-
-def _quiet_commit(change: Change, result: Message) -> Change:
-    """A commit that git did not report; a `git log` behind it may have named it."""
-    subject = change.new[:COMMAND_CHARS]
-    logged = re.search(rf"(?m)^([0-9a-f]{{7,40}}) (?:\(.*?\) )?{re.escape(change.new)}$", result.text)
-    return Change(f"{change.path} {logged[1]}", subject) if logged else Change(f"{change.path} `{subject}`", "done")
 
 
 def _change_line(path: str, made: Sequence[tuple[int, Change]]) -> str:

@@ -308,7 +308,8 @@ def error_lines(text: str) -> tuple[str, ...]:
         return (first[:MAX_LINE_CHARS],) if first else ()
     found = [line for line in found if _REPORT.match(line.lower())] or found
     if tests := [line for line in found if _FAILED_TEST.match(line.lower())]:
-        found = [*tests, *found[-1:]]
+        # How many failed comes first: it is all that a short line has room for.
+        found = [*found[-1:], *tests]
     # The last lines of a traceback or a test run say most; the very first says what it was.
     unique = list(dict.fromkeys(found))
     return tuple(unique if len(unique) <= MOST_ERROR_LINES else [*unique[: MOST_ERROR_LINES - 1], unique[-1]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from itertools import chain
+from itertools import chain, islice
 
 from nca.context.record.allocation import Kind, Piece, Queue, from_both_ends, line_tokens
 from nca.context.record.changes import COUNTED
@@ -80,6 +80,7 @@ STEP_CHARS = 40
 """The short form of a step."""
 OUTCOME_PLACE = 10_000
 """How commands ended stands in front of what still fails; the outcome of each has its line's place behind this."""
+NEWEST_ANSWERS, SHORT_ANSWER_CHARS = 6, 100
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
@@ -125,7 +126,8 @@ def pieces_of(
         Kind.FAILING: Queue(len(failing), failing),
         Kind.STATE: Queue(len(state), state),
         Kind.ERRORS: Queue(len(errors), errors),
-        Kind.NARRATIVE: Queue(len(answers), _answers(answers)),
+        Kind.ANSWERS: Queue(len(answers[-NEWEST_ANSWERS:]), _newest_answers(answers)),
+        Kind.NARRATIVE: Queue(len(answers[:-NEWEST_ANSWERS]), _older_answers(answers)),
         Kind.CONTENTS: _contents(ledger, len(errors)),
     }
 
@@ -167,18 +169,28 @@ def _more_and_more(rules: Sequence[str]) -> Iterator[Sequence[str]]:
             chars = 0
 
 
-def _answers(lines: Sequence[str]) -> Iterator[Piece]:
-    """Answers, the newest first."""
-    for place, seq, text in _reversed(lines):
+def _newest_answers(lines: Sequence[str]) -> Iterator[Piece]:
+    """The newest answers, the newest first; a short form says what each begins with."""
+    for place, seq, text in islice(_reversed(lines), NEWEST_ANSWERS):
+        yield Piece(Kind.ANSWERS, Section.ANSWERS, place, _shorter(seq, text, SHORT_ANSWER_CHARS))
+
+
+def _older_answers(lines: Sequence[str]) -> Iterator[Piece]:
+    """The others, the newest first."""
+    for place, seq, text in islice(_reversed(lines), NEWEST_ANSWERS, None):
         yield Piece(Kind.NARRATIVE, Section.ANSWERS, place, (_numbered(seq, text),))
+
+
+def _shorter(seq: int, text: str, chars: int) -> tuple[str, ...]:
+    """A line, and before it a short form where that saves anything."""
+    full = _numbered(seq, text)
+    return (f"{_numbered(seq, text[:chars].rstrip())} …", full) if len(text) > chars + 20 else (full,)
 
 
 def _steps(lines: Sequence[str]) -> Iterator[Piece]:
     """Steps, the newest first; a short form says what was called."""
     for place, seq, text in _reversed(lines):
-        full = _numbered(seq, text)
-        short = f"{_numbered(seq, text[:STEP_CHARS])} …"
-        yield Piece(Kind.STEPS, Section.STEPS, place, (short, full) if len(text) > STEP_CHARS + 20 else (full,))
+        yield Piece(Kind.STEPS, Section.STEPS, place, _shorter(seq, text, STEP_CHARS))
 
 
 def _numbered(seq: int, text: str) -> str:

@@ -38,7 +38,7 @@ from nca.messages import Entry
 from nca.wire import content_text
 
 PRUNE = "prune"
-FILES_PART, STEPS_PART, LATEST_PART = 3, 6, 6
+FILES_PART, STEPS_PART, LATEST_PART, ANSWERS_PART = 3, 6, 3, 8
 """The changed files take at most a third of the room, however many they are; the steps of the turn a sixth, as does the
 answer that the newest message answers."""
 STATE_PART = 8
@@ -271,7 +271,7 @@ class Recording:
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
         most = max(1, room, ceiling)
         files = self.caps[Kind.STATE] or most // FILES_PART + 1
-        caps = {**self.caps, Kind.FILES: files, Kind.STEPS: most // STEPS_PART + 1}
+        caps = {**self.caps, Kind.FILES: files, Kind.STEPS: most // STEPS_PART + 1, Kind.ANSWERS: most // ANSWERS_PART}
         if latest:
             least = line_tokens(latest[0]) + LATEST_TOKENS
             caps[Kind.LATEST] = max(least, most // LATEST_PART)

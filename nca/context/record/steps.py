@@ -9,6 +9,8 @@ from nca.context.record.outcomes import command_of, outcome_of
 from nca.messages import Entry, Message, ToolCall
 
 MAX_ARGUMENT_CHARS = 100
+SHOWN_CHARS = 80
+"""Of a result, as far as one line of it tells something."""
 BEGINNING_CHARS = 80
 RECALL = "recall"
 """The tool that shows what was said before: what it showed again is no step of the work."""
@@ -46,11 +48,17 @@ def _object_of(call: ToolCall) -> str:
 
 
 def _came_to(call: ToolCall, result: Message) -> str:
-    """How it ended; of what was only looked at, how much there was."""
+    """How it ended; of what was only looked at, how much there was and how it begins."""
     outcome = outcome_of(call, result)
-    lines = result.text.strip().count("\n") + 1
-    is_looked_at = outcome.was_run and not (outcome.is_failure or outcome.is_command) and lines > 1
-    return f"{lines:,} lines" if is_looked_at else outcome.text
+    if not outcome.was_run or outcome.is_failure or outcome.text != "ok":
+        return outcome.text
+    lines = [line for line in map(str.strip, result.text.splitlines()) if line and not line.startswith("[")]
+    if not lines or file_use(call) is not None:
+        return f"{len(lines):,} lines" if lines[1:] else "ok"
+    # The last line of what a program prints says most, of what was found the first.
+    telling = " ".join(lines[-1 if outcome.is_command else 0].split())
+    said = telling if len(telling) <= SHOWN_CHARS else f"{telling[:SHOWN_CHARS].rstrip()} …"
+    return f"{len(lines):,} lines, {'the last' if outcome.is_command else 'the first'}: {said}" if lines[1:] else said
 
 
 def one_line_each(staying: Sequence[Entry]) -> list[str]:

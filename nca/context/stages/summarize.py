@@ -110,7 +110,7 @@ def compose(
     answered: int = 0,
 ) -> Summary:
     """The record as it is sent; its id follows from what it covers and says."""
-    parts = laid_out(header, written.prose, chosen.lines, answered), left_out(ledger, chosen)
+    parts = laid_out(header, written.prose, chosen.lines, answered), left_out(ledger, chosen, ranges[-1][1])
     text = "\n\n".join(part for part in parts if part)
     digest = blake2b(f"{ranges}{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return Summary(digest, ranges, text, written.prose, ledger, rank, written.made_by, role)

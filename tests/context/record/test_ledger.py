@@ -593,13 +593,13 @@ def test_the_state_is_that_of_now_without_what_later_messages_show() -> None:
 def test_what_had_no_room_is_counted_with_the_call_that_lists_it_and_is_not_read_back() -> None:
     ledger = extract(log(said("Never touch lock.py."), *did("edit_file", "[edited a.py]", path="a.py", new_text="x")))
     ledger |= {STEPS: ["58\tread_file a.py → ok", "59\tread_file b.py → ok", "62\tshell ls → ok"], WORDS: ["9\tHello."]}
-    assert left_out(ledger, allocate(pieces_of(ledger), ROOM, ROOM)) == ""
+    assert left_out(ledger, allocate(pieces_of(ledger), ROOM, ROOM), 99) == ""
     whole = allocate(pieces_of(ledger), ROOM, ROOM)
     partly = dataclasses.replace(whole, lines=tuple(line for line in whole.lines if "b.py" not in line[1]))
-    assert "- 1 of the steps of this turn: recall expand=59" in left_out(ledger, partly), "beside one that is shown"
+    assert "- 1 of the steps of this turn: recall expand=59" in left_out(ledger, partly, 99), "beside one that is shown"
     ledger[OUTCOMES] = ["60\tpytest\tpytest -q → 9 passed\tok", "63\truff\truff . → ok\tok"]
     nothing = allocate(pieces_of(ledger), 0, 0)
-    missing = left_out(ledger, nothing)
+    missing = left_out(ledger, nothing, 99)
     assert missing.splitlines()[1:] == [
         "- 1 of the rules: recall scope=rules",
         "- 1 of the changed files: recall scope=files",
@@ -632,3 +632,43 @@ def test_the_end_of_a_command_in_the_background_counts_like_that_of_another() ->
     assert texts(ledger, OUTCOMES) == ["pytest\tpytest -q → 9 passed\tok"]
     assert FAILING not in ledger
     assert OUTCOMES not in extract(log(*started))
+
+
+def test_answers_that_had_no_room_are_named_and_commands_that_are_shown_are_not() -> None:
+    ledger = {ANSWERS: [f"{seq}\tAnswer {seq}." for seq in range(2, 14, 2)], RULES: ["1\tNever push."]}
+    ledger[OUTCOMES] = ["5\truff\truff . → ok\tok", "19\tpytest\tpytest -q → 9 passed\tok"]
+    whole = allocate(pieces_of(ledger), ROOM, ROOM)
+    rules = tuple(line for line in whole.lines if line[0].kind is Kind.RULE)
+    chosen = dataclasses.replace(whole, lines=rules, left_out={Kind.ANSWERS: 6, Kind.STATE: 2})
+    assert left_out(ledger, chosen, 18).splitlines()[1:] == [
+        "- how a command ended, ruff: recall expand=5",
+        "- 6 answers: recall expand=12, 10, 8, 6 …",
+    ]
+
+
+def test_quiet_commits_are_known_by_a_log_behind_them_wherever_they_stand() -> None:
+    command = (
+        'git commit -qm "a: one" -- a.py && git commit -qm "b: two" -- b.py; git log --oneline --stat -2; git status'
+    )
+    logged = "33301fe b: two\n b.py | 1 +\n5a47419 a: one\n a.py | 1 +"
+    found = texts(extract(log(*did("shell", logged, command=command))), FILES)
+    assert [one.split("\t")[0] for one in found] == ["git commit 5a47419", "git commit 33301fe"]
+    assert texts(extract(log(*did("shell", "nothing to commit", command=command))), FILES) == []
+
+
+def test_a_step_says_how_much_there_was_and_how_it_ends_or_begins() -> None:
+    found = "version.py:1:1.0.1\nsetup.cfg:2:1.0.0"
+    entries = log(
+        said("Look."),
+        *did("grep", found, pattern="version"),
+        *did("shell", "Makefile\n# the last", command="cat Makefile"),
+        *did("read_file", "[a.py: lines 3-4 of 9]\nx\ny", path="a.py", offset=3, limit=2),
+        *did("shell", "", command="true"),
+        *did("recall", "[3: …]", expand="3"),
+    )
+    assert step_lines(entries, 1) == [
+        "3\tgrep version → 2 lines, the first: version.py:1:1.0.1",
+        "5\tshell cat Makefile → 2 lines, the last: # the last",
+        "7\tread_file a.py 3-4 → 2 lines",
+        "9\tshell true → ok",
+    ]

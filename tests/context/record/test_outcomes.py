@@ -155,9 +155,9 @@ def test_error_lines_are_few_and_none_twice() -> None:
 def test_a_line_of_code_that_names_an_exception_is_no_report() -> None:
     lines = error_lines(PYTEST)
     assert lines == (
+        "2 failed, 147 passed in 1.20s",
         "FAILED tests/test_a.py::test_key - Failed: DID NOT RAISE <class 'Exception'>",
         "FAILED tests/test_a.py::test_file - Failed: DID NOT RAISE <class 'PermissionError'>",
-        "2 failed, 147 passed in 1.20s",
     )
     assert error_lines("raise ValueError(1)\nTypeError: no number") == ("TypeError: no number",)
     assert error_lines("the build failed in the end") == ("the build failed in the end",)

@@ -111,7 +111,7 @@ def test_as_a_stage_it_halves_once_and_only_over_the_target() -> None:
     settings = ContextSettings(stages=("trim",))
     history = history_of(talk(20, words=80))
     assert not compacted(history, WINDOW, settings=settings).compacted
-    proposal = compacted(history, 5_000, settings=settings, summarizer=answering())
+    proposal = compacted(history, 5_500, settings=settings, summarizer=answering())
     assert proposal.stages_used == ("trim",)
     assert "Question 1" in proposal.trimmed_text
     assert len(complete_turns(history.visible())) == 10
