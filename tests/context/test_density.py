@@ -50,7 +50,7 @@ def tokenizer() -> Any:
     return tiktoken.get_encoding("o200k_base")
 
 
-@pytest.mark.parametrize("name", ["fahrplan", "schedule", "slugify", "tabulate"])
+@pytest.mark.parametrize("name", ["dotenv", "fahrplan", "schedule", "slugify", "tabulate"])
 def test_the_first_estimate_of_a_real_session_is_close_and_hardly_too_small(name: str, tokenizer: Any) -> None:
     lines = (SESSIONS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if not row["role"].startswith("_")]

@@ -54,7 +54,7 @@ def said(text: str) -> Message:
     return Message("user", text)
 
 
-def did(name: str, result: str, *, is_error: bool = False, **arguments: str) -> tuple[Message, Message]:
+def did(name: str, result: str, *, is_error: bool = False, **arguments: str | int) -> tuple[Message, Message]:
     did.count += 1  # type: ignore[attr-defined]
     call = ToolCall(f"call{did.count}", name, json.dumps(arguments))  # type: ignore[attr-defined]
     return (
