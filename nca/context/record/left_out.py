@@ -51,8 +51,8 @@ def _answers(ledger: Ledger, chosen: Chosen) -> list[str]:
     missing = [seq for seq, _ in texts(ledger, ANSWERS) if seq and seq not in shown]
     if not missing:
         return []
-    newest = ", ".join(map(str, missing[: -NAMED_ANSWERS - 1 : -1]))
-    return [f"- {len(missing)} answers: recall expand={newest}{' …' if len(missing) > NAMED_ANSWERS else ''}"]
+    newest = ", ".join(f"({seq})" for seq in missing[: -NAMED_ANSWERS - 1 : -1])
+    return [f"- {len(missing)} answers, the newest {newest}: {how_to_recall([(missing[-1], missing[-1])])}"]
 
 
 def _outcomes(ledger: Ledger, chosen: Chosen, last: int) -> list[str]:

@@ -642,7 +642,7 @@ def test_answers_that_had_no_room_are_named_and_commands_that_are_shown_are_not(
     chosen = dataclasses.replace(whole, lines=rules, left_out={Kind.ANSWERS: 6, Kind.STATE: 2})
     assert left_out(ledger, chosen, 18).splitlines()[1:] == [
         "- how a command ended, ruff: recall expand=5",
-        "- 6 answers: recall expand=12, 10, 8, 6 …",
+        "- 6 answers, the newest (12), (10), (8), (6): recall expand=12",
     ]
 
 
