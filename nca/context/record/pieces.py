@@ -81,6 +81,8 @@ STEP_CHARS = 40
 OUTCOME_PLACE = 10_000
 """How commands ended stands in front of what still fails; the outcome of each has its line's place behind this."""
 NEWEST_ANSWERS, SHORT_ANSWER_CHARS = 6, 100
+"""So many answers have a place before what one call brings back, and each a short form."""
+PASSING = ("/tmp/", "/var/tmp/")  # noqa: S108 (nothing is written there)
 LISTED = 8
 """Files, addresses and names stand several on a line."""
 
@@ -221,8 +223,8 @@ def outcomes(ledger: Lines) -> Iterator[Piece]:
 
 
 def _files(lines: Sequence[str]) -> Iterator[Piece]:
-    """Changed files, the newest first."""
-    for place, _, line in _reversed(lines):
+    """Changed files, the newest first; those in the system's folder for passing things come last."""
+    for place, _, line in sorted(_reversed(lines), key=lambda row: row[2].startswith(PASSING)):
         path, count, verb, hint = (*line.split("\t", 3), "", "", "")[:4]
         short = f"- {path}: {verb or 'changed'}"
         if verb in COUNTED:

@@ -39,8 +39,8 @@ from nca.wire import content_text
 
 PRUNE = "prune"
 FILES_PART, STEPS_PART, LATEST_PART, ANSWERS_PART = 3, 6, 3, 8
-"""The changed files take at most a third of the room, however many they are; the steps of the turn a sixth, as does the
-answer that the newest message answers."""
+"""The changed files take at most a third of the room, however many they are, as does the answer that the newest message
+answers; the steps of the turn take a sixth, and the newest answers an eighth."""
 STATE_PART = 8
 """New results are cut for the state of the work too, as far as it takes an eighth of the target."""
 PROTECTED = tuple(kind for kind in Kind if kind <= Kind.DECISION)
@@ -126,8 +126,7 @@ class Recording:
         own = settings.summarize
         self.caps = {
             Kind.WORDS: min(own.user_turns_tokens, job.budget_tokens // WORDS_CAP_PART),
-            Kind.FAILING: (state := min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART)),
-            Kind.STATE: state,
+            **dict.fromkeys(STATE, -(-min(own.ledger_tokens, job.budget_tokens // STATE_CAP_PART) // len(STATE))),
         }
         self.absorbed = [part for part in draft.parts if isinstance(part, Summary)]
         self._hidden = [part for part in draft.parts if isinstance(part, Marker) and part.text.startswith(TRUNCATED)]
@@ -270,7 +269,7 @@ class Recording:
         narrative = min(room // SMALL_NARRATIVE_PART, max(room // NARRATIVE_PART, SMALL_NARRATIVE_TOKENS))
         error_tokens = max(0, self.rooms.target - SMALL_ROOM_TOKENS) // ERRORS_PART
         most = max(1, room, ceiling)
-        files = self.caps[Kind.STATE] or most // FILES_PART + 1
+        files = len(STATE) * self.caps[Kind.STATE] or most // FILES_PART + 1
         caps = {**self.caps, Kind.FILES: files, Kind.STEPS: most // STEPS_PART + 1, Kind.ANSWERS: most // ANSWERS_PART}
         if latest:
             least = line_tokens(latest[0]) + LATEST_TOKENS

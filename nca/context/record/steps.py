@@ -52,13 +52,16 @@ def _came_to(call: ToolCall, result: Message) -> str:
     outcome = outcome_of(call, result)
     if not outcome.was_run or outcome.is_failure or outcome.text != "ok":
         return outcome.text
-    lines = [line for line in map(str.strip, result.text.splitlines()) if line and not line.startswith("[")]
-    if not lines or file_use(call) is not None:
-        return f"{len(lines):,} lines" if lines[1:] else "ok"
+    # Notes in brackets are nca's own.
+    lines = [line for line in result.text.strip().splitlines() if not line.startswith("[")]
+    count = f"{len(lines):,} lines" if lines[1:] else "ok"
+    telling = [line.strip() for line in lines if line.strip()]
+    if not telling or file_use(call) is not None:
+        return count
     # The last line of what a program prints says most, of what was found the first.
-    telling = " ".join(lines[-1 if outcome.is_command else 0].split())
-    said = telling if len(telling) <= SHOWN_CHARS else f"{telling[:SHOWN_CHARS].rstrip()} …"
-    return f"{len(lines):,} lines, {'the last' if outcome.is_command else 'the first'}: {said}" if lines[1:] else said
+    one = " ".join(telling[-1 if outcome.is_command else 0].split())
+    said = one if len(one) <= SHOWN_CHARS else f"{one[:SHOWN_CHARS].rstrip()} …"
+    return f"{count}, {'the last' if outcome.is_command else 'the first'}: {said}" if lines[1:] else said
 
 
 def one_line_each(staying: Sequence[Entry]) -> list[str]:

@@ -662,13 +662,22 @@ def test_a_step_says_how_much_there_was_and_how_it_ends_or_begins() -> None:
         said("Look."),
         *did("grep", found, pattern="version"),
         *did("shell", "Makefile\n# the last", command="cat Makefile"),
-        *did("read_file", "[a.py: lines 3-4 of 9]\nx\ny", path="a.py", offset=3, limit=2),
+        *did("read_file", "[a.py: lines 3-5 of 9]\nx\n\ny", path="a.py", offset=3, limit=3),
         *did("shell", "", command="true"),
         *did("recall", "[3: …]", expand="3"),
     )
     assert step_lines(entries, 1) == [
         "3\tgrep version → 2 lines, the first: version.py:1:1.0.1",
         "5\tshell cat Makefile → 2 lines, the last: # the last",
-        "7\tread_file a.py 3-4 → 2 lines",
+        "7\tread_file a.py 3-5 → 3 lines",
         "9\tshell true → ok",
     ]
+
+
+def test_files_of_the_project_come_before_those_that_are_passing() -> None:
+    ledger = {
+        FILES: [f"{seq}\t{path}\t1\twritten\t" for seq, path in ((3, "/tmp/a.py"), (5, "b.py"), (7, "/tmp/c.py"))]
+    }
+    kept = [text for _, text in allocate(pieces_of(ledger), 8, 8).lines]
+    assert kept == ["- b.py: written"]
+    assert len(allocate(pieces_of(ledger), ROOM, ROOM).lines) == 3
