@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nca
+from tests.context.promises import too_large
 from tests.context.samples import some
 from tests.shapes.conversions import Rows, conversations, to_anthropic
 
@@ -94,7 +95,8 @@ def test_recorded_conversations_come_back_and_are_compacted(number: int) -> None
     assert nca.compact(request, context_window=2_000_000).request == request
     for window in (12_000, 40_000):
         result = nca.compact(request, context_window=window)
-        assert result.tokens_after <= result.target_tokens
+        used, texts = result.tokens_after, map(str, result.messages)
+        assert too_large(texts, used, result.target_tokens, result.budget_tokens) == ""
         assert result.request is not None
         assert nca.validate_request(result.request, "anthropic") == []
         assert nca.estimate_messages_tokens(result.request) == result.tokens_after
