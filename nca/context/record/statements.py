@@ -270,7 +270,7 @@ def _beginning(text: str, chars: int = ANSWER_CHARS) -> str:
     if len(text) <= chars:
         return " ".join(text.split())
     if "```" in text:
-        text = _FENCED.sub(_lines_of_code, text).strip()
+        text = _FENCED.sub(_lines_of_code, text[:SCANNED_CHARS]).strip()
     read = READ_PART * chars
     told = sentences(text[:read])
     found = " ".join(told[0].split())
