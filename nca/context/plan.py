@@ -187,6 +187,8 @@ class Planning:
         settings = self.job.settings
         if policy.has_too_many_turns(self.draft.history, settings.max_turns):
             yield from self._measured("trim", self.trim(most=settings.max_turns))
+            # Repairs between what stays count too: without them the stages could find nothing left to do.
+            self.draft.settle()
         elif self.draft.tokens <= self.target:
             return
         stages: Sequence[str] = settings.stages

@@ -119,6 +119,20 @@ def test_as_a_stage_it_halves_once_and_only_over_the_target() -> None:
     assert not compacted(few, 3_000, settings=settings, summarizer=answering(), target_tokens=500).compacted
 
 
+def test_what_a_repair_adds_beside_trimmed_turns_counts_before_the_stages_run() -> None:
+    settings = ContextSettings(max_turns=1, stages=("condense", "trim", "truncate"))
+    for length in range(50, 100):
+        rule, numbers = f"Always answer in one line{'x' * length}.", " ".join(map(str, range(350)))
+        log = [
+            *(Message("system", "Rules."), user(rule), assistant("Yes."), user("")),
+            *(assistant("Fine."), Message("system", "A rule from the middle."), user(numbers), user("")),
+            *(calling(call("a")), result("a"), Message("system", "Another rule."), assistant()),
+        ]
+        history = history_of(log)
+        compacted(history, 1_000, settings=settings, summarizer=answering())
+        assert not compacted(history, 1_000, settings=settings, summarizer=answering()).compacted, length
+
+
 @given(logs(), st.integers(1, 4), st.sampled_from([1_000, 4_000, 128_000]), st.sets(st.integers(1, 12), max_size=2))
 def test_whatever_the_log_it_lands_and_twice_is_once(
     messages: list[Message], limit: int, window: int, pins: set[int]
