@@ -39,7 +39,7 @@ _FAILURE = re.compile(
     )"""
 )
 """How programs report a failure, at the beginning of a line: searched for behind the end of the line before."""
-_SCRIPT = re.compile("(?:python|node)(?: .*)?")
+_OWN_SCRIPT = re.compile("(?:python|node)(?: .*)?")
 """A kind of command that runs what somebody wrote, which may print an error that it has caught."""
 _PIPE = re.compile(r"[^|]\|[^|]")
 _STACK = re.compile(r'(?m)^ *(?:File ".*", line \d|at \S.*:\d+:\d+\)?$)')
@@ -290,7 +290,7 @@ def _looks(kind: str) -> bool:
 
 def _reports_failure(text: str, kind: str) -> bool:
     """Whether the output of this kind of command reports a failure. A script may print an error that it expected."""
-    is_printed = _SCRIPT.fullmatch(kind) is not None and _STACK.search(text) is None
+    is_printed = _OWN_SCRIPT.fullmatch(kind) is not None and _STACK.search(text) is None
     return any(not (is_printed and match["raised"]) for match in _FAILURE.finditer(f"\n{text}"))
 
 

@@ -182,8 +182,19 @@ class Chat:
         return self._is_among("SigCgt:", signal.SIGTERM)
 
     def _is_ready(self) -> bool:
-        """A prompt stands, and Ctrl-C has arrived: on a busy machine the program may not have run since it was sent."""
-        return self.is_at_prompt() and self.has_read() and not self._is_among("ShdPnd:", signal.SIGINT)
+        """A prompt stands, Ctrl-C has arrived, and nothing is left to do.
+
+        On a busy machine the program may not have run since it was sent, and the prompt may have taken Enter before.
+        """
+        has_arrived = self.has_read() and not self._is_among("ShdPnd:", signal.SIGINT)
+        return self.is_at_prompt() and has_arrived and self._sleeps()
+
+    def _sleeps(self) -> bool:
+        """Whether no thread of the program wants to run."""
+        with suppress(OSError):
+            threads = [one.read_text() for one in Path(f"/proc/{self._child.pid}/task").glob("*/stat")]
+            return not any(one.rpartition(")")[2].split()[0] == "R" for one in threads)
+        return False
 
     def _is_among(self, kind: str, number: signal.Signals) -> bool:
         """Whether the kernel lists a signal in this line of the program: "SigCgt:" handled, "ShdPnd:" undelivered."""
