@@ -2,8 +2,9 @@
 
 Every piece has a kind. Room is given in a fixed order of steps: the shortest form of each piece of the highest kind,
 then its longer forms, then the next kind; but the full forms of long messages with rules come after the changed files,
-and in turns with the person's other words. What is taken is a prefix of that order. Three laws follow: more room never
-loses a piece, no lower piece stays where a higher one went, and the same pieces give the same choice.
+and in turns with the person's other words; what the changes of files are about comes after these. What is taken is a
+prefix of that order. Three laws follow: more room never loses a piece, no lower piece stays where a higher one went,
+and the same pieces give the same choice.
 """
 
 from __future__ import annotations
@@ -166,11 +167,11 @@ def _steps(queues: Mapping[Kind, Queue], closed: Set[Kind]) -> Iterator[Step]:
     yield from longer(Kind.RULE, BUT_FULL)
     yield from shortest(Kind.LATEST)
     yield from shortest(Kind.FILES)
-    yield from longer(Kind.FILES)
     ordered = merge(_paced(longer(Kind.RULE, FULL), RULES_SHARE), _paced(shortest(Kind.WORDS), 1 - RULES_SHARE))
     yield from (step for *_, step in ordered)
     yield from longer(Kind.LATEST)
     yield from longer(Kind.WORDS)
+    yield from longer(Kind.FILES)
     for kind in [kind for kind in Kind if kind > Kind.WORDS]:
         yield from shortest(kind)
         yield from longer(kind)

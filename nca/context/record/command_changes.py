@@ -171,7 +171,9 @@ class _Found:
         return _VARIABLE.sub(value, word)
 
     def _forget(self, change: Change) -> None:
-        """Drop what this change may undo."""
+        """Drop what this change may undo: not an edit in place of files that are found, which are there."""
+        if change.path.startswith(_FOUND_BY):
+            return
         is_lost = change.target and not self._path(change.target)
         later = change._replace(path=self._path(change.path), verb="" if is_lost else change.verb)
         for undone in undone_by(later, self._changes.values()):

@@ -79,9 +79,19 @@ def test_long_messages_with_rules_that_do_not_all_fit_leave_room_for_changed_fil
     words = [Piece(Kind.WORDS, 1, 2 + place, ("w" * 100,)) for place in range(4)]
     files = [Piece(Kind.FILES, 2, 6 + place, ("f" * 60, "f" * 100)) for place in range(3)]
     one_in_full = allocate([*rules, *words, *files], 1_200, 1_200)
-    assert taken(one_in_full) == {0: 1, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1, 8: 1}
+    assert taken(one_in_full) == {0: 1, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0}
     none_in_full = allocate([*rules, *words, *files], 400, 400)
-    assert taken(none_in_full) == {0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 6: 1, 7: 1, 8: 1}
+    assert taken(none_in_full) == {0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 6: 0, 7: 0, 8: 0}
+
+
+def test_what_changed_files_are_about_comes_after_the_words_of_the_person() -> None:
+    words = [Piece(Kind.WORDS, 1, place, ("w" * 100, "w" * 400)) for place in range(3)]
+    files = [Piece(Kind.FILES, 2, 3 + place, ("f" * 60, "f" * 100)) for place in range(3)]
+    short = sum(line_tokens(piece.forms[0]) for piece in (*files, *words))
+    assert taken(allocate([*words, *files], short, short)) == dict.fromkeys(range(6), 0)
+    in_full = short + sum(line_tokens("w" * 400) - line_tokens("w" * 100) for _ in words)
+    assert taken(allocate([*words, *files], in_full, in_full)) == {0: 1, 1: 1, 2: 1, 3: 0, 4: 0, 5: 0}
+    assert taken(allocate([*words, *files], in_full + 90, in_full + 90)) == dict.fromkeys(range(6), 1)
 
 
 def test_all_rules_of_a_long_message_come_before_changed_files_and_its_other_sentences_behind_them() -> None:

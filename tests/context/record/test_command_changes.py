@@ -56,6 +56,14 @@ def files(command: str, result: str = "", *, is_error: bool = False) -> list[tup
         ("jq . a.json > a.tmp && mv a.tmp a.json", [("a.json", "written")]),
         ("grep -rl old . | xargs sed -i 's/old/new/'", [("files found by `grep -rl old .`", "edited, s/old/new/")]),
         (
+            "git mv a.csv b.csv && rm c.csv; grep -rl a.csv . | xargs sed -i 's/a.csv/b.csv/'",
+            [
+                ("a.csv", "moved to b.csv"),
+                ("c.csv", "deleted"),
+                ("files found by `grep -rl a.csv .`", "edited, s/a.csv/b.csv/"),
+            ],
+        ),
+        (
             "find . -name '*.py' -exec sed -i -e 's/a/b/' {} +",
             [("files found by `find . -name '*.py'`", "edited, s/a/b/")],
         ),

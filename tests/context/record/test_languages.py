@@ -133,6 +133,12 @@ ORDERS = (
     "All throw-away scripts go to /tmp/tries, nothing of that kind in the repository.",
     "No, scratch/ is not the place for that.",
     "Alle Skripte kommen nach /tmp/tries.",
+    'Commit messages begin with "survey: " and are in the past tense.',
+    "Names of branches are in lower case, here and later.",
+    "Write it with unittest, no pytest in this project.",
+    'Commit-Nachrichten beginnen mit "survey: ".',
+    "Künftig auf Deutsch.",
+    "Bitte keine Emojis in diesem Bericht.",
     "Don't do that again.",
 )
 PLAIN = "The table below lists ports and hosts of the staging machines."
@@ -167,6 +173,15 @@ def test_only_a_sentence_that_orders_or_corrects_something_does(language: str) -
     assert [one for one in (rule, correction, request) if not orders(one)] == []
     assert [one for one in (*told, question) if orders(one) or not marks(one, "rules", "corrections")] == []
     assert orders(f"{told[0].rstrip('.。')}, {rule}"), "what is told beside an order takes nothing from it"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["I see no problem in the report.", "There is no error in this package.", "Es gibt keinen Fehler in dem Bericht."],
+)
+def test_what_is_not_there_orders_nothing(sentence: str) -> None:
+    assert marks(sentence, "rules")
+    assert not orders(sentence)
 
 
 @pytest.mark.parametrize("sentence", ORDERS)
