@@ -62,19 +62,8 @@ def summarize(
         record = recording.record_of(list(older), *_all(recording))
     if not _is_worth_it(recording, record):
         return None
-    gone_raw = raw_of(record.gone)
     is_first, is_whole = _position(draft, recording.absorbed, record.gone)
-    earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
-    written, named = Written("", BY_CODE, (NO_SUMMARIZER,) if not job.has_summarizer else ()), Ledger()
-    if prose_raw and gone_raw >= prose_raw:
-        room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
-        live = _live(draft, record.gone, room_raw) if is_first else ()
-        written = yield from _asked(draft, job, record, earlier, max_tokens=prose_raw, live=live)
-        prose, named = harvested(written.prose, record.ledger)
-        written = Written(prose, written.made_by, written.failures)
-    elif earlier:
-        prose = within(earlier, _most_prose(recording, prose_raw))
-        written = Written(prose, _maker(recording.absorbed), written.failures)
+    written, named = yield from _prose_of(draft, job, recording, record, prose_raw, is_first=is_first)
     written_raw = text_tokens(written.prose) if written.prose else 0
     if older is None and written_raw != reserved_raw:
         # The prose is shorter or longer than what was set aside: lines and the newest steps get what is left.
@@ -96,6 +85,28 @@ def summarize(
         answered=draft.history.last_answer,
     )
     return written if _put(draft, leaving, summary) else None
+
+
+def _prose_of(
+    draft: Draft, job: SummaryJob, recording: Recording, record: Record, prose_raw: int, *, is_first: bool
+) -> Generator[SummaryRequest, SummaryReply | SummaryFailure, tuple[Written, Ledger]]:
+    """A model's prose with the rules and decisions that it named; else what still holds of earlier prose.
+
+    prose_raw  raw tokens that were set aside for a model; 0: none is asked
+    is_first   nothing that could go too stands before what goes
+    """
+    earlier = [*(part.prose for part in recording.absorbed if part.prose), *record.prose]
+    failures = () if job.has_summarizer else (NO_SUMMARIZER,)
+    if prose_raw and raw_of(record.gone) >= prose_raw:
+        room_raw = int(LIVE_SHARE * job.input_tokens) - draft.meter.fixed_raw
+        live = _live(draft, record.gone, room_raw) if is_first else ()
+        written = yield from _asked(draft, job, record, earlier, max_tokens=prose_raw, live=live)
+        prose, named = harvested(written.prose, record.ledger)
+        return Written(prose, written.made_by, written.failures), named
+    if earlier:
+        prose = within(earlier, _most_prose(recording, prose_raw))
+        return Written(prose, _maker(recording.absorbed), failures), Ledger()
+    return Written("", BY_CODE, failures), Ledger()
 
 
 def compose(
