@@ -136,6 +136,7 @@ ORDERS = (
     'Commit messages begin with "survey: " and are in the past tense.',
     "Names of branches are in lower case, here and later.",
     "Write it with unittest, no pytest in this project.",
+    "Write it with no emojis in the report.",
     'Commit-Nachrichten beginnen mit "survey: ".',
     "Künftig auf Deutsch.",
     "Bitte keine Emojis in diesem Bericht.",
