@@ -19,7 +19,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -163,6 +163,12 @@ def joined(rows: Sequence[Row], row: Row) -> list[Row]:
     return [*rows[:place], {**row, "runs": runs}, *rows[place + 1 :]]
 
 
+def question_count(rows: Sequence[Row], played: Iterable[Recorded]) -> int:
+    """How many there are: about the sessions that are here, and about those that were asked about before."""
+    asked_before = {name: count for row in rows for name, (*_, count) in row["runs"][0].items()}
+    return sum((asked_before | {session.name: len(probes_of(session)) for session in played}).values())
+
+
 def ahead(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Where another program has more right answers than nca: what, nca's figure, the other's."""
     found = figures.get("probes") or {"rows": []}
@@ -242,7 +248,7 @@ def main() -> None:
         "model": MODEL,
         "date": date.today().isoformat(),
         "runs": options.runs,
-        "questions": sum(len(probes_of(session)) for session in played),
+        "questions": 0,
         "rows": [],
     }
     earlier = json.loads(FIGURES.read_text(encoding="utf-8")).get("probes")
@@ -251,6 +257,7 @@ def main() -> None:
     # After each program: what was measured is on the page when a later program fails or takes too long.
     for row in measured(chosen, sessions, options.runs):
         found["rows"] = joined(found["rows"], row)
+        found["questions"] = question_count(found["rows"], played)
         if options.save:
             saved({"probes": found})
     if not options.save:

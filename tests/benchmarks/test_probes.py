@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.comparison import VARIANTS, Variant
 from benchmarks.environments import NCA, Environment
-from benchmarks.probes import Probe, ahead, asked, joined, probed, probes_of
+from benchmarks.probes import Probe, ahead, asked, joined, probed, probes_of, question_count
 from benchmarks.stated import OWN, sessions_in, shown
 
 SESSIONS = sessions_in(OWN)
@@ -91,3 +91,12 @@ def test_a_program_that_is_asked_again_keeps_its_answers_about_other_sessions() 
     ]
     new = {"label": "new", "runs": [{"a": [0, 0, 4]}]}
     assert joined(rows, new) == [*rows, new]
+
+
+def test_questions_about_a_session_that_is_not_here_now_still_count() -> None:
+    own = sessions_in(OWN)
+    asked_now = sum(len(probes_of(session)) for session in own)
+    assert question_count([], own) == asked_now
+    name = own[0].name
+    rows = [{"label": "nca", "runs": [{"elsewhere": [5, 8, 8], name: [1, 1, 1]}]}]
+    assert question_count(rows, own) == asked_now + 8
